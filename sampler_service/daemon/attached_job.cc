@@ -121,7 +121,7 @@ absl::Status AttachedJob::Loop(Worker& worker) {
     const BatchSeq seq = slot->seq();
     if (const absl::Status status = SampleInto(worker, *std::move(slot));
         !status.ok()) {
-      return Annotate(status, absl::StrCat("batch ", seq));
+      return Annotate(status, absl::StrCat("batch ", seq.value()));
     }
   }
   return absl::OkStatus();
@@ -145,7 +145,7 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
     return absl::OkStatus();
   }
   if (!absl::IsDeadlineExceeded(status)) {
-    return Annotate(status, absl::StrCat("batch ", seq));
+    return Annotate(status, absl::StrCat("batch ", seq.value()));
   }
   // The overflow block holds a task that this device may have to train first.
   share->Yield();

@@ -149,8 +149,8 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
   const uint64_t num_batches =
       BatchesOfEpochs(0, source.num_epochs, job.batches_per_epoch()).size();
   const auto begin_of = [&](uint64_t part) {
-    return num_batches / options.num_parts * part +
-           std::min(part, num_batches % options.num_parts);
+    return BatchSeq(num_batches / options.num_parts * part +
+                    std::min(part, num_batches % options.num_parts));
   };
   const BatchRange range = {begin_of(options.part), begin_of(options.part + 1)};
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> counts,
@@ -163,7 +163,7 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
       options.path,
       std::string_view(reinterpret_cast<const char*>(counts.data()),
                        counts.size() * sizeof(uint32_t))));
-  return range.end - range.begin;
+  return range.size();
 }
 
 uint64_t OnlineBatches(const JobSpec& spec, const JobSampling& job) {

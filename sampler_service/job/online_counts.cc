@@ -55,9 +55,9 @@ absl::StatusOr<std::unique_ptr<OnlineCounts>> OnlineCounts::Make(
 }
 
 void OnlineCounts::Add(BatchSeq seq, absl::Span<const std::byte> block) {
-  if (seq >= num_batches_) return;
+  if (seq.value() >= num_batches_) return;
   const MutexLock lock(&mutex_);
-  if (std::exchange(has_[seq], 1) != 0) return;
+  if (std::exchange(has_[seq.value()], 1) != 0) return;
   for (const uint32_t v : InputNodesOf(block)) ++counts_[v];
 }
 
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<uint32_t>> SumOfCounts(
     absl::Span<const fs::path> files, const JobSampling& job,
     const CountOptions& counting) {
   std::vector<uint32_t> counts(job.dataset.num_nodes());
-  std::vector<uint32_t> times(counting.batches.end);
+  std::vector<uint32_t> times(counting.batches.end.value());
   for (const fs::path& path : files) {
     FGNN_RETURN_IF_ERROR(AddFile(path, counts, times));
   }
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<uint32_t>> SumOfCounts(
     const size_t end = EndOfRun(times, begin);
     if (times[begin] != 1) {
       CountOptions again = counting;
-      again.batches = {begin, end};
+      again.batches = {BatchSeq(begin), BatchSeq(end)};
       FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> once,
                             CountInputNodes(job.input(), job.options, again));
       // The arithmetic is unsigned: surplus counts are subtracted by overflow.

@@ -23,10 +23,10 @@ class Counter {
         sampling_(sampling),
         options_(options),
         bound_task_bytes_(MaxTaskBytesOf(input.graph, sampling)),
-        next_(options.batches.begin) {}
+        next_(options.batches.begin.value()) {}
 
   absl::StatusOr<std::vector<uint32_t>> Run() {
-    const uint64_t num_batches = options_.batches.end - options_.batches.begin;
+    const uint64_t num_batches = options_.batches.size();
     const uint64_t num_threads = std::clamp<uint64_t>(
         num_batches, 1, std::max(options_.num_threads, 1u));
     std::vector<std::optional<InputNodeTally>> tallies(num_threads);
@@ -37,7 +37,8 @@ class Counter {
         threads.emplace_back(absl::StrCat("fgnn-count-", threads.size()),
                              [&, this] {
                                error.Note(CountInThread(mine));
-                               if (error.any()) next_ = options_.batches.end;
+                               if (error.any())
+                                 next_ = options_.batches.end.value();
                              });
       }
     }
@@ -56,7 +57,8 @@ class Counter {
     FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
                           options_.factory(input_, sampling_));
     ScratchBlock block(bound_task_bytes_);
-    for (BatchSeq seq = next_++; seq < options_.batches.end; seq = next_++) {
+    for (BatchSeq seq(next_++); seq < options_.batches.end;
+         seq = BatchSeq(next_++)) {
       if (options_.check) FGNN_RETURN_IF_ERROR(options_.check());
       FGNN_RETURN_IF_ERROR(block.Tally(*sampler, seq, &*tally));
     }
@@ -67,7 +69,7 @@ class Counter {
   const SamplerOptions& sampling_;
   const CountOptions& options_;
   const uint64_t bound_task_bytes_;
-  std::atomic<BatchSeq> next_;
+  std::atomic<uint64_t> next_;  // Number of the next batch.
 };
 
 }  // namespace
@@ -79,8 +81,8 @@ absl::StatusOr<std::vector<uint32_t>> CountInputNodes(
   const BatchRange& batches = options.batches;
   if (batches.begin > batches.end) {
     return absl::InvalidArgumentError(
-        absl::StrCat("batches to count begin at ", batches.begin,
-                     " and end before that, at ", batches.end));
+        absl::StrCat("batches to count begin at ", batches.begin.value(),
+                     " and end before that, at ", batches.end.value()));
   }
   return Counter(input, sampling, options).Run();
 }

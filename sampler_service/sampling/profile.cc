@@ -58,10 +58,10 @@ absl::Status ProfileThread(const SamplerInput& input,
   FGNN_ASSIGN_OR_RETURN(profile.sampler, options.factory(input, sampling));
   SamplingProfile& seen = profile.seen;
   ScratchBlock block(seen.bound_task_bytes);
-  for (uint64_t seq = next++; seq < num_batches; seq = next++) {
+  for (uint64_t batch = next++; batch < num_batches; batch = next++) {
     if (options.check) FGNN_RETURN_IF_ERROR(options.check());
     FGNN_ASSIGN_OR_RETURN(const SampledTask task,
-                          block.Sample(*profile.sampler, seq));
+                          block.Sample(*profile.sampler, BatchSeq(batch)));
     TakeLargest(HopsOf(block.bytes()), &seen.hops);
     seen.max_task_bytes = std::max(seen.max_task_bytes, task.bytes);
     seen.max_input_nodes =

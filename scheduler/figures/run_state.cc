@@ -44,7 +44,7 @@ class Reader {
 
 std::string RunStateToJson(const RunState& state) {
   return Json{{"batches_per_epoch", state.batches_per_epoch},
-              {"next_seq", state.next_seq},
+              {"next_seq", state.next_seq.value()},
               {"dataset_content", state.dataset_content},
               {"sum", Json::parse(state.sum.ToJson())},
               {kValidScore, OrNull(state.valid_score)},
@@ -60,7 +60,9 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   RunState state;
   Reader reader(json);
   reader.Read("batches_per_epoch", state.batches_per_epoch);
-  reader.Read("next_seq", state.next_seq);
+  uint64_t next_seq = 0;
+  reader.Read("next_seq", next_seq);
+  state.next_seq = BatchSeq(next_seq);
   if (json.is_object() && json.contains("dataset_content")) {
     reader.Read("dataset_content", state.dataset_content);
   }

@@ -9,13 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/figures/epoch_sum.h"
+#include "shared/base/types.h"
 
 namespace fgnn {
 
 struct RunState {
   uint64_t batches_per_epoch = 0;  // Batches of an epoch, by which seqs count.
   // First batch that is not committed; all before it are.
-  uint64_t next_seq = 0;
+  BatchSeq next_seq;
   // Fingerprint of the dataset's contents; 0: the checkpoint is of a release
   // without fingerprints.
   uint64_t dataset_content = 0;

@@ -60,8 +60,9 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
   }
   const JobShape shape(segment);
   const uint64_t reached =
-      state.next_seq == 0 ? 0
-                          : shape.PlaceInEpoch(state.next_seq - 1).epoch + 1;
+      state.next_seq == BatchSeq(0)
+          ? 0
+          : shape.PlaceInEpoch(state.next_seq - 1).epoch + 1;
   if (reached > segment.epochs) {
     return absl::InvalidArgumentError(
         absl::StrCat("has reached epoch ", reached, ", but training.epochs is ",
@@ -71,7 +72,7 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
   if (state.next_seq !=
       shape.BatchesOfStep(StepNumber(profile.version)).begin) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "has trained ", state.next_seq, " batches in ", profile.version,
+        "has trained ", state.next_seq.value(), " batches in ", profile.version,
         " steps, which are not steps of this job's ", segment.batches_per_step,
         " batches; set training.batches_per_step back, or train in another "
         "run folder"));

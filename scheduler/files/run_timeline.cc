@@ -32,7 +32,7 @@ constexpr uint32_t kMostRows = 16;
 
 // Returns whether this line of Write() is whole and of a batch below
 // `next_seq`, so that it stays.
-bool Stays(const std::string& line, uint64_t next_seq) {
+bool Stays(const std::string& line, BatchSeq next_seq) {
   const auto event = nlohmann::json::parse(line, nullptr,
                                            /*allow_exceptions=*/false);
   if (!event.is_object()) return false;
@@ -40,12 +40,12 @@ bool Stays(const std::string& line, uint64_t next_seq) {
   if (args == event.end() || !args->is_object()) return false;
   const auto batch = args->find("batch");
   return batch == args->end() ||
-         (batch->is_number_unsigned() && *batch < next_seq);
+         (batch->is_number_unsigned() && *batch < next_seq.value());
 }
 
 // Returns the bytes of the file that stay, without the comma after them; 0:
 // none.
-absl::StatusOr<uint64_t> FindEnd(const fs::path& path, uint64_t next_seq) {
+absl::StatusOr<uint64_t> FindEnd(const fs::path& path, BatchSeq next_seq) {
   std::error_code error;
   if (!fs::exists(path, error) && !error) return 0;
   FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
@@ -78,7 +78,7 @@ double SecondsOf(uint64_t nanoseconds) {
 
 absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
                                               int64_t started_ms,
-                                              uint64_t next_seq) {
+                                              BatchSeq next_seq) {
   const double started = static_cast<double>(started_ms) * 1e-3;
   RunTimeline timeline(
       run_dir / kTimelineName,
@@ -123,15 +123,15 @@ void RunTimeline::AddSpan(const Span& span) {
   }
   const char* const what = span.trains ? "train" : "sample";
   AddEvent(ToText(TraceSpan{.row = row,
-                            .name = absl::StrCat(what, " ", span.seq),
+                            .name = absl::StrCat(what, " ", span.seq.value()),
                             .category = what,
-                            .batch = span.seq,
+                            .batch = span.seq.value(),
                             .begin_seconds = begin,
                             .end_seconds = end}));
 }
 
 void RunTimeline::Add(const BatchRecord& record, Executors executors) {
-  const uint64_t seq = record.seq_plus_one - 1;
+  const BatchSeq seq(record.seq_plus_one - 1);
   AddSpan({.trains = false,
            .executor = executors.sampler,
            .seq = seq,
@@ -145,11 +145,11 @@ void RunTimeline::Add(const BatchRecord& record, Executors executors) {
            .seconds = double{record.train}});
 }
 
-void RunTimeline::EndEpoch(uint32_t epoch, uint64_t last_seq) {
+void RunTimeline::EndEpoch(uint32_t epoch, BatchSeq last_seq) {
   AddEvent(ToText(
       TraceMark{.name = absl::StrCat("end of epoch ", epoch),
                 .seconds = SecondsOf(MonotonicNanoseconds()) - zero_seconds_,
-                .batch = last_seq}));
+                .batch = last_seq.value()}));
 }
 
 absl::Status RunTimeline::Write() {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/files/held_lines.h"
+#include "shared/base/types.h"
 #include "shared/queue/gradient_board.h"
 
 namespace fgnn {
@@ -29,7 +30,7 @@ class RunTimeline {
   // `started_ms`, a Unix time in milliseconds.
   static absl::StatusOr<RunTimeline> Open(const std::filesystem::path& run_dir,
                                           int64_t started_ms,
-                                          uint64_t next_seq);
+                                          BatchSeq next_seq);
 
   // Numbers in the job of a batch's executors: sampler.<sampler>,
   // trainer.<trainer>.
@@ -41,7 +42,7 @@ class RunTimeline {
   // disk. After an error they are held for the next call of Write().
   void Add(const BatchRecord& record, Executors executors);
   // Notes that the epoch (from 1) ended now, with batch `last_seq`.
-  void EndEpoch(uint32_t epoch, uint64_t last_seq);
+  void EndEpoch(uint32_t epoch, BatchSeq last_seq);
   absl::Status Write();
   size_t held_bytes() const { return lines_.held_bytes(); }
   // Writes the end, which makes the file a whole JSON document. Nothing may be
@@ -52,7 +53,7 @@ class RunTimeline {
   struct Span {
     bool trains = false;
     uint32_t executor = 0;
-    uint64_t seq = 0;
+    BatchSeq seq;
     uint64_t end_ns = 0;
     double seconds = 0;
   };

@@ -59,7 +59,7 @@ absl::StatusOr<RunState> FindRunningState(const SegmentOptions& segment,
   state.next_seq = next_seq;
   state.metrics_bytes = *metrics_bytes;
   if (has_digests) {
-    state.digests_bytes = DigestBytes(next_seq);
+    state.digests_bytes = DigestBytes(next_seq.value());
   } else {  // The digests in the file are of an earlier run.
     FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, folder.Sync());
     state.digests_bytes = lengths.digests_bytes;

@@ -179,8 +179,12 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
 void DaemonWatch::SetAside(const Daemon& daemon,
                            const DaemonTable::Burial& burial) {
   const bool one = burial.poison.size() == 1;
+  const auto print = [](std::string* text, BatchSeq seq) {
+    absl::StrAppend(text, seq.value());
+  };
   const absl::Status why = absl::InternalError(absl::StrCat(
-      one ? "batch " : "one of batches ", absl::StrJoin(burial.poison, ", "),
+      one ? "batch " : "one of batches ",
+      absl::StrJoin(burial.poison, ", ", print),
       " crashed two daemons that held it, last ", daemon.placement.name, " ",
       burial.how, "; see ",
       LogPath(state_->options.state_dir, daemon.placement.name).string(),

@@ -12,29 +12,29 @@ SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
               .staleness = options.staleness}),
       last_epoch_(options.epochs - 1),
       staleness_(options.staleness),
-      free_(shape_.num_batches()),
-      unopened_(shape_.num_batches()),
-      ready_(shape_.num_batches()),
+      free_(shape_.num_batches().value()),
+      unopened_(shape_.num_batches().value()),
+      ready_(shape_.num_batches().value()),
       left_of_step_(shape_.num_steps()) {
   for (uint64_t step = 0; step < left_of_step_.size(); ++step) {
     left_of_step_[step] =
         static_cast<uint32_t>(shape_.BatchesOfStep(StepNumber(step)).size());
   }
   const BatchSeq end =
-      std::min<BatchSeq>(shape_.num_slots(), shape_.num_batches());
-  for (BatchSeq seq = 0; seq < end; ++seq) unopened_.Add(seq);
+      std::min(BatchSeq(shape_.num_slots()), shape_.num_batches());
+  for (BatchSeq seq(0); seq < end; ++seq) unopened_.Add(seq);
   OpenEpoch();
 }
 
 void SimulatedQueue::BatchSet::Add(BatchSeq seq) {
-  has_[seq] = true;
+  has_[seq.value()] = true;
   lowest_first_.push(seq);
 }
 
 BatchSeq SimulatedQueue::BatchSet::TakeLowest() {
   const BatchSeq seq = lowest_first_.top();
   lowest_first_.pop();
-  has_[seq] = false;
+  has_[seq.value()] = false;
   return seq;
 }
 

@@ -51,11 +51,11 @@ class SimulatedQueue {
   // Set of batches from which the lowest is taken first.
   class BatchSet {
    public:
-    explicit BatchSet(BatchSeq num_batches) : has_(num_batches, false) {}
+    explicit BatchSet(uint64_t num_batches) : has_(num_batches, false) {}
     bool empty() const { return lowest_first_.empty(); }
     size_t size() const { return lowest_first_.size(); }
     BatchSeq lowest() const { return lowest_first_.top(); }
-    bool contains(BatchSeq seq) const { return has_[seq]; }
+    bool contains(BatchSeq seq) const { return has_[seq.value()]; }
     void Add(BatchSeq seq);
     BatchSeq TakeLowest();
 
@@ -77,8 +77,8 @@ class SimulatedQueue {
 
   uint32_t epoch_ = 0;
   uint64_t version_ = 0;  // Number of steps made.
-  BatchSeq sampling_limit_ = 0;
-  BatchSeq open_end_ = 0;  // Bound of the batches of open steps.
+  BatchSeq sampling_limit_;
+  BatchSeq open_end_;  // Bound of the batches of open steps.
   uint64_t batches_left_ = 0;
   uint32_t trainable_ = 0;
   uint32_t missing_ = 0;

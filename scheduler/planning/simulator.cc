@@ -137,10 +137,11 @@ class Spread {
 
   double FactorOf(BatchSeq seq, DeviceWork work) const {
     if (variance_ == 0) return 1;
-    const PhiloxBlock block = Philox4x32(
-        {static_cast<uint32_t>(seq), static_cast<uint32_t>(seq >> 32),
-         static_cast<uint32_t>(work), 0},
-        key_);
+    const PhiloxBlock block =
+        Philox4x32({static_cast<uint32_t>(seq.value()),
+                    static_cast<uint32_t>(seq.value() >> 32),
+                    static_cast<uint32_t>(work), 0},
+                   key_);
     // Box-Muller transform; u is above 0 for the logarithm.
     const double u = (block.words[0] + 1.0) * 0x1.0p-32;
     const double v = block.words[1] * 0x1.0p-32;
@@ -200,7 +201,7 @@ class Job {
     SwitchSnapshot seen;                     // Snapshot at its last fetch.
     DeviceWork work = DeviceWork::kNothing;  // Work under way.
     bool makes_step = false;
-    BatchSeq seq = 0;
+    BatchSeq seq;
     Ticks end = kIdle;
   };
 

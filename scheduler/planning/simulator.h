@@ -52,7 +52,7 @@ struct DeviceUse {
 struct WorkInterval {
   uint32_t device = 0;
   DeviceWork work = DeviceWork::kNothing;
-  BatchSeq seq = 0;
+  BatchSeq seq;
   // Whether it makes a step, with the gradient of `seq` among others.
   bool makes_step = false;
   double begin_seconds = 0;  // Seconds since the job's start.

@@ -117,7 +117,7 @@ absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   while (version < epoch_end) {
     const Stopwatch seconds;
     version = NextStop(version, epoch_end);
-    run_.board().OpenForTraining(version);
+    run_.board().OpenForTraining(StepNumber(version));
     FGNN_RETURN_IF_ERROR(WaitForVersion(version));
     facts.seconds += seconds.Seconds();
     if (version < epoch_end) {
@@ -256,8 +256,8 @@ absl::Status JobRun::WriteSummary(JobState state,
        .seconds = run_.seconds_before + run_.job.run_seconds +
                   parts_.progress.seconds(),
        .preparation = parts_.progress.preparation(),
-       .batches_committed = parts_.records.next_seq(),
-       .batches_expected = JobShape(run_.segment).num_batches(),
+       .batches_committed = parts_.records.next_seq().value(),
+       .batches_expected = JobShape(run_.segment).num_batches().value(),
        .scores = ScoresInSummary(),
        .switches = parts_.planner.switches(),
        .restarts = restarts_,

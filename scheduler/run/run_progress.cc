@@ -51,7 +51,7 @@ void RunProgress::ShowSize() {
       run_.job.id, [&](JobProgress& progress) {
         progress.epochs = run_.spec.training.epochs;
         progress.batches_per_epoch = segment.batches_per_epoch;
-        progress.batches_expected = JobShape(segment).num_batches();
+        progress.batches_expected = JobShape(segment).num_batches().value();
       });
 }
 
@@ -60,7 +60,7 @@ void RunProgress::Show() {
   environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
         progress.epochs_done = run_.epochs_done;
-        progress.batches_committed = records_.next_seq();
+        progress.batches_committed = records_.next_seq().value();
         progress.loss = records_.sum().loss();
         progress.edges_per_second = records_.edges_per_second();
         progress.restarts = run_.executors.restarts();
@@ -69,7 +69,8 @@ void RunProgress::Show() {
         scores_.ShowValid(progress);
         scores_.ShowTest(progress);
         if (records_.num_recorded() > 0) {
-          const uint64_t left = progress.batches_expected - records_.next_seq();
+          const uint64_t left =
+              progress.batches_expected - progress.batches_committed;
           progress.seconds_left = since_training_.Seconds() *
                                   static_cast<double>(left) /
                                   static_cast<double>(records_.num_recorded());

@@ -39,14 +39,14 @@ void RunRecords::CloseTimeline() {
   timeline_.reset();
 }
 
-absl::Status RunRecords::RecordUntil(uint64_t last_seq) {
+absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
   std::string digests;
   const uint64_t edges_before = sum_.edges();
   for (; next_seq_ < last_seq; ++next_seq_) {
     const std::optional<BatchRecord> record = run_.board().record(next_seq_);
     if (!record.has_value()) {
       return absl::InternalError(absl::StrCat(
-          "job ", run_.job.id, ": batch ", next_seq_,
+          "job ", run_.job.id, ": batch ", next_seq_.value(),
           " is committed, but the gradient board has no record of it"));
     }
     sum_.Add(*record);

@@ -14,6 +14,7 @@
 #include "scheduler/files/run_timeline.h"
 #include "scheduler/run/device_planner.h"
 #include "scheduler/run/run_context.h"
+#include "shared/base/types.h"
 
 namespace fgnn {
 
@@ -35,7 +36,7 @@ class RunRecords {
   // Records the batches before `last_seq`, all of which have to be committed.
   // Their records are on the board until the next epoch is trained. Lines that
   // cannot be written are held, as in WriteEpoch().
-  absl::Status RecordUntil(uint64_t last_seq);
+  absl::Status RecordUntil(BatchSeq last_seq);
   // Ends the epoch (from 1) in the timeline. To be called once all its batches
   // are recorded.
   void EndTimelineOf(uint32_t epoch);
@@ -46,7 +47,7 @@ class RunRecords {
   void BeginSum() { sum_ = EpochSum(); }
 
   // Returns the first batch that is not recorded; all batches before it are.
-  uint64_t next_seq() const { return next_seq_; }
+  BatchSeq next_seq() const { return next_seq_; }
   // Returns how many batches this run itself has recorded.
   uint64_t num_recorded() const { return next_seq_ - first_seq_; }
   // Returns the number of the run's first epoch in metrics.jsonl.
@@ -63,8 +64,8 @@ class RunRecords {
 
   RunContext& run_;
   DevicePlanner& planner_;
-  uint64_t next_seq_ = 0;
-  uint64_t first_seq_ = 0;  // First batch of this run.
+  BatchSeq next_seq_;
+  BatchSeq first_seq_;  // First batch of this run.
   uint32_t first_epoch_number_ = 1;
   EpochSum sum_;
   RateMeter edges_;

@@ -124,7 +124,8 @@ absl::Status RunStart::FinishStop() {
   FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
       shape.BatchesOfStep(StepNumber(version - 1)).end));
   // If training may go beyond this version, the work of the stop was done.
-  if (run_.board().training_limit() != version) return absl::OkStatus();
+  if (run_.board().training_limit() != StepNumber(version))
+    return absl::OkStatus();
   const uint64_t epochs = shape.EpochOfStep(StepNumber(version));
   if (StepNumber(version) != shape.StepsOfEpoch(epochs).begin) {
     return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
@@ -196,7 +197,7 @@ absl::Status RunStart::PlanToGoOn() {
   run_.epochs_done = static_cast<uint32_t>(
       JobShape(run_.segment).EpochOfStep(StepNumber(point_->version)));
   LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
-          point_->checkpoint.string(), point_->state.next_seq);
+          point_->checkpoint.string(), point_->state.next_seq.value());
   return absl::OkStatus();
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "shared/base/strong_number.h"
+
 namespace fgnn {
 
 // A vertex of the dataset, in [0, num_nodes), num_nodes < 2^32.
@@ -16,7 +18,7 @@ using LocalId = uint32_t;
 using EdgeOffset = int64_t;
 
 // A batch's running number in its job: epoch * batches_per_epoch + batch.
-using BatchSeq = uint64_t;
+using BatchSeq = StrongNumber<struct BatchSeqTag>;
 
 // A daemon's index in a job's segment, in [1, kMaxOwners]; kNoOwner: no daemon.
 // The type keeps it apart from indices of devices, blocks and executors.

@@ -25,13 +25,13 @@ struct BatchPlace {
 
 // seq = epoch * batches_per_epoch + batch; batches_per_epoch is at least 1.
 inline BatchPlace PlaceInEpoch(BatchSeq seq, uint64_t batches_per_epoch) {
-  return {seq / batches_per_epoch, seq % batches_per_epoch};
+  return {seq.value() / batches_per_epoch, seq.value() % batches_per_epoch};
 }
 
 // Batches [begin, end) of a job.
 struct BatchRange {
-  BatchSeq begin = 0;
-  BatchSeq end = 0;
+  BatchSeq begin;
+  BatchSeq end;
 
   uint64_t size() const { return end - begin; }
   bool operator==(const BatchRange&) const = default;
@@ -40,7 +40,8 @@ struct BatchRange {
 // All batches of the epochs [begin_epoch, end_epoch).
 inline BatchRange BatchesOfEpochs(uint64_t begin_epoch, uint64_t end_epoch,
                                   uint64_t batches_per_epoch) {
-  return {begin_epoch * batches_per_epoch, end_epoch * batches_per_epoch};
+  return {BatchSeq(begin_epoch * batches_per_epoch),
+          BatchSeq(end_epoch * batches_per_epoch)};
 }
 
 }  // namespace fgnn

@@ -59,7 +59,7 @@ struct alignas(64) TaskHeader {
   uint32_t magic;
   uint32_t layout_version;
   uint64_t job_key;  // Hash of the job's id; checked by the reader.
-  BatchSeq seq;
+  uint64_t seq;      // Number of the batch in its job.
   // Number of the part of the batch in split parallelism, else 0.
   uint32_t part;
   uint32_t num_hops;
@@ -95,7 +95,7 @@ struct BlockView {
 
 // A task for the reader. Borrowed from the block.
 struct TaskView {
-  BatchSeq seq = 0;
+  BatchSeq seq;
   uint32_t part = 0;
   uint32_t num_seeds = 0;
   uint32_t digest = 0;

@@ -165,7 +165,7 @@ absl::Status CheckHop(const TaskHeader& header, uint32_t h,
 
 TaskView ViewOf(const TaskHeader& header, const std::byte* base) {
   TaskView view;
-  view.seq = header.seq;
+  view.seq = BatchSeq(header.seq);
   view.part = header.part;
   view.num_seeds = header.num_seeds;
   view.digest = header.digest;
@@ -231,8 +231,8 @@ absl::Status CheckInputNodes(const TaskView& task, uint64_t num_nodes) {
     return absl::OkStatus();
   }
   return absl::DataLossError(absl::StrCat(
-      "task of batch ", task.seq, ": input nodes reach beyond the ", num_nodes,
-      " vertices of the dataset"));
+      "task of batch ", task.seq.value(), ": input nodes reach beyond the ",
+      num_nodes, " vertices of the dataset"));
 }
 
 uint64_t TaskView::num_edges() const {

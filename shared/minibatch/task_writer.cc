@@ -16,7 +16,7 @@ TaskWriter::TaskWriter(absl::Span<std::byte> block, uint64_t job_key,
   header_.magic = kTaskMagic;
   header_.layout_version = kTaskLayoutVersion;
   header_.job_key = job_key;
-  header_.seq = seq;
+  header_.seq = seq.value();
   header_.num_seeds = num_seeds;
   header_.total_bytes = sizeof(TaskHeader);
 }

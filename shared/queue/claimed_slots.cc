@@ -9,7 +9,7 @@ namespace {
 
 absl::Status GoneError(BatchSeq seq) {
   return absl::FailedPreconditionError(
-      absl::StrCat("slot of batch ", seq, " was given away already"));
+      absl::StrCat("slot of batch ", seq.value(), " was given away already"));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ absl::Status WriteSlot::SwitchToOverflow(Deadline deadline) {
   if (queue_ == nullptr) return GoneError(seq_);
   if (overflow_) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "task of batch ", seq_, " exceeds even its overflow block of ",
+        "task of batch ", seq_.value(), " exceeds even its overflow block of ",
         block_.size(), " bytes"));
   }
   FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(task(), deadline));

@@ -97,7 +97,7 @@ OpenEpoch OpenEpochOf(const GradientBoard& board, const JobShape& shape) {
   if (!open.has_value()) return {};
   const uint64_t epoch = shape.EpochOfStep(open->first);
   return {.tasks = shape.TasksOf(shape.BatchesOfEpoch(epoch)),
-          .steps_end = shape.TasksOf({0, open->last_batch}).end};
+          .steps_end = shape.TasksOf({BatchSeq(0), open->last_batch}).end};
 }
 
 // Returns how many of the tasks first, first + stride, … below `last` are in
@@ -348,7 +348,7 @@ SwitchSnapshot DeviceTable::SnapshotOfAll() const {
   const GradientBoard board(segment_, kNoOwner);
   const JobShape& shape = segment_->shape();
   const BatchSeq limit = GlobalQueue(segment_, kNoOwner).sampling_limit();
-  LookAtSlots(*segment_, shape.TasksOf({0, limit}).end,
+  LookAtSlots(*segment_, shape.TasksOf({BatchSeq(0), limit}).end,
               OpenEpochOf(board, shape), &snapshot);
   // A due step is work for a trainer, also if the device has no batch for it.
   if (board.IsStepDue()) ++snapshot.trainable_batches;

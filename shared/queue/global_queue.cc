@@ -63,7 +63,8 @@ absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
   for (;;) {
     FGNN_RETURN_IF_ERROR(CheckMayClaim());
     const std::optional<TaskNumber> task = slots.FindLowest(
-        SlotState::kFree, segment_->shape().TasksOf({0, sampling_limit()}));
+        SlotState::kFree,
+        segment_->shape().TasksOf({BatchSeq(0), sampling_limit()}));
     if (!task.has_value()) return std::optional<WriteSlot>();
     if (!slots.Move(*task, slots.WordOf(*task, SlotState::kFree, kNoOwner),
                     slots.WordOf(*task, SlotState::kWriting, owner_))) {
@@ -126,19 +127,20 @@ absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
   }
   const SlotWord word = slots.Load(task);
   return absl::FailedPreconditionError(absl::StrCat(
-      "slot of batch ", SeqOf(task), " is not ", NameOf(from), " by owner ",
-      PlainIndex(owner_), " at generation ", slots.GenerationOf(task), " but ",
-      NameOf(word.state), " by owner ", PlainIndex(word.owner),
-      " at generation ", word.generation));
+      "slot of batch ", SeqOf(task).value(), " is not ", NameOf(from),
+      " by owner ", PlainIndex(owner_), " at generation ",
+      slots.GenerationOf(task), " but ", NameOf(word.state), " by owner ",
+      PlainIndex(word.owner), " at generation ", word.generation));
 }
 
 absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
                                             Deadline deadline) {
   if (overflow_block_.value_or(UINT32_MAX) >=
       segment_->options().num_overflow_blocks) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "task of batch ", SeqOf(task), " needs an overflow block, but owner ",
-        PlainIndex(owner_), " has none"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("task of batch ", SeqOf(task).value(),
+                     " needs an overflow block, but owner ", PlainIndex(owner_),
+                     " has none"));
   }
   const Segment::Regions& regions = segment_->regions();
   const SlotTable slots(*segment_);
@@ -158,7 +160,7 @@ absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
     if (MonotonicClock::now() >= deadline) {
       failure = absl::DeadlineExceededError(
           absl::StrCat("overflow block ", *overflow_block_,
-                       " did not become free for batch ", SeqOf(task)));
+                       " did not become free for batch ", SeqOf(task).value()));
     }
     if (!failure.ok()) {
       slots.StorePlace(task, {.sampler = owner_, .overflow_block = {}});
@@ -201,14 +203,15 @@ SlotCounts GlobalQueue::Counts() const {
 }
 
 void GlobalQueue::OpenForSampling(BatchSeq limit) {
-  RaiseTo(SharedWord(segment_->regions().control().sampling_limit), limit);
+  RaiseTo(SharedWord(segment_->regions().control().sampling_limit),
+          limit.value());
   AnnounceReady();
   AnnounceFree();
 }
 
 BatchSeq GlobalQueue::sampling_limit() const {
-  return SharedWord(segment_->regions().control().sampling_limit)
-      .load(std::memory_order_acquire);
+  return BatchSeq(SharedWord(segment_->regions().control().sampling_limit)
+                      .load(std::memory_order_acquire));
 }
 
 void GlobalQueue::Stop() {

@@ -47,7 +47,7 @@ absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
 std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> newest = version();
-  const uint64_t limit = std::min(training_limit(), shape.num_steps());
+  const uint64_t limit = std::min(training_limit().value(), shape.num_steps());
   if (!newest.has_value() || *newest >= limit) return std::nullopt;
   const StepNumber first(*newest);
   // The open steps end with the epoch. Batches of the next epoch would
@@ -64,23 +64,23 @@ absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
   const std::optional<OpenSteps> open = FindOpenSteps();
   if (!open.has_value() || step < open->first || step >= open->end) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", seq, " belongs to step ", step.value(), ", but ",
+        "batch ", seq.value(), " belongs to step ", step.value(), ", but ",
         open.has_value() ? absl::StrCat("those open are ", open->first.value(),
                                         " to ", (open->end - 1).value())
                          : std::string("no step is open")));
   }
   if (record.staleness > segment_->options().staleness) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "batch ", seq, " was trained with weights ", record.staleness,
+        "batch ", seq.value(), " was trained with weights ", record.staleness,
         " versions old, ", segment_->options().staleness, " are allowed"));
   }
   if (IsDone(seq)) return absl::OkStatus();
-  record.seq_plus_one = seq + 1;
+  record.seq_plus_one = seq.value() + 1;
   StoreRecord(segment_->regions().record_words(shape.RecordOf(seq, /*part=*/0)),
               record);
   segment_->regions()
       .done_word(shape.PlaceOf(seq, /*part=*/0))
-      .store(seq + 1, std::memory_order_release);
+      .store(seq.value() + 1, std::memory_order_release);
   Announce();
   return absl::OkStatus();
 }
@@ -92,7 +92,7 @@ bool GradientBoard::IsDone(BatchSeq seq) const {
   return shape.StepOf(seq) < StepNumber(*committed) ||
          segment_->regions()
                  .done_word(shape.PlaceOf(seq, /*part=*/0))
-                 .load(std::memory_order_acquire) == seq + 1;
+                 .load(std::memory_order_acquire) == seq.value() + 1;
 }
 
 bool GradientBoard::AllDone(StepNumber step) const {
@@ -100,7 +100,7 @@ bool GradientBoard::AllDone(StepNumber step) const {
   uint32_t place = segment_->shape().PlaceOf(batches.begin, /*part=*/0);
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
     if (segment_->regions().done_word(place++).load(
-            std::memory_order_acquire) != seq + 1) {
+            std::memory_order_acquire) != seq.value() + 1) {
       return false;
     }
   }
@@ -199,14 +199,15 @@ absl::Status GradientBoard::WaitForChange(uint32_t seen, Deadline deadline) {
                               : absl::OkStatus();
 }
 
-void GradientBoard::OpenForTraining(uint64_t step_limit) {
-  RaiseTo(SharedWord(segment_->regions().control().training_limit), step_limit);
+void GradientBoard::OpenForTraining(StepNumber limit) {
+  RaiseTo(SharedWord(segment_->regions().control().training_limit),
+          limit.value());
   Announce();
 }
 
-uint64_t GradientBoard::training_limit() const {
-  return SharedWord(segment_->regions().control().training_limit)
-      .load(std::memory_order_acquire);
+StepNumber GradientBoard::training_limit() const {
+  return StepNumber(SharedWord(segment_->regions().control().training_limit)
+                        .load(std::memory_order_acquire));
 }
 
 std::optional<BatchRecord> GradientBoard::record(BatchSeq seq) const {

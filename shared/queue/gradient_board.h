@@ -175,10 +175,10 @@ class GradientBoard {
   uint32_t changes() const;
   absl::Status WaitForChange(uint32_t seen, Deadline deadline);
 
-  // Scheduler only: trainers may work on steps below `step_limit` from now on.
-  // Never lowers the limit.
-  void OpenForTraining(uint64_t step_limit);
-  uint64_t training_limit() const;
+  // Scheduler only: trainers may work on steps below `limit` from now on. Never
+  // lowers the limit.
+  void OpenForTraining(StepNumber limit);
+  StepNumber training_limit() const;
 
   // Returns the record of batch `seq` of the open epoch; nullopt if the batch
   // is not done. A record is never torn. The same batch of the next epoch

@@ -44,13 +44,13 @@ uint64_t JobShape::LocalBatchesBelow(BatchSeq seq) const {
 BatchPart JobShape::TaskOf(TaskNumber number) const {
   const uint64_t local = number.value() / parts_;
   const auto part = static_cast<uint32_t>(number.value() % parts_);
-  if (hosts_ == 1) return {local, part};
+  if (hosts_ == 1) return {BatchSeq(local), part};
   // This host has no batches, so num_tasks() is 0 and `number` is beyond it.
   if (local_per_epoch_ == 0) return {num_batches(), part};
   const uint64_t batch = local % local_per_epoch_;
-  return {local / local_per_epoch_ * batches_per_epoch_ +
-              batch / local_places_ * batches_per_step_ + first_place_ +
-              batch % local_places_,
+  return {BatchSeq(local / local_per_epoch_ * batches_per_epoch_ +
+                   batch / local_places_ * batches_per_step_ + first_place_ +
+                   batch % local_places_),
           part};
 }
 

@@ -49,7 +49,7 @@ struct TaskRange {
 
 // One part of a batch. `part` is in [0, P).
 struct BatchPart {
-  BatchSeq seq = 0;
+  BatchSeq seq;
   uint32_t part = 0;
 
   bool operator==(const BatchPart&) const = default;
@@ -88,7 +88,9 @@ class JobShape {
 
   // Numbers of batches and of steps of the job. All seqs are below the first,
   // all steps below the second.
-  BatchSeq num_batches() const { return batches_per_epoch_ * epochs_; }
+  BatchSeq num_batches() const {
+    return BatchSeq(batches_per_epoch_ * epochs_);
+  }
   uint64_t num_steps() const { return steps_per_epoch_ * epochs_; }
   uint64_t steps_per_epoch() const { return steps_per_epoch_; }
 
@@ -156,7 +158,7 @@ class JobShape {
   // Returns the number of a task. The batch is local.
   TaskNumber NumberOf(BatchSeq seq, uint32_t part) const {
     // With one host all batches are local, and no division is needed.
-    const uint64_t batch = hosts_ == 1 ? seq : LocalBatchesBelow(seq);
+    const uint64_t batch = hosts_ == 1 ? seq.value() : LocalBatchesBelow(seq);
     return TaskNumber(batch * parts_ + part);
   }
   // Returns the batch and part of task `number`, which is below num_tasks().

@@ -61,9 +61,9 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, TaskNumber holder,
 }
 
 bool OverflowBlocks::IsFreeBelow(TaskNumber task) const {
-  const BatchSeq limit = SharedWord(regions_.control().sampling_limit)
-                             .load(std::memory_order_acquire);
-  TaskRange before = segment_.shape().TasksOf({0, limit});
+  const BatchSeq limit(SharedWord(regions_.control().sampling_limit)
+                           .load(std::memory_order_acquire));
+  TaskRange before = segment_.shape().TasksOf({BatchSeq(0), limit});
   before.end = std::min(before.end, task);
   return slots_.FindLowest(SlotState::kFree, before).has_value();
 }

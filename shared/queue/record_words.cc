@@ -38,7 +38,8 @@ std::optional<BatchRecord> LoadRecord(uint64_t* words, BatchSeq seq) {
     values[i] = SharedWord(words[i]).load(std::memory_order_acquire);
   }
   const uint64_t again = SharedWord(words[0]).load(std::memory_order_relaxed);
-  if (values[0] != seq + 1 || again != seq + 1) return std::nullopt;
+  const uint64_t expected = seq.value() + 1;
+  if (values[0] != expected || again != expected) return std::nullopt;
   return std::bit_cast<BatchRecord>(values);
 }
 

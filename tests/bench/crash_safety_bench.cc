@@ -74,7 +74,7 @@ absl::StatusOr<Checks> TimeChecks(const Flags& flags, const Dataset& dataset) {
   };
   std::vector<std::pair<std::unique_ptr<std::byte, Free>, size_t>> tasks;
   Checks checks;
-  for (BatchSeq seq = 0; seq < flags.batches; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(flags.batches); ++seq) {
     FGNN_ASSIGN_OR_RETURN(const SampledTask task,
                           sampler->Sample(seq, {aligned, most}));
     checks.write += double{task.seconds.copy};
@@ -110,9 +110,9 @@ absl::StatusOr<double> TimeSlots() {
                         Segment::Create(options));
   GlobalQueue sampler(segment.get(), OwnerIndex{1});
   GlobalQueue trainer(segment.get(), OwnerIndex{2});
-  sampler.OpenForSampling(kBatches);
+  sampler.OpenForSampling(BatchSeq(kBatches));
   const Stopwatch watch;
-  for (BatchSeq seq = 0; seq < kBatches; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(kBatches); ++seq) {
     FGNN_ASSIGN_OR_RETURN(auto written, sampler.TryClaimForWriting());
     FGNN_RETURN_IF_ERROR(std::move(*written).Publish());
     FGNN_ASSIGN_OR_RETURN(auto read, trainer.TryClaimForReading(seq, seq + 1));

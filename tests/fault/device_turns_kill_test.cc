@@ -47,7 +47,7 @@ OwnerIndex TrainerOf(uint32_t device) {
 // The other one of the device does nothing.
 void CheckAlone(const Segment& segment, OwnerIndex other) {
   const SlotTable slots(segment);
-  for (BatchSeq slot = 0; slot < segment.options().num_slots; ++slot) {
+  for (uint32_t slot = 0; slot < segment.options().num_slots; ++slot) {
     if (slots.Load(slot).owner == other) ::_exit(9);
   }
 }
@@ -149,7 +149,7 @@ TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
   for (uint32_t device = 0; device < kDevices; ++device) {
     table.SetTimes(device, {.sample = 1, .train = 1, .standby = 1});
   }
-  board.OpenForTraining(LastVersion(segment_->options()));
+  board.OpenForTraining(StepNumber(LastVersion(segment_->options())));
   std::vector<Child> children;
   for (uint32_t i = 0; i < 2 * kDevices; ++i) children.push_back(StartChild(i));
   const auto reap = [&](uint32_t index) {
@@ -166,14 +166,14 @@ TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
       table.SetPlan(device, plans[device]);
     }
     opened += kBatchesPerKill;
-    scheduler.OpenForSampling(opened);
+    scheduler.OpenForSampling(BatchSeq(opened));
     ASSERT_TRUE(reports_.Await(1 + Below(kMostBatchesBetweenKills)))
         << "nothing moves after " << kill - 1 << " kills";
     const auto victim = static_cast<uint32_t>(Below(children.size()));
     reap(victim);
     children[victim] = StartChild(victim);
   }
-  scheduler.OpenForSampling(~BatchSeq{0});
+  scheduler.OpenForSampling(BatchSeq(UINT64_MAX));
   // Takes the reports, so that nobody waits for room in the pipe.
   while (board.version() != LastVersion(segment_->options())) {
     ASSERT_TRUE(reports_.Await(1)) << "the rest is not worked off";
@@ -193,7 +193,7 @@ TEST_F(DeviceTurnsKillTest, TheReaperNamesTheTurnOfOneThatDied) {
   GlobalQueue scheduler(segment_.get(), kNoOwner);
   DeviceTable table(segment_.get(), kNoOwner);
   DeviceTable trainer(segment_.get(), TrainerOf(0));
-  scheduler.OpenForSampling(10);
+  scheduler.OpenForSampling(BatchSeq(10));
   {
     const Child child = Child::Start([this] {
       GlobalQueue queue(segment_.get(), SamplerOf(0));

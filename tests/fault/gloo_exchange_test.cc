@@ -82,12 +82,12 @@ class Training {
   uint32_t Gradient(absl::Span<const float> weights, BatchSeq seq,
                     absl::Span<float> gradient) {
     const auto num_seeds =
-        seq % 3 == 1 ? 0 : static_cast<uint32_t>(9 + seq % 5);
+        seq.value() % 3 == 1 ? 0 : static_cast<uint32_t>(9 + seq.value() % 5);
     RandomBatch batch(
-        {.model = options_, .num_seeds = num_seeds, .seed = seq + 100});
+        {.model = options_, .num_seeds = num_seeds, .seed = seq.value() + 100});
     TrainingBatch given = batch.batch();
     given.seed = kSeed;
-    given.batch = seq;
+    given.batch = seq.value();
     const auto result = model_->Gradient(weights, given, gradient);
     EXPECT_THAT(result, IsOk());
     return num_seeds;
@@ -115,7 +115,7 @@ std::vector<float> TrainOnTheBoard() {
         }));
     ASSERT_TRUE(made);
   };
-  board.OpenForTraining(training.num_steps());
+  board.OpenForTraining(StepNumber(training.num_steps()));
   make_step();
   for (uint64_t step = 0; step < training.num_steps(); ++step) {
     const BatchRange batches = segment->shape().BatchesOfStep(StepNumber(step));

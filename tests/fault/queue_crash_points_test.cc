@@ -54,8 +54,8 @@ class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
  protected:
   static SegmentOptions Options() { return TinyOptions(GetParam()); }
   void SetUp() override {
-    scheduler_.OpenForSampling(10);
-    board_.OpenForTraining(100);
+    scheduler_.OpenForSampling(BatchSeq(10));
+    board_.OpenForTraining(StepNumber(100));
   }
 
   // The different states of the memory while `body` runs in a process.
@@ -165,7 +165,7 @@ TEST_P(QueueCrashPointsTest, ASamplerRetracts) {
   ExpectRecoveryDuring([&first] {
     WriteSlot& slot = **first;
     if (!slot.SwitchToOverflow(NoWait()).ok() ||
-        !WriteTestTask(slot.block(), 0, 20).ok() ||
+        !WriteTestTask(slot.block(), BatchSeq(0), 20).ok() ||
         !std::move(slot).Publish().ok()) {
       ::abort();
     }
@@ -182,9 +182,9 @@ TEST_P(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
   Sample(3);
   ExpectRecoveryDuring([this] {
     { const auto lease = trainer_board_.TryLease(); }
-    { auto slot = trainer_.TryClaimForReading(0, 10); }
+    { auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(10)); }
     for (int i = 0; i < 3; ++i) {
-      auto slot = trainer_.TryClaimForReading(0, 10);
+      auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(10));
       if (!std::move(**slot).Reject().ok()) ::abort();
     }
   });
@@ -196,9 +196,9 @@ TEST_P(QueueCrashPointsTest, AReaperReaps) {
   Sample(3);
   Train(2);
   Sample(2);
-  auto reading = trainer_.TryClaimForReading(2, 10);
+  auto reading = trainer_.TryClaimForReading(BatchSeq(2), BatchSeq(10));
   ASSERT_TRUE(reading.ok() && reading->has_value());
-  auto overflowing = trainer_.TryClaimForReading(4, 10);
+  auto overflowing = trainer_.TryClaimForReading(BatchSeq(4), BatchSeq(10));
   ASSERT_TRUE(overflowing.ok() && overflowing->has_value());
   auto writing = sampler_.TryClaimForWriting();
   const auto lease = trainer_board_.TryLease();

@@ -26,8 +26,8 @@ class QueueDeathTest : public testing::TestWithParam<uint32_t> {
     return options;
   }
   void SetUp() override {
-    scheduler_.OpenForSampling(30);
-    board_.OpenForTraining(100);
+    scheduler_.OpenForSampling(BatchSeq(30));
+    board_.OpenForTraining(StepNumber(100));
   }
   // Runs `body` in a process until it reports, and kills it there.
   template <typename Body>
@@ -123,7 +123,7 @@ TEST_P(QueueDeathTest, SamplerWhoseTasksAreReady) {
 TEST_P(QueueDeathTest, TrainerWithAClaimedSlot) {
   FillQueue(1);
   KillAfter([this] {
-    static auto slot = trainer_.TryClaimForReading(0, 30);
+    static auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(30));
     Check(slot.ok() && slot->has_value());
   });
   EXPECT_EQ(scheduler_.Counts().reading, 1U);
@@ -133,13 +133,14 @@ TEST_P(QueueDeathTest, TrainerWithAClaimedSlot) {
 TEST_P(QueueDeathTest, TrainerThatReadsAnOverflowBlock) {
   FillQueue(2);
   KillAfter([this] {
-    static auto slot = trainer_.TryClaimForReading(1, 2);
+    static auto slot = trainer_.TryClaimForReading(BatchSeq(1), BatchSeq(2));
     Check(slot.ok() && slot->has_value());
   });
   EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
-  FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler_.TryClaimForReading(1, 2));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      auto slot, sampler_.TryClaimForReading(BatchSeq(1), BatchSeq(2)));
   ASSERT_TRUE(slot.has_value());
-  EXPECT_TRUE(HoldsTestTask(slot->block(), 1));
+  EXPECT_TRUE(HoldsTestTask(slot->block(), BatchSeq(1)));
   slot.reset();
   ReclaimAndFinish(0);
 }
@@ -149,11 +150,11 @@ TEST_P(QueueDeathTest, TrainerWithHalfAGradient) {
   KillAfter([this] {
     static std::optional<StepLease> lease = trainer_board_.TryLease();
     Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
-    static auto slot = trainer_.TryClaimForReading(0, 30);
+    static auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(30));
     Check(slot.ok() && slot->has_value());
-    trainer_board_.gradient(0)[0] = 12345;
+    trainer_board_.gradient(BatchSeq(0))[0] = 12345;
   });
-  EXPECT_FALSE(board_.IsDone(0));
+  EXPECT_FALSE(board_.IsDone(BatchSeq(0)));
   ReclaimAndFinish(1);
 }
 
@@ -162,15 +163,15 @@ TEST_P(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
   KillAfter([this] {
     static std::optional<StepLease> lease = trainer_board_.TryLease();
     Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
-    static auto slot = trainer_.TryClaimForReading(0, 30);
+    static auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(30));
     Check(slot.ok() && slot->has_value());
-    const absl::Span<float> gradient = trainer_board_.gradient(0);
+    const absl::Span<float> gradient = trainer_board_.gradient(BatchSeq(0));
     for (size_t i = 0; i < gradient.size(); ++i) {
-      gradient[i] = ExactGradient(0, i);
+      gradient[i] = ExactGradient(BatchSeq(0), i);
     }
-    Check(trainer_board_.MarkDone(0, {.num_seeds = 1}).ok());
+    Check(trainer_board_.MarkDone(BatchSeq(0), {.num_seeds = 1}).ok());
   });
-  EXPECT_TRUE(board_.IsDone(0));
+  EXPECT_TRUE(board_.IsDone(BatchSeq(0)));
   ReclaimAndFinish(1);
 }
 
@@ -197,15 +198,16 @@ TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
       Check(SamplerTurn(&sampler_, NoWait()).ok());
       Check(TrainerTurn(&trainer_, &trainer_board_, Options()).ok());
       // TrainerTurn() makes the step itself once all three are there.
-      if (trainer_board_.IsDone(0) && trainer_board_.IsDone(1)) {
+      if (trainer_board_.IsDone(BatchSeq(0)) &&
+          trainer_board_.IsDone(BatchSeq(1))) {
         Check(SamplerTurn(&sampler_, NoWait()).ok());
-        auto slot = trainer_.TryClaimForReading(2, 3);
+        auto slot = trainer_.TryClaimForReading(BatchSeq(2), BatchSeq(3));
         if (!slot.ok() || !slot->has_value()) continue;
-        const absl::Span<float> gradient = trainer_board_.gradient(2);
+        const absl::Span<float> gradient = trainer_board_.gradient(BatchSeq(2));
         for (size_t i = 0; i < gradient.size(); ++i) {
-          gradient[i] = ExactGradient(2, i);
+          gradient[i] = ExactGradient(BatchSeq(2), i);
         }
-        Check(trainer_board_.MarkDone(2, {.num_seeds = 1}).ok());
+        Check(trainer_board_.MarkDone(BatchSeq(2), {.num_seeds = 1}).ok());
         Check(std::move(**slot).Release().ok());
       }
     }
@@ -264,7 +266,7 @@ TEST_P(QueueDeathTest, EveryoneInTheMiddleOfAWait) {
   });
   Child trainer = Child::Start([&] {
     reports.report()();
-    (void)trainer_.ClaimForReading(0, 30, FarDeadline());
+    (void)trainer_.ClaimForReading(BatchSeq(0), BatchSeq(30), FarDeadline());
   });
   ASSERT_TRUE(reports.Await(2));
   sampler.Kill();

@@ -107,7 +107,7 @@ TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
             << std::endl;
   GlobalQueue scheduler(segment_.get(), kNoOwner);
   GradientBoard board(segment_.get(), kNoOwner);
-  board.OpenForTraining(LastVersion(segment_->options()));
+  board.OpenForTraining(StepNumber(LastVersion(segment_->options())));
   std::vector<Child> children;
   for (int i = 0; i < kSamplers + kTrainers; ++i) {
     children.push_back(StartChild(i));
@@ -119,14 +119,14 @@ TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
   };
   for (uint64_t kill = 1; kill <= num_kills_; ++kill) {
     // Samplers get their work bit by bit, so that the job outlasts the kills.
-    scheduler.OpenForSampling(kill * kBatchesPerKill);
+    scheduler.OpenForSampling(BatchSeq(kill * kBatchesPerKill));
     ASSERT_TRUE(reports_.Await(1 + Below(kMostTurnsBetweenKills)))
         << "nothing moves after " << kill - 1 << " kills";
     const int victim = static_cast<int>(Below(children.size()));
     reap(victim);
     children[static_cast<size_t>(victim)] = StartChild(victim);
   }
-  scheduler.OpenForSampling(~BatchSeq{0});
+  scheduler.OpenForSampling(BatchSeq(UINT64_MAX));
   // Takes the reports, so that nobody waits for room in the pipe.
   while (board.version() != LastVersion(segment_->options())) {
     ASSERT_TRUE(reports_.Await(1)) << "the rest is not worked off";

@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<BatchCalls>> SampleCalls(
   FGNN_ASSIGN_OR_RETURN(const TaskBlock block,
                         TaskBlock::Create(input, options.sampling));
   std::vector<BatchCalls> batches;
-  for (BatchSeq seq = 0; seq < options.batches; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(options.batches); ++seq) {
     FGNN_RETURN_IF_ERROR(sampler->Sample(seq, block.span()).status());
     FGNN_ASSIGN_OR_RETURN(const TaskView task,
                           ReadTask(block.span(), options.sampling.job_key));

@@ -146,7 +146,7 @@ class Rounds {
   absl::Status Run(uint32_t num_batches, bool is_counted) {
     // Other batches than before: the caches do not hold the data of these.
     const Batches batches = {end_, num_batches};
-    end_ += num_batches;
+    end_ = end_ + num_batches;
     std::vector<uint32_t> digests(num_batches);
     FGNN_ASSIGN_OR_RETURN(const SampleRound fused,
                           fused_.Run(batches, digests.data()));
@@ -161,7 +161,7 @@ class Rounds {
                                       others.begin(), others.end());
     if (differ.first == digests.end()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
-        "batch ", batches.begin + (differ.first - digests.begin()),
+        "batch ", (batches.begin + (differ.first - digests.begin())).value(),
         " has digest ", *differ.first, ", and ", *differ.second, " by ",
         options_.baseline->name, "; they have to be equal"));
   }
@@ -178,7 +178,7 @@ class Rounds {
   const SampleBenchOptions& options_;
   std::optional<SampleRound> best_fused_;
   std::optional<SampleRound> best_baseline_;
-  BatchSeq end_ = 0;
+  BatchSeq end_;
 };
 
 }  // namespace
@@ -233,12 +233,12 @@ absl::Status DumpBatches(const SamplerInput& input,
                         NewCpuSampler(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(const TaskBlock block,
                         TaskBlock::Create(input, options.sampling));
-  for (BatchSeq seq = 0; seq < options.batches; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(options.batches); ++seq) {
     FGNN_RETURN_IF_ERROR(sampler->Sample(seq, block.span()).status());
     FGNN_ASSIGN_OR_RETURN(const TaskView task,
                           ReadTask(block.span(), options.sampling.job_key));
-    FGNN_RETURN_IF_ERROR(
-        WriteTaskNpz(task, folder / absl::StrCat("batch-", seq, ".npz")));
+    FGNN_RETURN_IF_ERROR(WriteTaskNpz(
+        task, folder / absl::StrCat("batch-", seq.value(), ".npz")));
   }
   return absl::OkStatus();
 }

@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   // Claims from batch 0 on. A trainer may have died after it marked a batch
   // done and before it freed the slot. The step of that slot may be committed
   // already.
-  FGNN_ASSIGN_OR_RETURN(batch, Claim(0, open->last_batch));
+  FGNN_ASSIGN_OR_RETURN(batch, Claim(BatchSeq(0), open->last_batch));
   if (batch.has_value()) {
     FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kLoop, &*batch));
   }
@@ -172,8 +172,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
   // open.
   absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
   if (task.ok() && task->seq != seq) {
-    task =
-        absl::DataLossError(absl::StrCat("the block holds batch ", task->seq));
+    task = absl::DataLossError(
+        absl::StrCat("the block holds batch ", task->seq.value()));
   }
   if (!task.ok()) {
     FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));
@@ -198,13 +198,13 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
     const MutexLock lock(&mutex_);
     times = ++rejections_[seq];
   }
-  LogWarning("batch {} is damaged and will be sampled again: {}", seq,
+  LogWarning("batch {} is damaged and will be sampled again: {}", seq.value(),
              MessageOf(reason));
   FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
   if (times < kMostRejections) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("batch ", seq, " arrived damaged ",
-                                          times, " times: ", MessageOf(reason),
-                                          "; check the machine's memory"));
+  return absl::DataLossError(absl::StrCat(
+      "batch ", seq.value(), " arrived damaged ", times,
+      " times: ", MessageOf(reason), "; check the machine's memory"));
 }
 
 absl::Status BatchSource::Extract(TrainerThread thread, ExtractedBatch* batch) {
@@ -292,7 +292,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
   {
     const MutexLock lock(&mutex_);
     if (limit_.batches == AheadLimit::kNextStep) {
-      end = std::min(end + 1, StepNumber(board_.training_limit()));
+      end = std::min(end + 1, board_.training_limit());
     }
   }
   for (uint64_t i = 0; i < end - open->first; ++i) {

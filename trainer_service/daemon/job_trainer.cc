@@ -219,8 +219,8 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   if (!std::isfinite(result.loss)) {
     return absl::AbortedError(absl::StrCat(
         "the loss is ", result.loss, " in epoch ", batch.epoch + 1, ", batch ",
-        batch.batch, " (", seq, " of the job) with training.learning_rate ",
-        optimizer_.learning_rate,
+        batch.batch, " (", seq.value(),
+        " of the job) with training.learning_rate ", optimizer_.learning_rate,
         ": training diverged; lower it, or check the features with 'fgnn "
         "dataset validate'"));
   }

@@ -21,7 +21,7 @@ absl::Status CheckFeatures(const ModelOptions& options,
   }
   if (floats == 0 && rows == nodes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("batch ", batch.task->seq, " has ", nodes,
+      absl::StrCat("batch ", batch.task->seq.value(), " has ", nodes,
                    " input nodes of ", options.input_columns, " columns; got ",
                    floats, " features and ", rows, " stored rows"));
 }
@@ -31,7 +31,7 @@ absl::Status CheckPairs(const ModelOptions& options, const TaskView& task) {
   const bool has_pairs = options.predicts_links() && task.num_seeds > 0;
   if (has_pairs != task.pairs.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "batch ", task.seq, " has ", task.num_pairs(),
+      "batch ", task.seq.value(), " has ", task.num_pairs(),
       " pairs; the model predicts ",
       options.predicts_links() ? "links" : "classes or targets of vertices"));
 }
@@ -40,9 +40,9 @@ absl::Status CheckLabels(const ModelOptions& options, const TaskView& task,
                          absl::Span<const int64_t> labels) {
   for (const int64_t label : labels) {
     if (label < 0 || label >= int64_t{options.num_classes}) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("batch ", task.seq, " has a seed with label ", label,
-                       "; labels are in [0, ", options.num_classes, ")"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "batch ", task.seq.value(), " has a seed with label ", label,
+          "; labels are in [0, ", options.num_classes, ")"));
     }
   }
   return absl::OkStatus();
@@ -57,7 +57,7 @@ absl::Status CheckTargets(const ModelOptions& options, const TaskView& task,
   const auto wrong = std::find_if_not(targets.begin(), targets.end(), is_sound);
   if (wrong == targets.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "batch ", task.seq, " has a seed with target ", *wrong,
+      "batch ", task.seq.value(), " has a seed with target ", *wrong,
       sets ? "; a class is there, 1, or not, 0" : "; targets are finite"));
 }
 
@@ -73,9 +73,9 @@ absl::Status CheckAnswers(const ModelOptions& options,
   if (batch.labels.size() != num_labels ||
       batch.targets.size() != num_targets) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "batch ", task.seq, " has ", seeds, " seeds, ", batch.labels.size(),
-        " labels and ", batch.targets.size(), " targets; the model takes ",
-        num_labels, " and ", num_targets));
+        "batch ", task.seq.value(), " has ", seeds, " seeds, ",
+        batch.labels.size(), " labels and ", batch.targets.size(),
+        " targets; the model takes ", num_labels, " and ", num_targets));
   }
   FGNN_RETURN_IF_ERROR(CheckLabels(options, task, batch.labels));
   return CheckTargets(options, task, batch.targets);
@@ -96,17 +96,18 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
   }
   if (task.num_hops != static_cast<int>(options.layers)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq, " has ", task.num_hops,
+        absl::StrCat("batch ", task.seq.value(), " has ", task.num_hops,
                      " hops; the model has ", options.layers, " layers"));
   }
   FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
   if (options.divides_by_degrees()) {
     for (const uint32_t v : task.input_nodes) {
       if (size_t{v} + 1 < batch.indptr.size()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "batch ", task.seq, " has input node ", v, "; the degrees of ",
-          batch.indptr.empty() ? 0 : batch.indptr.size() - 1,
-          " vertices are known"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch ", task.seq.value(), " has input node ", v,
+                       "; the degrees of ",
+                       batch.indptr.empty() ? 0 : batch.indptr.size() - 1,
+                       " vertices are known"));
     }
   }
   FGNN_RETURN_IF_ERROR(CheckPairs(options, task));

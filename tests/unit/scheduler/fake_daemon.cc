@@ -183,7 +183,7 @@ int Run(const std::map<std::string, std::string>& flags) {
   daemon.executor().Pause(IsOrdered(state_dir, "hold") ||
                           IsOrdered(state_dir, "hold:" + name));
   if (IsOrdered(state_dir, "die-validating")) daemon.DieValidating();
-  if (IsOrdered(state_dir, "poison")) daemon.executor().CrashOn(7);
+  if (IsOrdered(state_dir, "poison")) daemon.executor().CrashOn(BatchSeq(7));
   const auto server = ExecutorServer::Start(
       state_dir, name, &daemon,
       {static_cast<v1::SamplerService::Service*>(&daemon),

@@ -54,7 +54,7 @@ void FakeExecutor::Detach() {
 void FakeExecutor::Sample() {
   auto slot = queue_->ClaimForWriting(DeadlineIn(kTick));
   if (!slot.ok() || !slot->has_value()) return;
-  if ((*slot)->seq() == crash_on_) Crash();
+  if ((*slot)->seq().value() == crash_on_) Crash();
   while (paused_ && !stop_ && !queue_->stopped()) {
     std::this_thread::sleep_for(kTick);
   }
@@ -64,7 +64,8 @@ void FakeExecutor::Sample() {
 void FakeExecutor::Train() {
   StepIfDue();
   const std::optional<uint64_t> version = board_->version();
-  if (!version.has_value() || *version >= board_->training_limit()) {
+  if (!version.has_value() ||
+      StepNumber(*version) >= board_->training_limit()) {
     (void)board_->WaitForChange(board_->changes(), DeadlineIn(kTick));
     return;
   }
@@ -107,17 +108,18 @@ void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
   auto slot = queue_->ClaimForReading(first, last, DeadlineIn(kTick));
   if (!slot.ok() || !slot->has_value()) return;
   const BatchSeq seq = (*slot)->seq();
-  while ((paused_ || seq == hold_on_) && !stop_ && !queue_->stopped()) {
+  while ((paused_ || seq.value() == hold_on_) && !stop_ && !queue_->stopped()) {
     std::this_thread::sleep_for(kTick);
   }
   const absl::Span<float> gradient = board_->gradient(seq);
   std::fill(gradient.begin(), gradient.end(), 1.0F);
   BatchRecord record;
-  record.digest = static_cast<uint32_t>(HashString(std::to_string(seq)));
+  record.digest =
+      static_cast<uint32_t>(HashString(std::to_string(seq.value())));
   record.num_seeds = 10;
   record.num_edges = 100;
   record.num_input_nodes = 50;
-  record.loss = 1.0F / static_cast<float>(seq + 1);
+  record.loss = 1.0F / static_cast<float>(seq.value() + 1);
   if (board_->MarkDone(seq, record).ok()) {
     (void)std::move(**slot).Release();
   }

@@ -37,9 +37,9 @@ class FakeExecutor {
   // While paused, the executor claims a batch and holds it.
   void Pause(bool paused) { paused_ = paused; }
   // The executor holds only this batch.
-  void HoldOn(BatchSeq seq) { hold_on_ = seq; }
+  void HoldOn(BatchSeq seq) { hold_on_ = seq.value(); }
   // The executor crashes once it has claimed this batch to sample it.
-  void CrashOn(BatchSeq seq) { crash_on_ = seq; }
+  void CrashOn(BatchSeq seq) { crash_on_ = seq.value(); }
   // Makes the first weights of a job that is resumed.
   absl::Status PublishFirst(float weight);
   std::optional<uint64_t> version() const;
@@ -72,8 +72,8 @@ class FakeExecutor {
   mutable std::mutex weights_mutex_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> paused_{false};
-  std::atomic<BatchSeq> hold_on_{UINT64_MAX};
-  std::atomic<BatchSeq> crash_on_{UINT64_MAX};
+  std::atomic<uint64_t> hold_on_{UINT64_MAX};
+  std::atomic<uint64_t> crash_on_{UINT64_MAX};
   Thread thread_;
 };
 

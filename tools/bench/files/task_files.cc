@@ -18,13 +18,13 @@ absl::Status WriteTaskFiles(const SamplerInput& input,
                         NewCpuSampler(input, options));
   FGNN_ASSIGN_OR_RETURN(const TaskBlock block,
                         TaskBlock::Create(input, options));
-  for (BatchSeq seq = 0; seq < count; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(count); ++seq) {
     FGNN_ASSIGN_OR_RETURN(const SampledTask task,
                           sampler->Sample(seq, block.span()));
     const std::string_view bytes(
         reinterpret_cast<const char*>(block.span().data()), task.bytes);
-    FGNN_RETURN_IF_ERROR(
-        WriteFileAtomically(folder / absl::StrCat("task-", seq), bytes));
+    FGNN_RETURN_IF_ERROR(WriteFileAtomically(
+        folder / absl::StrCat("task-", seq.value()), bytes));
   }
   return absl::OkStatus();
 }

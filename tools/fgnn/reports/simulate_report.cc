@@ -216,15 +216,16 @@ std::string ToTrace(const SimulateReport& report) {
     const char* const name = work.work == DeviceWork::kSample ? "sample"
                              : work.makes_step                ? "step"
                                                               : "train";
-    trace.spans.push_back({work.device, absl::StrCat(name, " ", work.seq), name,
-                           work.seq, work.begin_seconds, work.end_seconds});
+    trace.spans.push_back(
+        {work.device, absl::StrCat(name, " ", work.seq.value()), name,
+         work.seq.value(), work.begin_seconds, work.end_seconds});
   }
   const uint64_t batches = report.options.batches_per_epoch;
   double end = 0;
   for (size_t i = 0; i < report.chosen.simulation.epoch_seconds.size(); ++i) {
     end += report.chosen.simulation.epoch_seconds[i];
     trace.marks.push_back({absl::StrCat("end of epoch ", i + 1), end,
-                           BatchesOfEpochs(i, i + 1, batches).end - 1});
+                           BatchesOfEpochs(i, i + 1, batches).end.value() - 1});
   }
   return ToText(trace);
 }

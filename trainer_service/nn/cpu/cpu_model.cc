@@ -92,15 +92,15 @@ class LayeredModel final : public Model {
     if (batch.task->num_seeds == 0) return LearnNothing(gradient);
     if (batch.features.empty() && !CanReadStoredRows(*batch.task)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "batch ", batch.task->seq,
+          "batch ", batch.task->seq.value(),
           " has stored rows, which this model does not take for it"));
     }
     try {
       return ForwardAndBackward(weights, batch, gradient);
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("out of memory for batch ", batch.task->seq, " of ",
-                       batch.task->input_nodes.size(),
+          absl::StrCat("out of memory for batch ", batch.task->seq.value(),
+                       " of ", batch.task->input_nodes.size(),
                        " input nodes; lower sampling.batch_size or fanouts"));
     }
   }

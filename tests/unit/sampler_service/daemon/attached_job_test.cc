@@ -77,9 +77,9 @@ class AttachedJobTest : public testing::Test {
   // Takes every batch out in order.
   std::vector<uint32_t> ReadAll(Segment& segment) {
     GlobalQueue queue(&segment, kReader);
-    queue.OpenForSampling(job_.num_batches());
+    queue.OpenForSampling(BatchSeq(job_.num_batches()));
     std::vector<uint32_t> digests;
-    for (BatchSeq seq = 0; seq < job_.num_batches(); ++seq) {
+    for (BatchSeq seq(0); seq < BatchSeq(job_.num_batches()); ++seq) {
       auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
       EXPECT_THAT(slot, IsOk());
       if (!slot.ok() || !slot->has_value()) return digests;
@@ -135,14 +135,16 @@ TEST_F(AttachedJobTest, MarksOnceThereIsAnOrder) {
     EXPECT_THAT(slot, IsOk());
     const auto task = ReadTask((*slot)->block(), job_.job_key());
     EXPECT_THAT(task, IsOk());
-    EXPECT_EQ(task->digest, job_.digests()[seq]);
+    EXPECT_EQ(task->digest, job_.digests()[seq.value()]);
     EXPECT_EQ(task->hot_rank.size(),
               task->rank_order_version == 0 ? 0 : task->input_nodes.size());
     EXPECT_THAT(std::move(**slot).Release(), IsOk());
     return task->rank_order_version;
   };
-  queue.OpenForSampling(4);
-  for (BatchSeq seq = 0; seq < 4; ++seq) EXPECT_EQ(version_of(seq), 0U);
+  queue.OpenForSampling(BatchSeq(4));
+  for (BatchSeq seq(0); seq < BatchSeq(4); ++seq) {
+    EXPECT_EQ(version_of(seq), 0U);
+  }
 
   FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
                             Dataset::Open(job_.dataset(), Validation::kShapes));
@@ -151,8 +153,8 @@ TEST_F(AttachedJobTest, MarksOnceThereIsAnOrder) {
   FGNN_ASSERT_OK(RankOrder::Save(dataset, 5, order));
   FGNN_ASSERT_OK_AND_ASSIGN(const RankOrder saved, RankOrder::Open(dataset, 5));
   segment->SetCachePlan({.rank_order_key = 5, .rows = 10});
-  queue.OpenForSampling(12);
-  for (BatchSeq seq = 4; seq < 12; ++seq) {
+  queue.OpenForSampling(BatchSeq(12));
+  for (BatchSeq seq(4); seq < BatchSeq(12); ++seq) {
     EXPECT_EQ(version_of(seq), saved.version());
   }
 }
@@ -174,10 +176,11 @@ TEST_F(AttachedJobTest, CountsWhatItWasToldTo) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const JobSampling sampling,
       OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
-  const CountOptions counting = {.batches = {0, counted_batches_},
-                                 .num_threads = 1,
-                                 .factory = sampling.factory,
-                                 .check = nullptr};
+  const CountOptions counting = {
+      .batches = {BatchSeq(0), BatchSeq(counted_batches_)},
+      .num_threads = 1,
+      .factory = sampling.factory,
+      .check = nullptr};
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::vector<uint32_t> expected,
       CountInputNodes(sampling.input(), sampling.options, counting));
@@ -192,13 +195,14 @@ TEST_F(AttachedJobTest, CountsWhatItWasToldTo) {
 TEST_F(AttachedJobTest, GivesEverySlotBackWhenItLeaves) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 4);
   GlobalQueue queue(segment.get(), kReader);
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
   FGNN_ASSERT_OK_AND_ASSIGN(auto sampler,
                             StartSampler(*segment, OwnerIndex{1}, 3));
   // One task is there; others are on their way, or wait for the overflow
   // block.
-  FGNN_ASSERT_OK_AND_ASSIGN(auto slot,
-                            queue.ClaimForReading(0, 1, DeadlineIn(kPatience)));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      auto slot,
+      queue.ClaimForReading(BatchSeq(0), BatchSeq(1), DeadlineIn(kPatience)));
   ASSERT_TRUE(slot.has_value());
   sampler.reset();
   EXPECT_EQ(queue.Counts().writing, 0U);
@@ -225,7 +229,7 @@ TEST_F(AttachedJobTest, ReportsADatasetThatIsNotWhatWasValidated) {
   job_.DamageIndices();
   const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
   GlobalQueue queue(segment.get(), kReader);
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
   FGNN_ASSERT_OK_AND_ASSIGN(auto sampler,
                             StartSampler(*segment, OwnerIndex{1}, 2));
   EXPECT_THAT(failures_.WaitForFirst(kPatience),

@@ -198,19 +198,19 @@ TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
   ASSERT_TRUE(host_.WaitForRegistrations(1));
   EXPECT_EQ(host_.registrations().front().role(), "sampler");
   GlobalQueue queue(segment_.get(), kReader);
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
 
   FGNN_ASSERT_OK(Attach(job_.job_id()));
   FGNN_ASSERT_OK(Attach(job_.job_id()));  // Idempotent.
   EXPECT_THAT(Attach("job-8"), StatusIs(absl::StatusCode::kFailedPrecondition,
                                         HasSubstr("attached to job job-7")));
-  for (BatchSeq seq = 0; seq < job_.num_batches(); ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(job_.num_batches()); ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(
         auto slot, queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience)));
     ASSERT_TRUE(slot.has_value());
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(slot->block(), job_.job_key()));
-    EXPECT_EQ(task.digest, job_.digests()[seq]);
+    EXPECT_EQ(task.digest, job_.digests()[seq.value()]);
     FGNN_ASSERT_OK(std::move(*slot).Release());
   }
   EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
@@ -227,7 +227,8 @@ TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
 
 TEST_F(SamplerDaemonTest, ReportsAFailureUnderTheJobsName) {
   job_.DamageIndices();
-  GlobalQueue(segment_.get(), kReader).OpenForSampling(job_.num_batches());
+  GlobalQueue(segment_.get(), kReader)
+      .OpenForSampling(BatchSeq(job_.num_batches()));
   FGNN_ASSERT_OK(Attach(job_.job_id()));
   EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
     return beat.job_id() == job_.job_id() && beat.error_code() != 0 &&
@@ -275,7 +276,7 @@ TEST_F(SamplerDaemonTest, RefusesJobsItCannotSampleByName) {
 
 TEST_F(SamplerDaemonTest, EndsWhenAskedWhileItSamples) {
   GlobalQueue queue(segment_.get(), kReader);
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
   FGNN_ASSERT_OK(Attach(job_.job_id()));
   grpc::ClientContext context;
   SetDeadline(context, kPatience);

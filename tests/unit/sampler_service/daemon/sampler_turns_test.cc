@@ -69,12 +69,13 @@ class SamplerTurnsTest : public testing::Test {
     }
     const std::optional<OpenSteps> open = board.FindOpenSteps();
     if (!open.has_value()) return;
-    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
-                              queue.TryClaimForReading(0, open->last_batch));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        std::optional<ReadSlot> slot,
+        queue.TryClaimForReading(BatchSeq(0), open->last_batch));
     if (!slot.has_value()) return;
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(slot->block(), job_.job_key()));
-    EXPECT_EQ(task.seq, digests->size());
+    EXPECT_EQ(task.seq, BatchSeq(digests->size()));
     digests->push_back(task.digest);
     FGNN_ASSERT_OK(board.MarkDone(task.seq, {}));
     FGNN_ASSERT_OK((*std::move(slot)).Release());
@@ -88,8 +89,8 @@ class SamplerTurnsTest : public testing::Test {
     GradientBoard board(mapped_, kTrainer);
     DeviceTable table(mapped_, kTrainer);
     const uint64_t end = job_.num_batches();  // Of one batch are the steps.
-    queue.OpenForSampling(end);
-    board.OpenForTraining(end);
+    queue.OpenForSampling(BatchSeq(end));
+    board.OpenForTraining(StepNumber(end));
     std::vector<uint32_t> digests;
     const Deadline deadline = DeadlineIn(kPatience);
     while (board.version().value_or(0) < end) {
@@ -145,12 +146,13 @@ TEST_F(SamplerTurnsTest, SamplesNothingOnADeviceThatIsPlannedToTrain) {
                                                       2, DevicePlan::kTrain));
   GlobalQueue queue(segment_.get(), kTrainer);
   DeviceTable table(segment_.get(), kNoOwner);
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
   WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
   table.SetPlan(0, DevicePlan::kSample);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
-                            queue.ClaimForReading(3, 4, DeadlineIn(kPatience)));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto slot,
+      queue.ClaimForReading(BatchSeq(3), BatchSeq(4), DeadlineIn(kPatience)));
   EXPECT_TRUE(slot.has_value());
 }
 
@@ -160,12 +162,13 @@ TEST_F(SamplerTurnsTest, SamplesNothingWhileItsDeviceTrains) {
   GlobalQueue queue(segment_.get(), kTrainer);
   DeviceTable table(segment_.get(), kTrainer);
   ASSERT_TRUE(table.TryTakeTurn(0, DeviceWork::kTrain));
-  queue.OpenForSampling(job_.num_batches());
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
   WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
   table.EndTurn(0, DeviceWork::kNothing);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
-                            queue.ClaimForReading(3, 4, DeadlineIn(kPatience)));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto slot,
+      queue.ClaimForReading(BatchSeq(3), BatchSeq(4), DeadlineIn(kPatience)));
   EXPECT_TRUE(slot.has_value());
 }
 
@@ -174,7 +177,8 @@ TEST_F(SamplerTurnsTest, KeepsNoTurnWhenItCannotGoOn) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler, Start(SmallJob::Slots::kRoomy,
                                                       1, DevicePlan::kSample));
   DeviceTable table(segment_.get(), kTrainer);
-  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(job_.num_batches());
+  GlobalQueue(segment_.get(), kNoOwner)
+      .OpenForSampling(BatchSeq(job_.num_batches()));
   ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(kPatience)));
   const Deadline deadline = DeadlineIn(kPatience);
   while (!table.TryTakeTurn(0, DeviceWork::kTrain)) {

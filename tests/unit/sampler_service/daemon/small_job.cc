@@ -71,7 +71,7 @@ SmallJob::SmallJob()
   EXPECT_THAT(sampler, IsOk());
   auto* const block =
       static_cast<std::byte*>(std::aligned_alloc(64, bound_bytes_));
-  for (BatchSeq seq = 0; seq < num_batches(); ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(num_batches()); ++seq) {
     const auto task = (*sampler)->Sample(seq, {block, bound_bytes_});
     EXPECT_THAT(task, IsOk());
     digests_.push_back(task->digest);

@@ -39,7 +39,7 @@ class OnlineCountsTest : public testing::Test {
     counts.Add(seq, block.bytes());
   }
   CountOptions Counting() const {
-    return {.batches = {0, num_batches_},
+    return {.batches = {BatchSeq(0), BatchSeq(num_batches_)},
             .num_threads = 2,
             .factory = sampling_.factory,
             .check = nullptr};
@@ -71,9 +71,9 @@ TEST_F(OnlineCountsTest, AddUpToTheCountsOfTheseEpochs) {
     for (uint64_t thread = 0; thread < 2; ++thread) {
       of_threads.push_back(NewCounts());
       // An epoch more than is counted.
-      for (BatchSeq seq = 2 * static_cast<uint64_t>(sampler) + thread;
+      for (uint64_t seq = 2 * static_cast<uint64_t>(sampler) + thread;
            seq < job_.num_batches(); seq += 4) {
-        Add(*of_threads.back(), seq);
+        Add(*of_threads.back(), BatchSeq(seq));
       }
     }
     files.push_back(Write(std::move(of_threads)));
@@ -87,9 +87,9 @@ TEST_F(OnlineCountsTest, AddUpToTheCountsOfTheseEpochs) {
 }
 
 TEST_F(OnlineCountsTest, AreExactWhateverWasLostOrMadeTwice) {
-  const auto counts_of = [this](const std::vector<BatchSeq>& batches) {
+  const auto counts_of = [this](const std::vector<uint64_t>& batches) {
     auto counts = NewCounts();
-    for (const BatchSeq seq : batches) Add(*counts, seq);
+    for (const uint64_t seq : batches) Add(*counts, BatchSeq(seq));
     return counts;
   };
   ASSERT_GE(num_batches_, 8U);

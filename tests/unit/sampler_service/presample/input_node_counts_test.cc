@@ -25,7 +25,7 @@ std::vector<uint32_t> ReferenceCounts(const CscGraph& graph, const Job& job,
   std::vector<uint32_t> counts(graph.lists().size());
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
     const reference::Batch batch =
-        reference::SampleBatch(graph.lists(), job, seq);
+        reference::SampleBatch(graph.lists(), job, seq.value());
     for (const uint32_t v : batch.input_nodes) ++counts[v];
   }
   return counts;
@@ -54,7 +54,7 @@ TEST_P(InputNodeCountsTest, EqualReferenceForAnyThreadsAndAnySplit) {
     const SamplerCase sampling(graph, RandomJobOf(GetParam(), graph, seed),
                                /*wide=*/seed % 2 == 1);
     // Across an epoch's end.
-    const BatchSeq begin = seed % 3;
+    const BatchSeq begin(seed % 3);
     const BatchRange all = {begin, begin + sampling.batches_per_epoch() + 3};
     const std::vector<uint32_t> expected =
         ReferenceCounts(graph, sampling.job(), all);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(All, InputNodeCountsTest,
 TEST_P(InputNodeCountsTest, WholeBatchesAreCountedAlike) {
   const CscGraph graph = RandomGraph(150, 7);
   const SamplerCase sampling(graph, RandomJobOf(GetParam(), graph, 7));
-  const BatchRange all = {0, sampling.batches_per_epoch()};
+  const BatchRange all = {BatchSeq(0), BatchSeq(sampling.batches_per_epoch())};
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Sampler> sampler,
       NewCpuSampler(sampling.input(), sampling.job().options));
@@ -109,7 +109,8 @@ TEST_P(InputNodeCountsTest, WholeBatchesAreCountedAlike) {
 TEST(InputNodeCountsTest, NoBatchesCountNothing) {
   const CscGraph graph = RandomGraph(50, 3);
   const SamplerCase sampling(graph, RandomJob(50, 3));
-  const std::vector<uint32_t> counts = Count(sampling, {4, 4}, 2);
+  const std::vector<uint32_t> counts =
+      Count(sampling, {BatchSeq(4), BatchSeq(4)}, 2);
   EXPECT_EQ(counts.size(), 50U);
   EXPECT_THAT(counts, Each(0));
 }
@@ -127,14 +128,14 @@ TEST(InputNodeCountsTest, BlocksGrowAsBatchesNeedIt) {
   job.train = {5};
   job.options.fanouts = {-1, -1};
   const SamplerCase sampling(graph, job);
-  EXPECT_THAT(Count(sampling, {0, 2}, 2), Each(2));
+  EXPECT_THAT(Count(sampling, {BatchSeq(0), BatchSeq(2)}, 2), Each(2));
 }
 
 TEST(InputNodeCountsTest, RefusesARangeThatEndsBeforeItBegins) {
   const CscGraph graph = RandomGraph(50, 3);
   const SamplerCase sampling(graph, RandomJob(50, 3));
   EXPECT_THAT(CountInputNodes(sampling.input(), sampling.job().options,
-                              {.batches = {2, 1},
+                              {.batches = {BatchSeq(2), BatchSeq(1)},
                                .num_threads = 1,
                                .factory = NewCpuSampler,
                                .check = nullptr}),
@@ -149,7 +150,7 @@ TEST(InputNodeCountsTest, TheFirstErrorOfACheckEndsAllThreads) {
   EXPECT_THAT(
       CountInputNodes(sampling.input(), sampling.job().options,
                       // Would never end.
-                      {.batches = {0, uint64_t{1} << 50},
+                      {.batches = {BatchSeq(0), BatchSeq(uint64_t{1} << 50)},
                        .num_threads = 3,
                        .factory = NewCpuSampler,
                        .check =
@@ -169,7 +170,7 @@ TEST(InputNodeCountsTest, AFactorysErrorIsTheCounts) {
     return absl::UnavailableError("no device");
   };
   EXPECT_THAT(CountInputNodes(sampling.input(), sampling.job().options,
-                              {.batches = {0, 5},
+                              {.batches = {BatchSeq(0), BatchSeq(5)},
                                .num_threads = 2,
                                .factory = factory,
                                .check = nullptr}),

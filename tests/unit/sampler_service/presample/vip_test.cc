@@ -80,12 +80,12 @@ TEST_P(VipTest, IsWhatManyEpochsShowWherePlacesAreIndependent) {
   constexpr uint32_t kNumEpochs = 60;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::vector<uint32_t> counts,
-      CountInputNodes(
-          sampling.input(), sampling.job().options,
-          {.batches = {0, kNumEpochs * sampling.batches_per_epoch()},
-           .num_threads = 2,
-           .factory = NewCpuSampler,
-           .check = nullptr}));
+      CountInputNodes(sampling.input(), sampling.job().options,
+                      {.batches = BatchesOfEpochs(0, kNumEpochs,
+                                                  sampling.batches_per_epoch()),
+                       .num_threads = 2,
+                       .factory = NewCpuSampler,
+                       .check = nullptr}));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::vector<float> hotness,
       VipHotness(sampling.input(), sampling.job().options, 2));

@@ -27,8 +27,8 @@ TEST_P(AlgorithmTest, EqualsReferenceForHundredsOfRandomGraphsAndJobs) {
     SamplerCase sampling(graph, RandomJobOf(GetParam(), graph, seed),
                          /*wide=*/seed % 2 == 1);
     const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const BatchSeq seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeReference(seq);
+    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
+      sampling.ExpectLikeReference(BatchSeq(seq));
     }
     if (testing::Test::HasFailure()) break;
   }
@@ -47,7 +47,7 @@ TEST_P(AlgorithmTest, EqualsReferenceAroundEveryLimitOfTheDraws) {
     std::iota(job.train.begin(), job.train.end(), 0);
     job.options.batch_size = 150;
     job.options.fanouts = {fanout, 3};
-    SamplerCase(graph, job).ExpectLikeReference(0);
+    SamplerCase(graph, job).ExpectLikeReference(BatchSeq(0));
   }
 }
 
@@ -58,14 +58,17 @@ TEST_P(AlgorithmTest, EveryInstructionSetDrawsTheSame) {
   for (const LaneFunctions& lanes : SupportedDrawLanes()) {
     SCOPED_TRACE(lanes.name);
     SamplerCase sampling(graph, job, /*wide=*/false, lanes);
-    for (BatchSeq seq = 0; seq < 3; ++seq) sampling.ExpectLikeReference(seq);
+    for (BatchSeq seq(0); seq < BatchSeq(3); ++seq) {
+      sampling.ExpectLikeReference(seq);
+    }
   }
 }
 
 TEST_P(AlgorithmTest, ABlockTooSmallIsRefusedAndALargerOneGivesTheSame) {
   const CscGraph graph = RandomGraph(400, 21);
   SamplerCase sampling(graph, RandomJobOf(GetParam(), graph, 21));
-  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask whole, sampling.Sample(0));
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask whole,
+                            sampling.Sample(BatchSeq(0)));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto sampler,
       NewCpuSampler(sampling.input(), sampling.job().options));
@@ -73,12 +76,12 @@ TEST_P(AlgorithmTest, ABlockTooSmallIsRefusedAndALargerOneGivesTheSame) {
        bytes += std::max<uint64_t>(64, whole.bytes / 40)) {
     TaskBlock small(bytes);
     // A hop asks for what it may need, which can be more than it turns out to.
-    const auto sampled = sampler->Sample(0, small.span());
+    const auto sampled = sampler->Sample(BatchSeq(0), small.span());
     ASSERT_THAT(sampled, StatusIs(absl::StatusCode::kResourceExhausted));
   }
   TaskBlock large(MaxTaskBytesOf(graph.view(), sampling.job().options));
   FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask again,
-                            sampler->Sample(0, large.span()));
+                            sampler->Sample(BatchSeq(0), large.span()));
   EXPECT_EQ(again.digest, whole.digest);
 }
 

@@ -43,7 +43,7 @@ TEST(SamplerAllocationTest, ABatchAllocatesNothing) {
   auto* const block = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
   uint64_t num_edges = 0;
   const uint64_t before = num_allocations.load();
-  for (BatchSeq seq = 0; seq < 20; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(20); ++seq) {
     const absl::StatusOr<SampledTask> sampled =
         sampler->Sample(seq, {block, bytes});
     if (sampled.ok()) num_edges += sampled->num_edges;

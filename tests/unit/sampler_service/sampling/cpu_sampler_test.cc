@@ -33,8 +33,8 @@ TEST(CpuSamplerTest, EqualsReferenceForHundredsOfRandomGraphsAndJobs) {
     const bool wide = seed % 2 == 1;
     SamplerCase sampling(graph, job, wide);
     const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const BatchSeq seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeReference(seq);
+    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
+      sampling.ExpectLikeReference(BatchSeq(seq));
     }
     if (testing::Test::HasFailure()) break;
   }
@@ -54,7 +54,7 @@ TEST(CpuSamplerTest, EqualsReferenceAroundEveryLimitOfTheDraws) {
   for (const int32_t fanout : {1, 2, 15, 16, 17, 63, 64, 65, 66, 149, 150}) {
     SCOPED_TRACE(absl::StrCat("fanout=", fanout));
     job.options.fanouts = {fanout, 3};
-    SamplerCase(graph, job).ExpectLikeReference(0);
+    SamplerCase(graph, job).ExpectLikeReference(BatchSeq(0));
   }
 }
 
@@ -65,12 +65,14 @@ TEST(CpuSamplerTest, EveryInstructionSetDrawsTheSame) {
   for (const LaneFunctions& named : SupportedDrawLanes()) {
     SCOPED_TRACE(named.name);
     SamplerCase sampling(graph, job, /*wide=*/false, named);
-    for (BatchSeq seq = 0; seq < 5; ++seq) sampling.ExpectLikeReference(seq);
+    for (BatchSeq seq(0); seq < BatchSeq(5); ++seq) {
+      sampling.ExpectLikeReference(seq);
+    }
   }
 }
 
 TEST(CpuSamplerTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
-  constexpr BatchSeq kNumBatches = 64;
+  constexpr uint64_t kNumBatches = 64;
   const CscGraph graph = RandomGraph(2000, 11);
   Job job = RandomJob(2000, 11);
   job.options.fanouts = {10, 5};
@@ -80,8 +82,8 @@ TEST(CpuSamplerTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
     for (unsigned t = 0; t < num_threads; ++t) {
       threads.emplace_back([&, t] {
         SamplerCase sampling(graph, job);
-        for (BatchSeq seq = t; seq < kNumBatches; seq += num_threads) {
-          const auto sampled = sampling.Sample(seq);
+        for (uint64_t seq = t; seq < kNumBatches; seq += num_threads) {
+          const auto sampled = sampling.Sample(BatchSeq(seq));
           ASSERT_THAT(sampled, IsOk());
           digests[seq] = sampled->digest;
         }
@@ -106,7 +108,7 @@ TEST(CpuSamplerTest, AHubOfAMillionIsDrawnFromLikeAnyOther) {
     SCOPED_TRACE(absl::StrCat("fanout=", fanout));
     job.options.fanouts = {fanout};
     SamplerCase sampling(graph, job);
-    const TaskView task = sampling.Task(0);
+    const TaskView task = sampling.Task(BatchSeq(0));
     // Neighbours differ, so as many vertices as edges says: no place twice.
     ASSERT_EQ(task.num_edges(), static_cast<uint64_t>(fanout));
     EXPECT_EQ(task.input_nodes.size(), static_cast<uint64_t>(fanout) + 1);
@@ -133,8 +135,8 @@ TEST(CpuSamplerTest, EveryPlaceIsDrawnEquallyOften) {
     job.options.fanouts = {c.fanout};
     SamplerCase sampling(graph, job);
     std::vector<uint64_t> drawn(c.degree + 1);
-    for (BatchSeq epoch = 0; epoch < kNumEpochs; ++epoch) {
-      const TaskView task = sampling.Task(epoch);
+    for (uint64_t epoch = 0; epoch < kNumEpochs; ++epoch) {
+      const TaskView task = sampling.Task(BatchSeq(epoch));
       ASSERT_EQ(task.input_nodes.size(), static_cast<size_t>(c.fanout) + 1);
       for (const uint32_t v : task.input_nodes.subspan(1)) ++drawn[v];
     }
@@ -165,7 +167,7 @@ TEST(CpuSamplerTest, AnEpochsSeedsAreThePermutedTrainSet) {
   std::vector<int64_t> order[2];
   for (uint64_t epoch = 0; epoch < 2; ++epoch) {
     for (uint64_t batch = 0; batch < per_epoch; ++batch) {
-      const TaskView task = sampling.Task(epoch * per_epoch + batch);
+      const TaskView task = sampling.Task(BatchSeq(epoch * per_epoch + batch));
       EXPECT_EQ(task.num_seeds,
                 batch + 1 < per_epoch ? 16 : job.train.size() % 16);
       order[epoch].insert(order[epoch].end(), task.seeds().begin(),
@@ -186,16 +188,16 @@ TEST(CpuSamplerTest, ABlockTooSmallIsRefusedAndALargerOneGivesTheSame) {
       NewCpuSampler({graph.view(), job.train}, job.options));
   TaskBlock large(MaxTaskBytesOf(graph.view(), job.options));
   FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask whole,
-                            sampler->Sample(0, large.span()));
+                            sampler->Sample(BatchSeq(0), large.span()));
   for (uint64_t bytes = 0; bytes < whole.bytes;
        bytes += std::max<uint64_t>(64, whole.bytes / 40)) {
     TaskBlock small(bytes);
-    ASSERT_THAT(sampler->Sample(0, small.span()),
+    ASSERT_THAT(sampler->Sample(BatchSeq(0), small.span()),
                 StatusIs(absl::StatusCode::kResourceExhausted));
   }
   TaskBlock exact(whole.bytes);
   FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask again,
-                            sampler->Sample(0, exact.span()));
+                            sampler->Sample(BatchSeq(0), exact.span()));
   EXPECT_EQ(again.digest, whole.digest);
   EXPECT_EQ(again.bytes, whole.bytes);
 }
@@ -237,7 +239,7 @@ TEST(CpuSamplerTest, MarksInputNodesWithoutChangingTheBatch) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto marked, NewCpuSampler(input, options));
   FGNN_ASSERT_OK(marked->MarkBy({ranks, 77}));
   TaskBlock block(MaxTaskBytesOf(graph.view(), options));
-  for (BatchSeq seq = 0; seq < 6; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(6); ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
                               plain->Sample(seq, block.span()));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView before,
@@ -272,7 +274,7 @@ TEST(CpuSamplerTest, RefusesADamagedDatasetWithoutReadingOutsideIt) {
     view.indptr = ptr;
     auto sampler = NewCpuSampler({view, t}, options);
     if (!sampler.ok()) return sampler.status();
-    return (*sampler)->Sample(0, block.span()).status();
+    return (*sampler)->Sample(BatchSeq(0), block.span()).status();
   };
   const CscView narrow{indptr, absl::Span<const uint32_t>(indices)};
   const auto invalid = absl::StatusCode::kInvalidArgument;

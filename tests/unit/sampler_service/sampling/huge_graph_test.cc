@@ -59,7 +59,7 @@ std::map<uint32_t, std::vector<uint32_t>> Neighbors(
   EXPECT_THAT(sampler, IsOk());
   if (!sampler.ok()) return drawn;
   TaskBlock block(uint64_t{1} << 20);  // The bound may be that of the graph.
-  EXPECT_THAT((*sampler)->Sample(0, block.span()), IsOk());
+  EXPECT_THAT((*sampler)->Sample(BatchSeq(0), block.span()), IsOk());
   const auto task = ReadTask(block.span(), options.job_key);
   EXPECT_THAT(task, IsOk());
   if (!task.ok()) return drawn;

@@ -54,8 +54,8 @@ TEST(LinkBatchesTest, EqualTheReferenceForRandomGraphsAndJobs) {
     SamplerCase sampling(graph, RandomLinkJob(graph, num_nodes, seed),
                          /*wide=*/seed % 2 == 1);
     const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const BatchSeq seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeReference(seq);
+    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
+      sampling.ExpectLikeReference(BatchSeq(seq));
     }
     if (testing::Test::HasFailure()) break;
   }
@@ -69,7 +69,9 @@ TEST(LinkBatchesTest, EqualTheReferenceOnRandomWalks) {
   job.options.resample = true;
   job.options.fanouts = {5, 3};
   SamplerCase sampling(graph, job);
-  for (BatchSeq seq = 0; seq < 4; ++seq) sampling.ExpectLikeReference(seq);
+  for (BatchSeq seq(0); seq < BatchSeq(4); ++seq) {
+    sampling.ExpectLikeReference(seq);
+  }
 }
 
 TEST(LinkBatchesTest, AnEpochHasEveryEdgeOnce) {
@@ -77,7 +79,7 @@ TEST(LinkBatchesTest, AnEpochHasEveryEdgeOnce) {
   const Job job = RandomLinkJob(graph, 80, 9);
   SamplerCase sampling(graph, job);
   std::multiset<EdgeOfIds> seen;
-  for (BatchSeq seq = 0; seq < sampling.batches_per_epoch(); ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(sampling.batches_per_epoch()); ++seq) {
     const TaskView task = sampling.Task(seq);
     EXPECT_EQ(task.num_pairs(),
               task.num_positives * (1 + job.options.negatives));
@@ -116,7 +118,7 @@ TEST(LinkBatchesTest, NoHopHasAnEdgeThatIsToBePredicted) {
     job.options.exclude_seed_edges = exclude;
     SamplerCase sampling(graph, job);
     uint64_t leaks = 0;
-    for (BatchSeq seq = 0; seq < sampling.batches_per_epoch(); ++seq) {
+    for (BatchSeq seq(0); seq < BatchSeq(sampling.batches_per_epoch()); ++seq) {
       const TaskView task = sampling.Task(seq);
       std::set<EdgeOfIds> positives;
       for (uint32_t p = 0; p < task.num_positives; ++p) {
@@ -173,7 +175,7 @@ TEST(LinkBatchesTest, NegativesAreUniform) {
 }
 
 TEST(LinkBatchesTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
-  constexpr BatchSeq kBatches = 32;
+  constexpr uint64_t kBatches = 32;
   const CscGraph graph = RandomGraph(1000, 11);
   Job job = RandomLinkJob(graph, 1000, 11);
   job.options.fanouts = {10, 5};
@@ -183,8 +185,8 @@ TEST(LinkBatchesTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
     for (unsigned t = 0; t < num_threads; ++t) {
       threads.emplace_back([&, t] {
         SamplerCase sampling(graph, job);
-        for (BatchSeq seq = t; seq < kBatches; seq += num_threads) {
-          const auto task = sampling.Sample(seq);
+        for (uint64_t seq = t; seq < kBatches; seq += num_threads) {
+          const auto task = sampling.Sample(BatchSeq(seq));
           if (task.ok()) digests[seq] = task->digest;
         }
       });
@@ -202,7 +204,7 @@ TEST(LinkBatchesTest, RefusesEdgesThatAreNone) {
   Job job = RandomLinkJob(graph, 10, 1);
   job.train_edges = {3, 10};
   SamplerCase sampling(graph, job);
-  EXPECT_THAT(sampling.Sample(0),
+  EXPECT_THAT(sampling.Sample(BatchSeq(0)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("joins 3 and 10; vertices are in [0, 10)")));
   job.train_edges.clear();

@@ -92,7 +92,7 @@ class SamplerCase {
   }
 
   void ExpectLikeReference(BatchSeq seq) {
-    SCOPED_TRACE(absl::StrCat("seq=", seq));
+    SCOPED_TRACE(absl::StrCat("seq=", seq.value()));
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask sampled, Sample(seq));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task, ReadTask(block(), kJobKey));
     EXPECT_EQ(task.seq, seq);
@@ -102,7 +102,7 @@ class SamplerCase {
     EXPECT_EQ(sampled.num_input_nodes, task.input_nodes.size());
     EXPECT_LE(sampled.bytes, block().size());
     const reference::Batch batch =
-        reference::SampleBatch(graph_.lists(), job_, seq);
+        reference::SampleBatch(graph_.lists(), job_, seq.value());
     EXPECT_EQ(task.num_seeds, batch.num_seeds);
     EXPECT_EQ(task.num_positives, batch.num_positives);
     EXPECT_THAT(task.pairs, testing::ElementsAreArray(batch.pairs));

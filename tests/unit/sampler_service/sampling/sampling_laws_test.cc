@@ -43,8 +43,8 @@ double ChiSquareLimit(double degrees) {
 std::map<std::vector<uint32_t>, uint64_t> CountOutcomes(SamplerCase& sampling,
                                                         uint64_t num_epochs) {
   std::map<std::vector<uint32_t>, uint64_t> counts;
-  for (BatchSeq epoch = 0; epoch < num_epochs; ++epoch) {
-    const TaskView task = sampling.Task(epoch);
+  for (uint64_t epoch = 0; epoch < num_epochs; ++epoch) {
+    const TaskView task = sampling.Task(BatchSeq(epoch));
     std::vector<uint32_t> drawn;
     for (const uint32_t local : task.hops[0].indices) {
       drawn.push_back(task.input_nodes[local]);
@@ -242,8 +242,8 @@ TEST(LaborLawTest, DestinationsShareTheDiceOfTheirSources) {
   job.options.batch_size = 2;
   SamplerCase sampling(graph, job);
   uint64_t agreed = 0;
-  for (BatchSeq epoch = 0; epoch < 1000; ++epoch) {
-    const TaskView task = sampling.Task(epoch);
+  for (uint64_t epoch = 0; epoch < 1000; ++epoch) {
+    const TaskView task = sampling.Task(BatchSeq(epoch));
     const BlockView& hop = task.hops[0];
     // Odds are 10/400 at vertex 0 and 10/200 at vertex 1.
     const size_t of_0 = task.input_nodes[0] == 0 ? 0 : 1;
@@ -293,8 +293,8 @@ TEST(RandomWalkLawTest, VisitsHaveTheOddsOfTheChain) {
       };
   walk(0, 0, 1, std::vector<uint32_t>(5));
   std::vector<std::vector<double>> counts(5, std::vector<double>(kLength + 1));
-  for (BatchSeq epoch = 0; epoch < kNumEpochs; ++epoch) {
-    const TaskView task = sampling.Task(epoch);
+  for (uint64_t epoch = 0; epoch < kNumEpochs; ++epoch) {
+    const TaskView task = sampling.Task(BatchSeq(epoch));
     std::vector<uint32_t> visits(5);
     for (size_t e = 0; e < task.hops[0].indices.size(); ++e) {
       visits[task.input_nodes[task.hops[0].indices[e]]] =
@@ -339,8 +339,8 @@ TEST(IndependenceTest, OfBatchesAndHops) {
     // [0]: the hop before, [1]: the batch before. [was][is].
     double counts[2][2][2] = {};
     bool before = false;
-    for (BatchSeq epoch = 0; epoch < kNumEpochs; ++epoch) {
-      const TaskView task = sampling.Task(epoch);
+    for (uint64_t epoch = 0; epoch < kNumEpochs; ++epoch) {
+      const TaskView task = sampling.Task(BatchSeq(epoch));
       bool drawn[2] = {};
       for (size_t h = 0; h < 2; ++h) {
         const BlockView& hop = task.hops[h];

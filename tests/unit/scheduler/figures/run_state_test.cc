@@ -13,7 +13,7 @@ namespace {
 RunState SomeState() {
   RunState state;
   state.batches_per_epoch = 125;
-  state.next_seq = 318;
+  state.next_seq = BatchSeq(318);
   BatchRecord record;
   record.num_seeds = 256;
   record.num_edges = (uint64_t{1} << 53) + 1;  // No double holds it.

@@ -34,7 +34,8 @@ class RunTimelineTest : public testing::Test {
   RunTimelineTest() : started_ms_(NowMs() - 100'000) {}
 
   RunTimeline Open(uint64_t next_seq) {
-    return RunTimeline::Open(temp_.path(), started_ms_, next_seq).value();
+    return RunTimeline::Open(temp_.path(), started_ms_, BatchSeq(next_seq))
+        .value();
   }
   // Sampled within `sampled` seconds that end at `end`, trained in the one
   // after.
@@ -74,7 +75,7 @@ class RunTimelineTest : public testing::Test {
 TEST_F(RunTimelineTest, HasWhatEachExecutorDidAndWhen) {
   RunTimeline timeline = Open(0);
   timeline.Add(Record(0, 10), {.sampler = 1, .trainer = 0});
-  timeline.EndEpoch(0, 0);
+  timeline.EndEpoch(0, BatchSeq(0));
   ASSERT_THAT(timeline.Close(), IsOk());
   std::map<int, std::string> rows;
   std::map<std::string, json> spans;
@@ -163,13 +164,13 @@ TEST_F(RunTimelineTest, ATornLineIsLeftOut) {
 
 TEST_F(RunTimelineTest, AFolderThatIsNotThereIsNamed) {
   EXPECT_THAT(
-      RunTimeline::Open(temp_ / "nowhere", started_ms_, 0).status(),
+      RunTimeline::Open(temp_ / "nowhere", started_ms_, BatchSeq(0)).status(),
       StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("nowhere")));
 }
 
 TEST_F(RunTimelineTest, WhatIsNoPlainFileIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((temp_ / kTimelineName).c_str(), 0600), 0);
-  EXPECT_THAT(RunTimeline::Open(temp_.path(), started_ms_, 0),
+  EXPECT_THAT(RunTimeline::Open(temp_.path(), started_ms_, BatchSeq(0)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("not a plain file")));
 }

@@ -81,7 +81,7 @@ TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   FGNN_ASSERT_OK(attached.status());
   GlobalQueue queue(attached->get(), owner);
   GradientBoard board(attached->get(), owner);
-  segment->queue().OpenForSampling(4);
+  segment->queue().OpenForSampling(BatchSeq(4));
   auto slot = queue.TryClaimForWriting();
   ASSERT_TRUE(slot.ok() && slot->has_value());
   auto lease = board.TryLease();
@@ -107,7 +107,7 @@ TEST(JobSegmentTest, WhoIsNotThereAnyMoreHoldsNothingOfWhatIsTakenOver) {
   GlobalQueue of_living(attached->get(), living);
   GlobalQueue of_dead(attached->get(), dead);
   GradientBoard board_of_dead(attached->get(), dead);
-  before->queue().OpenForSampling(4);
+  before->queue().OpenForSampling(BatchSeq(4));
   auto kept = of_living.TryClaimForWriting();
   ASSERT_TRUE(kept.ok() && kept->has_value());
   auto lost = of_dead.TryClaimForWriting();
@@ -132,7 +132,7 @@ TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
   const auto attached =
       Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
   FGNN_ASSERT_OK(attached.status());
-  segment->queue().OpenForSampling(4);
+  segment->queue().OpenForSampling(BatchSeq(4));
   // Takes the next batches, and dies with them in its hands.
   const auto die_with = [&](int batches, bool crashed) {
     const OwnerIndex owner = segment->TakeOwner().value();
@@ -149,8 +149,9 @@ TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
   // Killed from outside: not the batch's doing, however often.
   EXPECT_THAT(die_with(2, /*crashed=*/false), testing::IsEmpty());
   EXPECT_THAT(die_with(2, /*crashed=*/false), testing::IsEmpty());
-  EXPECT_THAT(die_with(1, /*crashed=*/true), testing::ElementsAre(0));
-  EXPECT_THAT(die_with(3, /*crashed=*/true), testing::ElementsAre(0, 1));
+  EXPECT_THAT(die_with(1, /*crashed=*/true), testing::ElementsAre(BatchSeq(0)));
+  EXPECT_THAT(die_with(3, /*crashed=*/true),
+              testing::ElementsAre(BatchSeq(0), BatchSeq(1)));
 }
 
 TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {
@@ -162,11 +163,11 @@ TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {
   FGNN_ASSERT_OK(attached.status());
   GradientBoard board(attached->get(), owner);
   FGNN_ASSERT_OK(std::move(*board.TryLease()).Publish());
-  segment->board().OpenForTraining(4);
+  segment->board().OpenForTraining(StepNumber(4));
 
   EXPECT_EQ(segment->HoldVersion(), 0U);
   // Trainers may finish the step's batches, but nobody makes the step.
-  FGNN_ASSERT_OK(board.MarkDone(0, {.num_seeds = 1}));
+  FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), {.num_seeds = 1}));
   EXPECT_FALSE(board.TryLease().has_value());
   EXPECT_EQ(segment->board().version(), 0U);
   segment->LetVersionGo();
@@ -186,9 +187,9 @@ TEST(JobSegmentTest, WhatADeadSchedulerHeldIsGivenBack) {
   FGNN_ASSERT_OK(attached.status());
   GradientBoard board(attached->get(), living);
   FGNN_ASSERT_OK(std::move(*board.TryLease()).Publish());
-  before->board().OpenForTraining(4);
+  before->board().OpenForTraining(StepNumber(4));
   ASSERT_EQ(before->HoldVersion(), 0U);
-  FGNN_ASSERT_OK(board.MarkDone(0, {.num_seeds = 1}));
+  FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), {.num_seeds = 1}));
 
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto after,

@@ -214,9 +214,10 @@ BatchTimes TimesOfBatches(uint64_t num_batches, const Simulation& simulation) {
     busy_until[work.device] = work.end_seconds;
     if (work.makes_step) continue;
     WorkInterval& known = work.work == DeviceWork::kSample
-                              ? times.sampled.at(work.seq)
-                              : times.trained.at(work.seq);
-    EXPECT_EQ(known.work, DeviceWork::kNothing) << "twice: " << work.seq;
+                              ? times.sampled.at(work.seq.value())
+                              : times.trained.at(work.seq.value());
+    EXPECT_EQ(known.work, DeviceWork::kNothing)
+        << "twice: " << work.seq.value();
     known = work;
   }
   return times;
@@ -224,7 +225,7 @@ BatchTimes TimesOfBatches(uint64_t num_batches, const Simulation& simulation) {
 
 void ExpectOrder(const SimulationOptions& options, const BatchTimes& times) {
   const uint64_t num_batches = times.sampled.size();
-  for (BatchSeq seq = 0; seq < num_batches; ++seq) {
+  for (uint64_t seq = 0; seq < num_batches; ++seq) {
     ASSERT_NE(times.sampled[seq].work, DeviceWork::kNothing) << seq;
     ASSERT_NE(times.trained[seq].work, DeviceWork::kNothing) << seq;
     EXPECT_GE(times.trained[seq].begin_seconds,
@@ -242,7 +243,7 @@ void ExpectOrder(const SimulationOptions& options, const BatchTimes& times) {
         step <= options.staleness
             ? first
             : first + (step - options.staleness) * options.batches_per_step;
-    for (BatchSeq before = 0; before < done; ++before) {
+    for (uint64_t before = 0; before < done; ++before) {
       ASSERT_GE(times.trained[seq].begin_seconds,
                 times.trained[before].end_seconds - kExact)
           << seq << " before " << before << " is done";

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The second of three steps of the third epoch cannot be made without it.
-constexpr BatchSeq kHeld = 12;
+constexpr BatchSeq kHeld(12);
 constexpr char kHeldCheckpoint[] = "epoch-0002-step-0000000007";
 
 class JobLetGoTest : public JobRunTest {
@@ -30,7 +30,7 @@ class JobLetGoTest : public JobRunTest {
   }
   void WaitUntilHeld() {
     WaitUntil(id_, [](const Job& job) {
-      return job.progress.batches_committed == kHeld;
+      return job.progress.batches_committed == kHeld.value();
     });
   }
 };
@@ -47,7 +47,7 @@ TEST_F(JobLetGoTest, APausedJobGoesOnWithinTheEpoch) {
     for (const ExecutorView& executor : host_->Executors()) {
       EXPECT_EQ(executor.job_id, "");
     }
-    Hold(UINT64_MAX);
+    Hold(BatchSeq(UINT64_MAX));
     FGNN_ASSERT_OK(table_->Continue(id_));
   };
   const Job job = Run();
@@ -60,7 +60,7 @@ TEST_F(JobLetGoTest, APausedJobGoesOnWithinTheEpoch) {
 
 TEST_F(JobLetGoTest, AJobGivesWayToOneOfHigherPriorityAndThenGoesOn) {
   calls_.on_save = [this](const fs::path& path) {
-    if (path.stem() == kHeldCheckpoint) Hold(UINT64_MAX);
+    if (path.stem() == kHeldCheckpoint) Hold(BatchSeq(UINT64_MAX));
   };
   std::string high;
   while_it_runs_ = [&] {
@@ -81,7 +81,7 @@ TEST_F(JobLetGoTest, AJobGivesWayToOneOfHigherPriorityAndThenGoesOn) {
 }
 
 TEST_F(JobLetGoTest, AnEpochThatIsDoneNeedsNoStepOfTheNext) {
-  Hold(UINT64_MAX);
+  Hold(BatchSeq(UINT64_MAX));
   spec_.training.checkpoint_every = 2;
   int times = 0;
   calls_.on_save = [&](const fs::path& path) {
@@ -112,7 +112,7 @@ TEST_F(JobLetGoTest, WithoutACheckpointItKeepsItsDevices) {
         *table_->PauseAnswer(id_),
         StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
     EXPECT_EQ(table_->Get(id_)->job.state, JobState::kRunning);
-    Hold(UINT64_MAX);
+    Hold(BatchSeq(UINT64_MAX));
   };
   ASSERT_EQ(Run().state, JobState::kCompleted);
   EXPECT_THAT(calls_.loaded, IsEmpty());
@@ -129,14 +129,14 @@ TEST_F(JobLetGoTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
   EXPECT_EQ(job.attempts, 0U);
   EXPECT_TRUE(HasCheckpoint(kHeldCheckpoint));
   EXPECT_EQ(Summary()["state"], "failed");
-  Hold(UINT64_MAX);
+  Hold(BatchSeq(UINT64_MAX));
   request_ = {};
   ASSERT_EQ(Resume().state, JobState::kCompleted);
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobLetGoTest, AFailedStartIsMadeAgain) {
-  Hold(UINT64_MAX);
+  Hold(BatchSeq(UINT64_MAX));
   request_.retries = 1;
   calls_.training = absl::InternalError("out of luck");
   while_it_runs_ = [this] {

@@ -52,8 +52,8 @@ class TakeOverTest : public JobRunTest {
 
   // Lets the daemons train up to this version, as the dead scheduler did.
   void TrainTo(uint64_t version) {
-    before_->queue().OpenForSampling(10);
-    before_->board().OpenForTraining(version);
+    before_->queue().OpenForSampling(BatchSeq(10));
+    before_->board().OpenForTraining(StepNumber(version));
     const auto there =
         before_->board().WaitForVersion(version, DeadlineIn(kLong));
     ASSERT_TRUE(there.ok() && *there);
@@ -111,7 +111,7 @@ class TakeOverTest : public JobRunTest {
     fs::resize_file(path, calls_.daemon("trainer.0").checkpoint_bytes());
     RunState state;
     state.batches_per_epoch = 5;
-    state.next_seq = 5;
+    state.next_seq = BatchSeq(5);
     state.metrics_bytes = metrics_bytes;
     state.digests_bytes = DigestBytes(5);
     calls_.checkpoints[path] = {.version = 3,
@@ -166,7 +166,7 @@ TEST_F(TakeOverTest, WithinAnEpoch) {
   WriteMetrics(1);
   WriteDigests(7);  // Two of the open epoch.
   TrainTo(4);
-  before_->board().OpenForTraining(6);
+  before_->board().OpenForTraining(StepNumber(6));
   ExpectTakenOver(GoOn());
 }
 
@@ -198,7 +198,7 @@ TEST_F(TakeOverTest, AtACheckpointWithinAnEpoch) {
 TEST_F(TakeOverTest, BehindTheLastEpoch) {
   WriteMetrics(4);
   WriteDigests(20);
-  before_->queue().OpenForSampling(20);
+  before_->queue().OpenForSampling(BatchSeq(20));
   TrainTo(12);
   ExpectTakenOver(GoOn());
 }
@@ -210,7 +210,8 @@ TEST_F(TakeOverTest, AnEpochThatWasNotSavedIsNotTheBest) {
   WriteBest(0, 1.0 / 7);
   WriteDigests(10);
   TrainTo(6);
-  before_->board().OpenForTraining(9);  // Beyond the second epoch's checkpoint.
+  before_->board().OpenForTraining(
+      StepNumber(9));  // Beyond the second epoch's checkpoint.
   calls_.evaluations = {2, 1, 4};
   ExpectTakenOver(GoOn());
   EXPECT_EQ(Summary()["best_epoch"], 3);
@@ -223,7 +224,7 @@ TEST_F(TakeOverTest, WithoutACheckpointNoEpochIsTheBest) {
   WriteScores({4});
   WriteDigests(5);
   TrainTo(3);
-  before_->board().OpenForTraining(6);
+  before_->board().OpenForTraining(StepNumber(6));
   calls_.evaluations = {1, 2, 1, 3};
   ExpectTakenOver(GoOn());
   EXPECT_EQ(Summary()["best_epoch"], 3);
@@ -235,7 +236,7 @@ TEST_F(TakeOverTest, TheNewestEpochIsSavedIfItIsTheBestOfThoseSaved) {
   WriteScores({1, 3, 2});  // The second one could not be saved.
   WriteBest(0, 1.0 / 7);
   WriteDigests(15);
-  before_->queue().OpenForSampling(15);
+  before_->queue().OpenForSampling(BatchSeq(15));
   TrainTo(9);  // The third one's checkpoint was not written.
   calls_.evaluations = {1, 4};
   ExpectTakenOver(GoOn());
@@ -263,7 +264,7 @@ TEST_F(TakeOverTest, ABestCheckpointOfOtherScoresSaysNothing) {
   WriteBest(1, 1.0);
   WriteDigests(10);
   TrainTo(6);
-  before_->board().OpenForTraining(9);
+  before_->board().OpenForTraining(StepNumber(9));
   calls_.evaluations = {1, 1};
   ExpectTakenOver(GoOn());
   EXPECT_EQ(Summary()["best_epoch"], 1);
@@ -274,11 +275,11 @@ TEST_F(TakeOverTest, WhatADeadDaemonHeldIsDoneByAnother) {
       Segment::Attach(UniqueFd(::dup(before_->fd())), HashString(id_));
   FGNN_ASSERT_OK(attached.status());
   GlobalQueue dead((*attached).get(), OwnerIndex{9});
-  before_->queue().OpenForSampling(1);
-  auto slot = dead.ClaimForReading(0, 1, DeadlineIn(kLong));
+  before_->queue().OpenForSampling(BatchSeq(1));
+  auto slot = dead.ClaimForReading(BatchSeq(0), BatchSeq(1), DeadlineIn(kLong));
   ASSERT_TRUE(slot.ok() && slot->has_value());
-  before_->queue().OpenForSampling(10);
-  before_->board().OpenForTraining(3);
+  before_->queue().OpenForSampling(BatchSeq(10));
+  before_->board().OpenForTraining(StepNumber(3));
   ExpectTakenOver(GoOn());
 }
 

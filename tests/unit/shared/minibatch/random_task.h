@@ -64,7 +64,7 @@ struct HopContent {
 };
 
 struct TaskContent {
-  BatchSeq seq = 0;
+  BatchSeq seq;
   uint32_t num_seeds = 0;
   bool with_weights = false;
   uint32_t rank_version = 0;  // 0: no hot ranks.
@@ -108,7 +108,7 @@ inline HopContent RandomHop(TestRandom* random, uint32_t destinations,
 inline TaskContent RandomTask(uint64_t seed) {
   TestRandom random(seed);
   TaskContent task;
-  task.seq = random.Below(1 << 20);
+  task.seq = BatchSeq(random.Below(1 << 20));
   task.num_seeds = static_cast<uint32_t>(random.Below(20));
   task.with_weights = random.Below(2) == 1;
   task.rank_version = static_cast<uint32_t>(random.Below(3));

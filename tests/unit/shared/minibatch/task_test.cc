@@ -69,7 +69,7 @@ TEST(TaskTest, DigestCoversTheSampleAndNothingElse) {
                             WriteTask(task, block.span()));
   task.hot_rank[0] = 8;
   task.rank_version = 2;
-  task.seq += 1;
+  ++task.seq;
   FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other_ranks,
                             WriteTask(task, block.span()));
   EXPECT_EQ(other_ranks, digest);
@@ -87,7 +87,7 @@ TEST(TaskTest, DigestCoversTheSampleAndNothingElse) {
 
 TEST(TaskTest, ArraysAreAddedInTheirOrder) {
   Block block(1 << 16);
-  TaskWriter writer(block.span(), kTestJob, 1, 2);
+  TaskWriter writer(block.span(), kTestJob, BatchSeq(1), 2);
   EXPECT_THAT(writer.AddInputNodes(2),
               StatusIs(StatusCode::kFailedPrecondition));
   EXPECT_THAT(writer.AddHotRanks(1), StatusIs(StatusCode::kFailedPrecondition));
@@ -103,7 +103,7 @@ TEST(TaskTest, ArraysAreAddedInTheirOrder) {
 
 TEST(TaskTest, EdgesNumberBelowTwoToTheThirtyTwo) {
   Block block(1 << 12);
-  TaskWriter writer(block.span(), kTestJob, 1, 2);
+  TaskWriter writer(block.span(), kTestJob, BatchSeq(1), 2);
   EXPECT_THAT(writer.AddHop(2, uint64_t{1} << 32),
               StatusIs(StatusCode::kResourceExhausted, HasSubstr("2^32")));
   EXPECT_THAT(writer.AddHop(2, ~uint64_t{0}),
@@ -150,10 +150,10 @@ TEST(TaskTest, DigestCoversPairs) {
 
 TEST(TaskTest, PairsComeOnceAndBeforeTheHops) {
   Block block(1 << 12);
-  TaskWriter writer(block.span(), kTestJob, /*seq=*/0, /*num_seeds=*/2);
+  TaskWriter writer(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
   FGNN_ASSERT_OK(writer.AddPairs(2, 1));
   EXPECT_THAT(writer.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
-  TaskWriter late(block.span(), kTestJob, /*seq=*/0, /*num_seeds=*/2);
+  TaskWriter late(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
   FGNN_ASSERT_OK(late.AddHop(2, 0));
   EXPECT_THAT(late.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
 }

@@ -240,7 +240,7 @@ TEST_F(DeviceTableTest, TheSnapshotHasTheTimesOfTheOthers) {
 }
 
 TEST_F(DeviceTableTest, TheOthersDoNotCountWhoIsLost) {
-  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(30));
   scheduler_->SetPlan(1, DevicePlan::kTrain);
   scheduler_->SetPlan(2, DevicePlan::kTrain);
   scheduler_->SetTimes(0, {.sample = 1, .train = 9, .standby = 0});
@@ -278,20 +278,21 @@ TEST_F(DeviceTableTest, KeepsTheLongestWakeUntilItIsTaken) {
 }
 
 TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
-  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(30));
   scheduler_->SetPlan(2, DevicePlan::kTrain);
   EXPECT_EQ(scheduler_->NumTraining(), 1U);
   ASSERT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
   EXPECT_EQ(scheduler_->NumTraining(), 2U);
   // Nothing is left to sample: anyone may wake.
   GlobalQueue queue(segment_.get(), kSampler);
-  for (BatchSeq seq = 0; seq < 4; ++seq) ProduceNext(&queue, seq);
+  for (BatchSeq seq(0); seq < BatchSeq(4); ++seq) ProduceNext(&queue, seq);
   EXPECT_EQ(scheduler_->NumTraining(), 3U);
   // One slot comes free, for which who trains does not go back to sampling.
   trainer_->EndTurn(0, DeviceWork::kTrain);
   GlobalQueue reader(segment_.get(), kTrainer);
-  FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
-                            reader.TryClaimForReading(0, 4));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      std::optional<ReadSlot> slot,
+      reader.TryClaimForReading(BatchSeq(0), BatchSeq(4)));
   ASSERT_TRUE(slot.has_value());
   FGNN_ASSERT_OK((*std::move(slot)).Reject());
   EXPECT_EQ(scheduler_->NumTraining(), 2U);
@@ -320,8 +321,8 @@ TEST_F(DeviceTableTest, AStepThatIsDueIsTrainable) {
   GlobalQueue queue(segment_.get(), kTrainer);
   GradientBoard board(segment_.get(), kTrainer);
   GradientBoard scheduler(segment_.get(), kNoOwner);
-  queue.OpenForSampling(30);
-  scheduler.OpenForTraining(100);
+  queue.OpenForSampling(BatchSeq(30));
+  scheduler.OpenForTraining(StepNumber(100));
   EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 1U);
   {
     const std::optional<StepLease> lease = board.TryLease();
@@ -329,7 +330,7 @@ TEST_F(DeviceTableTest, AStepThatIsDueIsTrainable) {
   }
   FGNN_ASSERT_OK(MakeExactStep(*board.TryLease()));
   EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 0U);
-  for (BatchSeq seq = 0; seq < 3; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(3); ++seq) {
     ProduceNext(&queue, seq);
     EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 1U);
     FGNN_ASSERT_OK_AND_ASSIGN(const Turn turn,
@@ -353,7 +354,7 @@ SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
   const JobShape& shape = segment.shape();
   const std::optional<OpenSteps> open = board.FindOpenSteps();
   SwitchSnapshot counted;
-  for (BatchSeq seq = 0; seq < shape.num_batches(); ++seq) {
+  for (BatchSeq seq(0); seq < shape.num_batches(); ++seq) {
     const TaskNumber task = shape.NumberOf(seq, /*part=*/0);
     const SlotWord word = slots.Load(task);
     const bool is_here = word.generation == slots.GenerationOf(task);
@@ -391,23 +392,23 @@ TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
     options.staleness = static_cast<uint32_t>(below(3));
     options.num_parameters = 1;
     UseSegment(options);
-    const BatchSeq limit = below(options.batches_per_epoch * 3 + 1);
+    const BatchSeq limit(below(options.batches_per_epoch * 3 + 1));
     GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(limit);
     const Segment::Regions& regions = segment_->regions();
     const uint64_t version = below(segment_->shape().num_steps() + 1);
     SharedWord(regions.control().board_word)
         .store((version << 16) | 2);  // Open.
     GradientBoard(segment_.get(), kNoOwner)
-        .OpenForTraining(below(segment_->shape().num_steps() + 2));
+        .OpenForTraining(StepNumber(below(segment_->shape().num_steps() + 2)));
     // Released below `oldest`, and here and there beyond; FREE from the limit
     // on.
-    const BatchSeq oldest = below(limit + 1);
+    const uint64_t oldest = below(limit.value() + 1);
     regions.control().oldest_task = oldest;
-    for (BatchSeq seq = oldest; seq < oldest + options.num_slots; ++seq) {
-      BatchSeq now = seq;
-      while (now < limit && below(2) == 0) now += options.num_slots;
-      const auto state =
-          now < limit ? static_cast<SlotState>(below(4)) : SlotState::kFree;
+    for (uint64_t seq = oldest; seq < oldest + options.num_slots; ++seq) {
+      uint64_t now = seq;
+      while (now < limit.value() && below(2) == 0) now += options.num_slots;
+      const auto state = now < limit.value() ? static_cast<SlotState>(below(4))
+                                             : SlotState::kFree;
       const bool is_owned =
           state == SlotState::kWriting || state == SlotState::kReading;
       regions.slot_word(seq).store(SlotWord{
@@ -426,7 +427,7 @@ TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
 
 TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
   std::mt19937_64 random(7);
-  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(30);
+  GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(30));
   const Segment::Regions& regions = segment_->regions();
   for (int round = 0; round < 500; ++round) {
     for (uint32_t device = 0; device < 3; ++device) {
@@ -438,7 +439,7 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
       }
       regions.device(device) = words;
     }
-    for (BatchSeq slot = 0; slot < 4; ++slot) {
+    for (uint32_t slot = 0; slot < 4; ++slot) {
       regions.slot_word(slot).store(random() >> (random() % 64));
     }
     regions.control().oldest_task = random() >> (random() % 64);

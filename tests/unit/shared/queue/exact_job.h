@@ -21,11 +21,11 @@ enum class Turn { kDone, kNothingToDo, kFinished };
 // Returns the number that batch `seq` adds to weight i. Sums of up to 170,000
 // such numbers are exact floats.
 inline float ExactGradient(BatchSeq seq, size_t i) {
-  return static_cast<float>((seq * 31 + i * 7) % 97);
+  return static_cast<float>((seq.value() * 31 + i * 7) % 97);
 }
 
 // Returns the number of a task's edges. Some tasks are too large for a slot.
-inline uint32_t EdgesOf(BatchSeq seq) { return seq % 3 == 1 ? 500 : 5; }
+inline uint32_t EdgesOf(BatchSeq seq) { return seq.value() % 3 == 1 ? 500 : 5; }
 
 inline uint64_t LastVersion(const SegmentOptions& options) {
   return JobShape(options).num_steps();
@@ -75,13 +75,14 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
   if (board->version() == LastVersion(options)) return Turn::kFinished;
   const std::optional<OpenSteps> open = board->FindOpenSteps();
   if (!open.has_value()) return Turn::kNothingToDo;
-  FGNN_ASSIGN_OR_RETURN(auto slot,
-                        queue->TryClaimForReading(0, open->last_batch));
+  FGNN_ASSIGN_OR_RETURN(
+      auto slot, queue->TryClaimForReading(BatchSeq(0), open->last_batch));
   if (!slot.has_value()) return Turn::kNothingToDo;
   const BatchSeq seq = slot->seq();
   if (!board->IsDone(seq)) {
     if (!HoldsTestTask(slot->block(), seq)) {
-      return absl::DataLossError(absl::StrCat("torn task of batch ", seq));
+      return absl::DataLossError(
+          absl::StrCat("torn task of batch ", seq.value()));
     }
     absl::Span<float> gradient = board->gradient(seq);
     for (size_t i = 0; i < gradient.size(); ++i) {
@@ -89,7 +90,7 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
     }
     BatchRecord record;
     record.num_seeds = 1;
-    record.digest = static_cast<uint32_t>(seq);
+    record.digest = static_cast<uint32_t>(seq.value());
     FGNN_RETURN_IF_ERROR(board->MarkDone(seq, record));
   }
   FGNN_RETURN_IF_ERROR(std::move(*slot).Release());
@@ -103,11 +104,12 @@ inline void ExpectExactResult(Segment* segment) {
   const GradientBoard board(segment, kNoOwner);
   const uint64_t last = LastVersion(options);
   ASSERT_EQ(board.version(), last);
-  const BatchSeq num_batches = options.batches_per_epoch * options.epochs;
-  EXPECT_EQ(board.optimizer_state(last)[0], static_cast<float>(num_batches));
+  const BatchSeq num_batches(options.batches_per_epoch * options.epochs);
+  EXPECT_EQ(board.optimizer_state(last)[0],
+            static_cast<float>(num_batches.value()));
   for (size_t i = 0; i < options.num_parameters; ++i) {
     float expected = 0;
-    for (BatchSeq seq = 0; seq < num_batches; ++seq) {
+    for (BatchSeq seq(0); seq < num_batches; ++seq) {
       expected += ExactGradient(seq, i);
     }
     ASSERT_EQ(board.weights(last)[i], expected) << "weight " << i;
@@ -117,8 +119,8 @@ inline void ExpectExactResult(Segment* segment) {
   for (BatchSeq seq = num_batches - options.batches_per_epoch;
        seq < num_batches; ++seq) {
     const std::optional<BatchRecord> record = board.record(seq);
-    ASSERT_TRUE(record.has_value()) << "batch " << seq;
-    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq));
+    ASSERT_TRUE(record.has_value()) << "batch " << seq.value();
+    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq.value()));
   }
 }
 
@@ -142,7 +144,8 @@ inline void FinishAlone(Segment* segment, OwnerIndex sampler,
   // Releases batches whose reader died after it had marked the gradient done.
   // Such a batch is READY again, or was even sampled again.
   for (;;) {
-    auto late = trainer_queue.TryClaimForReading(0, ~BatchSeq{0});
+    auto late =
+        trainer_queue.TryClaimForReading(BatchSeq(0), BatchSeq(UINT64_MAX));
     ASSERT_THAT(late, IsOk());
     if (late->has_value()) {
       ASSERT_TRUE(board.IsDone((*late)->seq()));

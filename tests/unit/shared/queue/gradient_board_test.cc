@@ -48,9 +48,9 @@ class GradientBoardTest : public testing::Test {
     std::fill(span.begin(), span.end(), value);
   }
   void Finish(BatchSeq seq) {
-    Fill(board_.gradient(seq), static_cast<float>(seq));
+    Fill(board_.gradient(seq), static_cast<float>(seq.value()));
     BatchRecord record;
-    record.num_seeds = static_cast<uint32_t>(seq + 1);
+    record.num_seeds = static_cast<uint32_t>(seq.value() + 1);
     ASSERT_THAT(board_.MarkDone(seq, record), IsOk());
   }
   // The new weights are the old ones plus every gradient.
@@ -86,13 +86,13 @@ TEST_F(GradientBoardTest, InitialWeightsAreMadeOnce) {
   EXPECT_EQ(other_.weights(0)[32], 100);
   EXPECT_EQ(other_.weights(0).size(), 33U);
   EXPECT_EQ(other_.optimizer_state(0).size(), 66U);
-  scheduler_.OpenForTraining(100);
+  scheduler_.OpenForTraining(StepNumber(100));
   EXPECT_FALSE(other_.TryLease().has_value());  // No gradient is there.
 }
 
 TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
   PublishInitialWeights();
-  scheduler_.OpenForTraining(100);
+  scheduler_.OpenForTraining(StepNumber(100));
   for (StepNumber step; step < StepNumber(12); ++step) {
     const std::optional<OpenSteps> steps = board_.FindOpenSteps();
     ASSERT_TRUE(steps.has_value());
@@ -102,7 +102,8 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
     EXPECT_EQ(steps->last_batch, open.end);
     EXPECT_EQ(open.size(), step.value() % 4 == 3 ? 1U : 3U);
     // In any order.
-    for (BatchSeq seq = open.end; seq-- > open.begin;) {
+    for (uint64_t left = open.size(); left-- > 0;) {
+      const BatchSeq seq = open.begin + left;
       EXPECT_FALSE(board_.TryLease().has_value());
       EXPECT_FALSE(board_.IsDone(seq));
       Finish(seq);
@@ -120,10 +121,10 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
 
 TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
   PublishInitialWeights();
-  scheduler_.OpenForTraining(100);
-  Finish(2);
-  Finish(0);
-  Finish(1);
+  scheduler_.OpenForTraining(StepNumber(100));
+  Finish(BatchSeq(2));
+  Finish(BatchSeq(0));
+  Finish(BatchSeq(1));
   std::optional<StepLease> lease = other_.TryLease();
   ASSERT_TRUE(lease.has_value());
   EXPECT_EQ(lease->new_version(), 1U);
@@ -140,37 +141,38 @@ TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
 
 TEST_F(GradientBoardTest, StepsOpenAtTheGateAlone) {
   PublishInitialWeights();
-  EXPECT_THAT(board_.MarkDone(0, {}),
+  EXPECT_THAT(board_.MarkDone(BatchSeq(0), {}),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no step")));
-  scheduler_.OpenForTraining(1);
-  scheduler_.OpenForTraining(0);  // Never lowers.
-  EXPECT_EQ(board_.training_limit(), 1U);
-  EXPECT_THAT(board_.MarkDone(3, {}), StatusIs(StatusCode::kFailedPrecondition,
-                                               HasSubstr("open are 0 to 0")));
-  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  scheduler_.OpenForTraining(StepNumber(1));
+  scheduler_.OpenForTraining(StepNumber(0));  // Never lowers.
+  EXPECT_EQ(board_.training_limit(), StepNumber(1));
+  EXPECT_THAT(
+      board_.MarkDone(BatchSeq(3), {}),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("open are 0 to 0")));
+  for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   MakeStep();
   EXPECT_FALSE(board_.FindOpenSteps().has_value());
-  EXPECT_THAT(board_.MarkDone(3, {}),
+  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}),
               StatusIs(StatusCode::kFailedPrecondition));
   // Of a committed step: the gradient would overwrite a later batch's.
-  EXPECT_TRUE(board_.IsDone(1));
-  EXPECT_THAT(board_.MarkDone(1, {}),
+  EXPECT_TRUE(board_.IsDone(BatchSeq(1)));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(1), {}),
               StatusIs(StatusCode::kFailedPrecondition));
 }
 
 TEST_F(GradientBoardTest, ABatchIsRecordedOnce) {
   PublishInitialWeights();
-  scheduler_.OpenForTraining(100);
-  EXPECT_FALSE(board_.record(1).has_value());
+  scheduler_.OpenForTraining(StepNumber(100));
+  EXPECT_FALSE(board_.record(BatchSeq(1)).has_value());
   BatchRecord record;
   record.digest = 7;
   record.loss = 0.5F;
   record.sync = 3;
   record.trainer = kTrainer;
-  ASSERT_THAT(board_.MarkDone(1, record), IsOk());
+  ASSERT_THAT(board_.MarkDone(BatchSeq(1), record), IsOk());
   record.digest = 8;
-  ASSERT_THAT(other_.MarkDone(1, record), IsOk());  // Done already.
-  const std::optional<BatchRecord> stored = scheduler_.record(1);
+  ASSERT_THAT(other_.MarkDone(BatchSeq(1), record), IsOk());  // Done already.
+  const std::optional<BatchRecord> stored = scheduler_.record(BatchSeq(1));
   ASSERT_TRUE(stored.has_value());
   EXPECT_EQ(stored->seq_plus_one, 2U);
   EXPECT_EQ(stored->digest, 7U);
@@ -181,16 +183,16 @@ TEST_F(GradientBoardTest, ABatchIsRecordedOnce) {
 
 TEST_F(GradientBoardTest, RecordsStayUntilTheNextEpochsBatch) {
   PublishInitialWeights();
-  scheduler_.OpenForTraining(100);
-  for (BatchSeq seq = 0; seq < 10; ++seq) {
+  scheduler_.OpenForTraining(StepNumber(100));
+  for (BatchSeq seq(0); seq < BatchSeq(10); ++seq) {
     Finish(seq);
     if (board_.FindOpenSteps()->last_batch == seq + 1) MakeStep();
   }
-  Finish(10);
-  EXPECT_FALSE(board_.record(0).has_value());
-  EXPECT_EQ(board_.record(10)->num_seeds, 11U);
-  EXPECT_EQ(board_.record(9)->num_seeds, 10U);
-  EXPECT_FALSE(board_.record(19).has_value());
+  Finish(BatchSeq(10));
+  EXPECT_FALSE(board_.record(BatchSeq(0)).has_value());
+  EXPECT_EQ(board_.record(BatchSeq(10))->num_seeds, 11U);
+  EXPECT_EQ(board_.record(BatchSeq(9))->num_seeds, 10U);
+  EXPECT_FALSE(board_.record(BatchSeq(19)).has_value());
 }
 
 TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
@@ -205,8 +207,8 @@ TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
               StatusIs(StatusCode::kFailedPrecondition));
   PublishInitialWeights();
 
-  scheduler_.OpenForTraining(100);
-  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  scheduler_.OpenForTraining(StepNumber(100));
+  for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   std::optional<StepLease> second = other_.TryLease();
   ASSERT_TRUE(second.has_value());
   Fill(second->new_weights(), -1);  // Half a step.
@@ -223,8 +225,8 @@ TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
 
 TEST_F(GradientBoardTest, AnAbandonedLeaseIsTakenAgain) {
   PublishInitialWeights();
-  scheduler_.OpenForTraining(100);
-  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  scheduler_.OpenForTraining(StepNumber(100));
+  for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   {
     std::optional<StepLease> abandoned = other_.TryLease();
     EXPECT_TRUE(abandoned.has_value());
@@ -252,31 +254,31 @@ class StaleBoardTest : public GradientBoardTest {
 };
 
 TEST_F(StaleBoardTest, AsManyStepsAreOpenAsWeightsMayBeOld) {
-  scheduler_.OpenForTraining(2);
+  scheduler_.OpenForTraining(StepNumber(2));
   EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{1}));
-  scheduler_.OpenForTraining(100);
+  scheduler_.OpenForTraining(StepNumber(100));
   EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{2}));
-  EXPECT_EQ(board_.FindOpenSteps()->last_batch, 9U);
-  EXPECT_THAT(board_.MarkDone(9, {}),
+  EXPECT_EQ(board_.FindOpenSteps()->last_batch, BatchSeq(9));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(9), {}),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("batch 9 belongs to step 3, but those open "
                                  "are 0 to 2")));
-  for (const BatchSeq seq : {0, 1, 2}) Finish(seq);
+  for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   MakeStep();
   // Four steps an epoch: none of the next one before the last of this.
   EXPECT_EQ(Open(), std::pair(uint64_t{1}, uint64_t{3}));
-  for (const BatchSeq seq : {3, 4, 5}) Finish(seq);
+  for (const uint64_t seq : {3, 4, 5}) Finish(BatchSeq(seq));
   MakeStep();
   EXPECT_EQ(Open(), std::pair(uint64_t{2}, uint64_t{3}));
 }
 
 TEST_F(StaleBoardTest, StepsAreMadeInOrderWhateverIsDoneFirst) {
-  scheduler_.OpenForTraining(100);
-  for (BatchSeq seq = 8; seq > 0; --seq) {
-    Finish(seq);
+  scheduler_.OpenForTraining(StepNumber(100));
+  for (uint64_t seq = 8; seq > 0; --seq) {
+    Finish(BatchSeq(seq));
     EXPECT_FALSE(board_.TryLease().has_value());
   }
-  Finish(0);
+  Finish(BatchSeq(0));
   for (uint64_t step = 0; step < 3; ++step) {
     std::optional<StepLease> lease = other_.TryLease();
     ASSERT_TRUE(lease.has_value());
@@ -294,10 +296,10 @@ TEST_F(StaleBoardTest, StepsAreMadeInOrderWhateverIsDoneFirst) {
 }
 
 TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
-  scheduler_.OpenForTraining(100);
+  scheduler_.OpenForTraining(StepNumber(100));
   // Batch 6, of step 2, is trained with version 0 all the while.
-  for (const BatchSeq seq : {0, 1, 2, 3, 4, 5, 7, 8}) {
-    Finish(seq);
+  for (const uint64_t seq : {0, 1, 2, 3, 4, 5, 7, 8}) {
+    Finish(BatchSeq(seq));
     if (seq == 2 || seq == 5) MakeStep();
   }
   EXPECT_EQ(board_.version(), 2U);
@@ -308,14 +310,14 @@ TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
   BatchRecord record;
   record.num_seeds = 7;
   record.staleness = 3;
-  EXPECT_THAT(board_.MarkDone(6, record),
+  EXPECT_THAT(board_.MarkDone(BatchSeq(6), record),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("3 versions old, 2 are allowed")));
-  EXPECT_FALSE(board_.IsDone(6));
+  EXPECT_FALSE(board_.IsDone(BatchSeq(6)));
   record.staleness = 2;
-  Fill(board_.gradient(6), 6);
-  ASSERT_THAT(board_.MarkDone(6, record), IsOk());
-  EXPECT_EQ(scheduler_.record(6)->staleness, 2U);
+  Fill(board_.gradient(BatchSeq(6)), 6);
+  ASSERT_THAT(board_.MarkDone(BatchSeq(6), record), IsOk());
+  EXPECT_EQ(scheduler_.record(BatchSeq(6))->staleness, 2U);
   MakeStep();
   EXPECT_EQ(board_.weights(3)[32], 136);
 }
@@ -332,16 +334,16 @@ TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {
   };
   PublishInitialWeights();
   EXPECT_TRUE(changed()) << "initial weights";
-  scheduler_.OpenForTraining(1);
+  scheduler_.OpenForTraining(StepNumber(1));
   EXPECT_TRUE(changed()) << "training opened";
-  queue.OpenForSampling(30);
+  queue.OpenForSampling(BatchSeq(30));
   EXPECT_TRUE(changed()) << "sampling opened";
-  ProduceNext(&sampler, 0);
+  ProduceNext(&sampler, BatchSeq(0));
   EXPECT_TRUE(changed()) << "task ready";
-  { auto abandoned = trainer.TryClaimForReading(0, 1); }
+  { auto abandoned = trainer.TryClaimForReading(BatchSeq(0), BatchSeq(1)); }
   EXPECT_TRUE(changed()) << "task ready again";
-  for (const BatchSeq seq : {0, 1, 2}) {
-    Finish(seq);
+  for (const uint64_t seq : {0, 1, 2}) {
+    Finish(BatchSeq(seq));
     EXPECT_TRUE(changed()) << "batch done";
   }
   { auto abandoned = board_.TryLease(); }

@@ -20,6 +20,10 @@ void PrintTo(TaskNumber number, std::ostream* out) {
   *out << "task " << number.value();
 }
 
+void PrintTo(BatchSeq seq, std::ostream* out) {
+  *out << "batch " << seq.value();
+}
+
 void PrintTo(StepNumber step, std::ostream* out) {
   *out << "step " << step.value();
 }
@@ -35,12 +39,16 @@ static_assert(!kPassesAs<StepNumber, BatchSeq>);
 static_assert(!kPassesAs<BatchSeq, StepNumber>);
 static_assert(!kPassesAs<TaskNumber, BatchSeq>);
 static_assert(!kPassesAs<BatchSeq, TaskNumber>);
+static_assert(!kPassesAs<BatchSeq, uint64_t>);
+static_assert(!kPassesAs<uint64_t, BatchSeq>);
 static_assert(!std::is_constructible_v<StepNumber, TaskNumber>);
+static_assert(!std::is_constructible_v<StepNumber, BatchSeq>);
 static_assert(!kPassesAs<uint16_t, OwnerIndex>);
 static_assert(!kPassesAs<OwnerIndex, uint32_t>);
 // In memory, each type is as the plain number that it holds.
 static_assert(sizeof(OwnerIndex) == sizeof(uint16_t));
 static_assert(sizeof(StepNumber) == sizeof(uint64_t));
+static_assert(sizeof(BatchSeq) == sizeof(uint64_t));
 static_assert(std::is_trivially_copyable_v<StepNumber>);
 
 // One task of a job, found by going through the job batch by batch.
@@ -65,7 +73,7 @@ uint32_t HostOf(uint32_t batch_of_step, uint32_t batches_per_step,
 std::vector<CountedTask> CountTasks(const SegmentOptions& options,
                                     const JobSplit& split) {
   std::vector<CountedTask> tasks;
-  BatchSeq seq = 0;
+  BatchSeq seq;
   StepNumber step;
   uint32_t open_step = 0;  // Counts the steps that are open at once.
   for (uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
@@ -179,7 +187,7 @@ TEST(JobShapeTest, NumbersThisHostsTasksWithoutGapsAndBack) {
       EXPECT_EQ(shape.SlotOf(next), at);
       EXPECT_EQ(shape.TaskIn(at), next);
       if (split.parts == 1 && split.hosts == 1) {
-        EXPECT_EQ(next.value(), counted.task.seq);
+        EXPECT_EQ(next.value(), counted.task.seq.value());
       }
       of_first_epoch += counted.in_epoch.epoch == 0 ? 1 : 0;
       ++next;
@@ -205,13 +213,13 @@ TEST(JobShapeTest, FindsTheTasksOfAnyBatches) {
       return number;
     };
     // Beyond the job too: there are no tasks there.
-    for (BatchSeq begin = 0; begin <= shape.num_batches() + 2; ++begin) {
-      const BatchSeq end = begin + begin % 4;
+    for (BatchSeq begin(0); begin <= shape.num_batches() + 2; ++begin) {
+      const BatchSeq end = begin + begin.value() % 4;
       EXPECT_EQ(shape.TasksOf({begin, end}),
                 (TaskRange{below(begin), below(end)}))
-          << "from batch " << begin;
+          << "from batch " << begin.value();
     }
-    EXPECT_EQ(shape.TasksOf({0, ~BatchSeq{0}}),
+    EXPECT_EQ(shape.TasksOf({BatchSeq(0), BatchSeq(UINT64_MAX)}),
               (TaskRange{TaskNumber(), shape.num_tasks()}));
   });
 }

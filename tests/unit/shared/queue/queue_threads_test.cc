@@ -93,10 +93,10 @@ TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
       RunTrainer(segment.get(), static_cast<OwnerIndex>(10 + i), deadline);
     });
   }
-  scheduler.OpenForSampling(1500);
-  board.OpenForTraining(LastVersion(options) / 2);
-  scheduler.OpenForSampling(3000);
-  board.OpenForTraining(LastVersion(options));
+  scheduler.OpenForSampling(BatchSeq(1500));
+  board.OpenForTraining(StepNumber(LastVersion(options) / 2));
+  scheduler.OpenForSampling(BatchSeq(3000));
+  board.OpenForTraining(StepNumber(LastVersion(options)));
   const auto finished = board.WaitForVersion(LastVersion(options), deadline);
   scheduler.Stop();
   for (std::thread& thread : threads) thread.join();
@@ -118,15 +118,16 @@ TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   GlobalQueue sampler(segment.get(), OwnerIndex{1});
   GlobalQueue trainer(segment.get(), OwnerIndex{2});
-  sampler.OpenForSampling(2);
-  ProduceNext(&sampler, 0);
+  sampler.OpenForSampling(BatchSeq(2));
+  ProduceNext(&sampler, BatchSeq(0));
   std::thread waiting([&sampler] {
     auto slot = sampler.ClaimForWriting(FarDeadline());
     ASSERT_THAT(slot, IsOk());
     ASSERT_TRUE(slot->has_value());
-    EXPECT_EQ((*slot)->seq(), 1U);
+    EXPECT_EQ((*slot)->seq(), BatchSeq(1));
   });
-  FGNN_ASSERT_OK_AND_ASSIGN(auto read, trainer.TryClaimForReading(0, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      auto read, trainer.TryClaimForReading(BatchSeq(0), BatchSeq(1)));
   ASSERT_THAT(std::move(*read).Release(), IsOk());
   waiting.join();
 }
@@ -136,13 +137,14 @@ TEST(QueueWaitTest, APublishedTaskWakesAWaitingTrainer) {
   GlobalQueue sampler(segment.get(), OwnerIndex{1});
   GlobalQueue trainer(segment.get(), OwnerIndex{2});
   std::thread waiting([&trainer] {
-    auto slot = trainer.ClaimForReading(0, 10, FarDeadline());
+    auto slot =
+        trainer.ClaimForReading(BatchSeq(0), BatchSeq(10), FarDeadline());
     ASSERT_THAT(slot, IsOk());
     ASSERT_TRUE(slot->has_value());
-    EXPECT_TRUE(HoldsTestTask((*slot)->block(), 0));
+    EXPECT_TRUE(HoldsTestTask((*slot)->block(), BatchSeq(0)));
   });
-  sampler.OpenForSampling(1);
-  ProduceNext(&sampler, 0);
+  sampler.OpenForSampling(BatchSeq(1));
+  ProduceNext(&sampler, BatchSeq(0));
   waiting.join();
 }
 
@@ -153,12 +155,13 @@ TEST(QueueWaitTest, AnUnannouncedTaskIsFound) {
   GlobalQueue sampler(segment.get(), OwnerIndex{1});
   GlobalQueue trainer(segment.get(), OwnerIndex{2});
   GradientBoard board(segment.get(), OwnerIndex{2});
-  sampler.OpenForSampling(1);
+  sampler.OpenForSampling(BatchSeq(1));
   FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler.TryClaimForWriting());
-  ASSERT_THAT(WriteTestTask(slot->block(), 0, 5), IsOk());
+  ASSERT_THAT(WriteTestTask(slot->block(), BatchSeq(0), 5), IsOk());
   const uint32_t seen = board.changes();
   std::thread claiming([&trainer] {
-    auto ready = trainer.ClaimForReading(0, 10, FarDeadline());
+    auto ready =
+        trainer.ClaimForReading(BatchSeq(0), BatchSeq(10), FarDeadline());
     ASSERT_THAT(ready, IsOk());
     EXPECT_TRUE(ready->has_value());
   });
@@ -183,7 +186,7 @@ TEST(QueueWaitTest, StopWakesEveryone) {
   });
   threads.emplace_back([&segment] {
     GlobalQueue queue(segment.get(), OwnerIndex{2});
-    EXPECT_THAT(queue.ClaimForReading(0, 9, FarDeadline()),
+    EXPECT_THAT(queue.ClaimForReading(BatchSeq(0), BatchSeq(9), FarDeadline()),
                 StatusIs(StatusCode::kCancelled));
   });
   threads.emplace_back([&segment] {
@@ -201,8 +204,9 @@ TEST(QueueWaitTest, WaitsEndAtTheirDeadline) {
   const Deadline deadline = DeadlineIn(std::chrono::milliseconds(5));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto write, queue.ClaimForWriting(deadline));
   EXPECT_FALSE(write.has_value());
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto read,
-                            queue.ClaimForReading(0, 9, deadline));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto read,
+      queue.ClaimForReading(BatchSeq(0), BatchSeq(9), deadline));
   EXPECT_FALSE(read.has_value());
   EXPECT_GE(MonotonicClock::now(), deadline);
 }
@@ -214,13 +218,13 @@ TEST(RecordTest, NoReaderSeesHalfARecord) {
   uint64_t* const words = &lines[7];
   std::atomic<bool> enough = false;
   std::thread writer([words, &enough] {
-    BatchSeq seq = 0;
+    BatchSeq seq;
     do {
       BatchRecord record;
-      record.seq_plus_one = seq + 1;
-      record.digest = static_cast<uint32_t>(seq);
-      record.num_edges = seq;
-      record.trainer = static_cast<OwnerIndex>(seq);
+      record.seq_plus_one = seq.value() + 1;
+      record.digest = static_cast<uint32_t>(seq.value());
+      record.num_edges = seq.value();
+      record.trainer = static_cast<OwnerIndex>(seq.value());
       StoreRecord(words, record);
       ++seq;
     } while (!enough);
@@ -228,12 +232,12 @@ TEST(RecordTest, NoReaderSeesHalfARecord) {
   const auto expect_whole = [words] {
     const uint64_t seq_plus_one = SharedWord(words[0]).load();
     if (seq_plus_one == 0) return false;
-    const BatchSeq seq = seq_plus_one - 1;
+    const BatchSeq seq(seq_plus_one - 1);
     const std::optional<BatchRecord> record = LoadRecord(words, seq);
     if (!record.has_value()) return false;
-    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq));
-    EXPECT_EQ(record->num_edges, seq);
-    EXPECT_EQ(record->trainer, static_cast<OwnerIndex>(seq));
+    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq.value()));
+    EXPECT_EQ(record->num_edges, seq.value());
+    EXPECT_EQ(record->trainer, static_cast<OwnerIndex>(seq.value()));
     return true;
   };
   for (int look = 0; look < 1'000'000 && !HasFailure(); ++look) expect_whole();

@@ -25,7 +25,7 @@ class ResumedJobTest : public testing::TestWithParam<uint64_t> {
     options_ = SmallOptions();
     options_.first_version = GetParam();
     first_seq_ = options_.first_version == kLastVersion
-                     ? 30
+                     ? BatchSeq(30)
                      : JobShape(options_)
                            .BatchesOfStep(StepNumber(options_.first_version))
                            .begin;
@@ -33,15 +33,15 @@ class ResumedJobTest : public testing::TestWithParam<uint64_t> {
   }
 
   SegmentOptions options_;
-  BatchSeq first_seq_ = 0;
+  BatchSeq first_seq_;
   std::unique_ptr<Segment> segment_;
 };
 
 TEST_P(ResumedJobTest, SamplersClaimFromTheFirstOpenBatchOn) {
   GlobalQueue sampler(segment_.get(), OwnerIndex{1});
-  sampler.OpenForSampling(30);
+  sampler.OpenForSampling(BatchSeq(30));
   for (BatchSeq seq = first_seq_;
-       seq < std::min<BatchSeq>(first_seq_ + options_.num_slots, 30); ++seq) {
+       seq < std::min(first_seq_ + options_.num_slots, BatchSeq(30)); ++seq) {
     ProduceNext(&sampler, seq);
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const auto none, sampler.TryClaimForWriting());
@@ -65,9 +65,9 @@ TEST_P(ResumedJobTest, TheFirstWeightsAreThoseOfItsVersion) {
   FGNN_ASSERT_OK(std::move(*lease).Publish());
   EXPECT_EQ(board.version(), GetParam());
   EXPECT_EQ(board.weights(GetParam())[0], 7.0F);
-  for (BatchSeq seq = 0; seq < 30; ++seq) {
-    EXPECT_EQ(board.IsDone(seq), seq < first_seq_) << seq;
-    EXPECT_EQ(board.record(seq), std::nullopt) << seq;
+  for (BatchSeq seq(0); seq < BatchSeq(30); ++seq) {
+    EXPECT_EQ(board.IsDone(seq), seq < first_seq_) << seq.value();
+    EXPECT_EQ(board.record(seq), std::nullopt) << seq.value();
   }
 }
 
@@ -75,8 +75,8 @@ TEST_P(ResumedJobTest, WhatIsLeftOfTheJobIsTrainedOnce) {
   GlobalQueue sampler(segment_.get(), OwnerIndex{1}, 0);
   GlobalQueue trainer(segment_.get(), OwnerIndex{2});
   GradientBoard board(segment_.get(), OwnerIndex{2});
-  sampler.OpenForSampling(30);
-  board.OpenForTraining(kLastVersion);
+  sampler.OpenForSampling(BatchSeq(30));
+  board.OpenForTraining(StepNumber(kLastVersion));
   for (int turn = 0; turn < 1000 && board.version() != kLastVersion; ++turn) {
     FGNN_ASSERT_OK(SamplerTurn(&sampler, NoWait()));
     FGNN_ASSERT_OK(TrainerTurn(&trainer, &board, options_));
@@ -84,9 +84,9 @@ TEST_P(ResumedJobTest, WhatIsLeftOfTheJobIsTrainedOnce) {
   ASSERT_EQ(board.version(), kLastVersion);
   // The exact job's optimizer counts batches, its weights add up gradients.
   EXPECT_EQ(board.optimizer_state(kLastVersion)[0],
-            static_cast<float>(30 - first_seq_));
+            static_cast<float>(BatchSeq(30) - first_seq_));
   float expected = 0;
-  for (BatchSeq seq = first_seq_; seq < 30; ++seq) {
+  for (BatchSeq seq = first_seq_; seq < BatchSeq(30); ++seq) {
     expected += ExactGradient(seq, 0);
   }
   EXPECT_EQ(board.weights(kLastVersion)[0], expected);

@@ -60,7 +60,7 @@ inline absl::Status WriteTestTask(absl::Span<std::byte> block, BatchSeq seq,
   const auto nodes = writer.AddInputNodes(num_edges + 1);
   if (!nodes.ok()) return nodes.status();
   for (uint32_t i = 0; i <= num_edges; ++i) {
-    (*nodes)[i] = static_cast<uint32_t>(seq * 1000 + i);
+    (*nodes)[i] = static_cast<uint32_t>(seq.value() * 1000 + i);
   }
   writer.Finish({});
   return absl::OkStatus();
@@ -71,7 +71,7 @@ inline bool HoldsTestTask(absl::Span<const std::byte> block, BatchSeq seq) {
   const absl::StatusOr<TaskView> task = ReadTask(block, kTestJob);
   if (!task.ok() || task->seq != seq) return false;
   for (size_t i = 0; i < task->input_nodes.size(); ++i) {
-    if (task->input_nodes[i] != static_cast<uint32_t>(seq * 1000 + i)) {
+    if (task->input_nodes[i] != static_cast<uint32_t>(seq.value() * 1000 + i)) {
       return false;
     }
   }

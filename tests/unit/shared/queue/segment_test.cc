@@ -75,11 +75,12 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   GlobalQueue scheduler(first.get(), kNoOwner);
   GlobalQueue sampler(first.get(), OwnerIndex{1});
   GlobalQueue trainer(second.get(), OwnerIndex{2});
-  scheduler.OpenForSampling(1);
-  ProduceNext(&sampler, 0);
-  FGNN_ASSERT_OK_AND_ASSIGN(auto slot, trainer.TryClaimForReading(0, 1));
+  scheduler.OpenForSampling(BatchSeq(1));
+  ProduceNext(&sampler, BatchSeq(0));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      auto slot, trainer.TryClaimForReading(BatchSeq(0), BatchSeq(1)));
   ASSERT_TRUE(slot.has_value());
-  EXPECT_TRUE(HoldsTestTask(slot->block(), 0));
+  EXPECT_TRUE(HoldsTestTask(slot->block(), BatchSeq(0)));
 }
 
 TEST(SegmentTest, KeepsHowManyDevicesHaveMemoryForARole) {
@@ -310,8 +311,8 @@ std::vector<std::pair<uintptr_t, uintptr_t>> Everything(
   for (uint32_t place = 0; place < options.batches_per_step; ++place) {
     add(regions.gradient(place).data(), options.num_parameters * 4);
   }
-  for (BatchSeq seq = 0; seq < options.batches_per_epoch; ++seq) {
-    add(regions.record_words(seq), sizeof(BatchRecord));
+  for (BatchSeq seq(0); seq < BatchSeq(options.batches_per_epoch); ++seq) {
+    add(regions.record_words(seq.value()), sizeof(BatchRecord));
   }
   for (const uint64_t version : {0, 1}) {
     add(regions.weights(version).data(), options.num_parameters * 4);
@@ -337,13 +338,13 @@ TEST(SegmentTest, RegionsAreAlignedApartAndWithinTheSegment) {
         4096;
     EXPECT_GE(all.front().first, base + sizeof(SegmentHeader));
     EXPECT_LE(all.back().second, base + segment->total_bytes());
-    for (const BatchSeq seq : {0, 1, 7}) {
-      EXPECT_EQ(reinterpret_cast<uintptr_t>(
-                    segment->regions().slot_block(seq).data()) %
-                    64,
-                0U);
+    for (const uint32_t i : {0U, 1U, 7U}) {
       EXPECT_EQ(
-          reinterpret_cast<uintptr_t>(segment->regions().weights(seq).data()) %
+          reinterpret_cast<uintptr_t>(segment->regions().slot_block(i).data()) %
+              64,
+          0U);
+      EXPECT_EQ(
+          reinterpret_cast<uintptr_t>(segment->regions().weights(i).data()) %
               64,
           0U);
     }
@@ -403,12 +404,13 @@ TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
       std::memset((*slot)->block().data(), 1, (*slot)->block().size());
       (void)std::move(**slot).Publish();
     }
-    if (auto slot = trainer.TryClaimForReading(0, 100); slot.ok() && *slot) {
+    if (auto slot = trainer.TryClaimForReading(BatchSeq(0), BatchSeq(100));
+        slot.ok() && *slot) {
       (void)ReadTask((*slot)->block(), kTestJob);
       (void)board.MarkDone((*slot)->seq(), {});
       (void)std::move(**slot).Release();
     }
-    (void)board.record(3);
+    (void)board.record(BatchSeq(3));
     if (auto lease = board.TryLease()) {
       (void)lease->num_seeds();
       for (const auto gradient : lease->gradients()) {

@@ -54,7 +54,8 @@ class StaleTrainersTest : public testing::Test {
   // Nothing is left to do for others while `seq` is not done.
   bool OthersAreStuck(const GradientBoard& board, BatchSeq seq) const {
     const std::optional<OpenSteps> open = board.FindOpenSteps();
-    if (!open.has_value() || open->first != StepNumber(seq)) return false;
+    if (!open.has_value() || open->first != StepNumber(seq.value()))
+      return false;
     for (BatchSeq other = seq + 1; other < open->last_batch; ++other) {
       if (!board.IsDone(other)) return false;
     }
@@ -65,8 +66,8 @@ class StaleTrainersTest : public testing::Test {
   // others can do no more.
   void Compute(GradientBoard& board, BatchSeq seq, bool is_slow) {
     const uint64_t version = *board.version();
-    ASSERT_LE(version, seq);
-    ASSERT_LE(seq - version, kStaleness);
+    ASSERT_LE(version, seq.value());
+    ASSERT_LE(seq.value() - version, kStaleness);
     EXPECT_TRUE(IsAll(board.weights(version), version));
     while (is_slow) {
       const uint32_t seen = board.changes();
@@ -76,9 +77,10 @@ class StaleTrainersTest : public testing::Test {
     }
     EXPECT_TRUE(IsAll(board.weights(version), version));
     const absl::Span<float> gradient = board.gradient(seq);
-    std::fill(gradient.begin(), gradient.end(), static_cast<float>(seq));
+    std::fill(gradient.begin(), gradient.end(),
+              static_cast<float>(seq.value()));
     BatchRecord record;
-    record.staleness = static_cast<uint32_t>(seq - version);
+    record.staleness = static_cast<uint32_t>(seq.value() - version);
     ASSERT_THAT(board.MarkDone(seq, record), IsOk());
     batches_of_[record.staleness].fetch_add(1);
   }
@@ -106,8 +108,8 @@ class StaleTrainersTest : public testing::Test {
       const std::optional<OpenSteps> open = board.FindOpenSteps();
       slot.reset();
       if (!open.has_value()) continue;
-      FGNN_ASSERT_OK_AND_ASSIGN(slot,
-                                queue->TryClaimForReading(0, open->last_batch));
+      FGNN_ASSERT_OK_AND_ASSIGN(
+          slot, queue->TryClaimForReading(BatchSeq(0), open->last_batch));
       if (slot.has_value()) continue;
       ASSERT_THAT(board.WaitForChange(seen, deadline_), IsOk());
       ASSERT_LT(MonotonicClock::now(), deadline_);
@@ -130,12 +132,13 @@ class StaleTrainersTest : public testing::Test {
 TEST_F(StaleTrainersTest, NoWeightsAreOlderThanAllowedHoweverSlowATrainerIs) {
   GradientBoard board(segment_.get(), kSlowTrainer);
   ASSERT_THAT(MakeStep(*board.TryLease()), IsOk());
-  board.OpenForTraining(kSteps);
+  board.OpenForTraining(StepNumber(kSteps));
   GlobalQueue sampler(segment_.get(), kSampler);
-  sampler.OpenForSampling(kSteps);
+  sampler.OpenForSampling(BatchSeq(kSteps));
   Sample(&sampler, 1);
   GlobalQueue queue(segment_.get(), kSlowTrainer);
-  FGNN_ASSERT_OK_AND_ASSIGN(auto first, queue.TryClaimForReading(0, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(auto first,
+                            queue.TryClaimForReading(BatchSeq(0), BatchSeq(1)));
   std::vector<std::thread> threads;
   threads.emplace_back([this, &sampler] { Sample(&sampler, kSteps - 1); });
   threads.emplace_back(

@@ -26,7 +26,7 @@ TEST(BareLoopTest, DrawsAsManyEdgesInTheFirstHop) {
                             NewBareLoop(input, options));
   FGNN_ASSERT_OK_AND_ASSIGN(const TaskBlock block,
                             TaskBlock::Create(input, options));
-  for (BatchSeq seq = 0; seq < 6; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(6); ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask sampled,
                               sampler->Sample(seq, block.span()));
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask drawn,

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 
 TEST(TaskDumpTest, WritesTheWeightsOfTheHopsThatHaveThem) {
   alignas(64) std::byte block[4096] = {};
-  TaskWriter writer(absl::MakeSpan(block), /*job_key=*/7, /*seq=*/0,
+  TaskWriter writer(absl::MakeSpan(block), /*job_key=*/7, BatchSeq(0),
                     /*num_seeds=*/1);
   for (const bool with_weights : {true, false}) {
     const uint32_t num_destinations = with_weights ? 1 : 2;

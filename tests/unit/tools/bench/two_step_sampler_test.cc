@@ -62,7 +62,8 @@ TEST(TwoStepSamplerTest, MakesTheTasksOfTheFusedSampler) {
                               TaskBlock::Create(input, options));
     const uint64_t per_epoch =
         BatchesPerEpoch(train.size(), options.batch_size);
-    for (const BatchSeq seq : {uint64_t{0}, per_epoch - 1, 2 * per_epoch}) {
+    for (const BatchSeq seq :
+         {BatchSeq(0), BatchSeq(per_epoch - 1), BatchSeq(2 * per_epoch)}) {
       FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask sampled,
                                 fused->Sample(seq, block.span()));
       FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask other_sampled,

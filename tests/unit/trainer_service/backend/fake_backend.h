@@ -18,7 +18,7 @@ inline constexpr uint64_t kFakeParameters = 4;
 
 // Returns number `i` of the gradient for a weight.
 inline float FakeGradient(float weight, BatchSeq seq, uint64_t i) {
-  return weight + static_cast<float>((seq + 1) * (i + 1));
+  return weight + static_cast<float>((seq.value() + 1) * (i + 1));
 }
 
 // Returns the weights [kFakeParameters] after a step from `old`: `old` minus

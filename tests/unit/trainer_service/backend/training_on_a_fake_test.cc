@@ -27,7 +27,7 @@ namespace {
 constexpr char kJobId[] = "job";
 constexpr OwnerIndex kTrainer{2};
 constexpr uint64_t kSteps = 6;  // Two epochs: steps of 3, 3 and 1 batches.
-constexpr BatchSeq kBatches = 14;
+constexpr BatchSeq kBatches(14);
 
 class TrainingOnAFakeTest : public testing::Test {
  protected:
@@ -43,7 +43,7 @@ class TrainingOnAFakeTest : public testing::Test {
     backend_ = FakeBackend::Open(folder_ / "data");
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     sampler_->OpenForSampling(kBatches);
-    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(kSteps);
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(kSteps));
   }
 
   JobSpec Spec(uint32_t ahead = 0) {
@@ -64,7 +64,7 @@ class TrainingOnAFakeTest : public testing::Test {
         for (uint64_t i = 0; i < kFakeParameters; ++i) {
           gradient.push_back(FakeGradient(weights[i], seq, i));
         }
-        num_seeds.push_back(seq % 7 == 6 ? 3 : 8);
+        num_seeds.push_back(seq.value() % 7 == 6 ? 3 : 8);
       }
       weights =
           FakeStep(weights, {gradients.begin(), gradients.end()}, num_seeds);
@@ -104,7 +104,7 @@ TEST_F(TrainingOnAFakeTest, TrainsAJobOnTheBoard) {
                 testing::ElementsAreArray(ExpectedWeights()));
     EXPECT_EQ(backend_->progress(TrainerThread::kLoop) +
                   backend_->progress(TrainerThread::kAhead),
-              kBatches);
+              kBatches.value());
     const std::optional<BatchRecord> record = board.record(kBatches - 1);
     ASSERT_TRUE(record.has_value());
     EXPECT_EQ(record->num_cache_hits, record->num_input_nodes);

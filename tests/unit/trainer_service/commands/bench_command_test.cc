@@ -35,10 +35,10 @@ class BenchCommandTest : public testing::Test {
     auto* const block =
         reinterpret_cast<std::byte*>(memory.Floats(kBlockFloats));
     const size_t bytes = kBlockFloats * sizeof(float);
-    for (BatchSeq seq = 0; seq < count; ++seq) {
+    for (BatchSeq seq(0); seq < count; ++seq) {
       FGNN_ASSERT_OK(WriteMadeUpTask({block, bytes}, job_key, seq));
       FGNN_ASSERT_OK(WriteFileAtomically(
-          tasks_ / absl::StrCat("task-", seq),
+          tasks_ / absl::StrCat("task-", seq.value()),
           std::string_view(reinterpret_cast<const char*>(block), bytes)));
     }
   }
@@ -53,7 +53,7 @@ class BenchCommandTest : public testing::Test {
 };
 
 TEST_F(BenchCommandTest, SaysWhatEachRoundTook) {
-  WriteTasks(3);
+  WriteTasks(BatchSeq(3));
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<TrainingRound> rounds, Bench());
   ASSERT_EQ(rounds.size(), 2U);
   for (const TrainingRound& round : rounds) {
@@ -66,7 +66,7 @@ TEST_F(BenchCommandTest, SaysWhatEachRoundTook) {
 TEST_F(BenchCommandTest, NamesTheTaskThatIsMissingOrDamaged) {
   EXPECT_THAT(Bench(), StatusIs(absl::StatusCode::kNotFound,
                                 HasSubstr((tasks_ / "task-0").string())));
-  WriteTasks(2, /*job_key=*/7);
+  WriteTasks(BatchSeq(2), /*job_key=*/7);
   EXPECT_THAT(Bench(), StatusIs(absl::StatusCode::kDataLoss,
                                 HasSubstr((tasks_ / "task-0").string())));
 }

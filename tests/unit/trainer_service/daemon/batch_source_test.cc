@@ -38,12 +38,12 @@ class BatchSourceTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     scheduler_queue_.emplace(segment_.get(), kNoOwner);
-    scheduler_queue_->OpenForSampling(14);
+    scheduler_queue_->OpenForSampling(BatchSeq(14));
     GradientBoard board(segment_.get(), kTrainer);
     std::optional<StepLease> lease = board.TryLease();
     ASSERT_TRUE(lease.has_value());
     FGNN_ASSERT_OK((*std::move(lease)).Publish());
-    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(6);
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(6));
   }
 
   void Sample(int batches) {
@@ -184,7 +184,7 @@ TEST_F(BatchSourceTest, WorksAheadIntoTheNextStepAndGivesBackWhatItKept) {
     WaitUntilReading(5);
     // Only those of the open step are handed out.
     for (ExtractedBatch& batch : TakeThree(*source)) {
-      EXPECT_LT(batch.slot.seq(), 3U);
+      EXPECT_LT(batch.slot.seq(), BatchSeq(3));
       EXPECT_TRUE(batch.was_ahead);
       FGNN_ASSERT_OK(std::move(batch.slot).Release());
     }
@@ -204,8 +204,9 @@ TEST_F(BatchSourceTest, KeepsNoMoreThanItsShareOfAStep) {
   GlobalQueue other(segment_.get(), OwnerIndex{3});
   std::vector<ReadSlot> others;
   while (true) {
-    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
-                              other.TryClaimForReading(0, 6));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        std::optional<ReadSlot> slot,
+        other.TryClaimForReading(BatchSeq(0), BatchSeq(6)));
     if (!slot.has_value()) break;
     others.push_back(*std::move(slot));
   }
@@ -222,9 +223,10 @@ TEST_F(BatchSourceTest, KeepsWhatIsNeededLastWhereWeightsMayBeOld) {
   WaitUntilReading(1);
   GlobalQueue other(segment_.get(), OwnerIndex{3});
   std::vector<ReadSlot> others;
-  for (BatchSeq seq = 0; seq < 6; ++seq) {
-    FGNN_ASSERT_OK_AND_ASSIGN(std::optional<ReadSlot> slot,
-                              other.TryClaimForReading(0, 7));
+  for (BatchSeq seq(0); seq < BatchSeq(6); ++seq) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        std::optional<ReadSlot> slot,
+        other.TryClaimForReading(BatchSeq(0), BatchSeq(7)));
     ASSERT_TRUE(slot.has_value());
     EXPECT_EQ(slot->seq(), seq);
     others.push_back(*std::move(slot));

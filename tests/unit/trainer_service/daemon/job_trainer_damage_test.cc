@@ -24,7 +24,7 @@ TEST_F(JobTrainerTest, ADeadTrainerCostsOneBatchAndNoBit) {
   // Another one dies with a batch in its hands …
   GlobalQueue dead(segment_.get(), OwnerIndex{9});
   FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<ReadSlot> held,
-                            dead.TryClaimForReading(0, 3));
+                            dead.TryClaimForReading(BatchSeq(0), BatchSeq(3)));
   ASSERT_TRUE(held.has_value());
   Drain(*trainer.trainer);
   EXPECT_EQ(scheduler_board_->version(), 0U);
@@ -56,7 +56,8 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
   {
     // The batch's result, made by a trainer on another segment of the same
     // job, as the one that died made it.
-    FGNN_ASSERT_OK_AND_ASSIGN(held, dead.TryClaimForReading(0, 1));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        held, dead.TryClaimForReading(BatchSeq(0), BatchSeq(1)));
     ASSERT_TRUE(held.has_value());
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(held->block(), job_key()));
@@ -73,11 +74,11 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     batch.labels = labels;
     batch.seed = 5;
     GradientBoard board(segment_.get(), OwnerIndex{9});
-    FGNN_ASSERT_OK(other.backend->model().Gradient(board.weights(0), batch,
-                                                   board.gradient(0)));
+    FGNN_ASSERT_OK(other.backend->model().Gradient(
+        board.weights(0), batch, board.gradient(BatchSeq(0))));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
-    FGNN_ASSERT_OK(board.MarkDone(0, record));
+    FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), record));
   }
   while (scheduler_board_->version() == 0U) {
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
@@ -85,7 +86,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
   EXPECT_THAT(scheduler_queue_->ReclaimSlotsOf(OwnerIndex{9}),
               testing::SizeIs(1));
   Drain(*trainer.trainer);
-  EXPECT_EQ(trainer.trainer->batches(), kBatches - 1);
+  EXPECT_EQ(trainer.trainer->batches(), kBatches.value() - 1);
   EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
   EXPECT_TRUE(SameBits(FinalWeights(), expected));
 }
@@ -132,7 +133,7 @@ TEST_F(JobTrainerTest, RefusesATaskOfAnotherBatch) {
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
                             sampler_->TryClaimForWriting());
-  FGNN_ASSERT_OK(WriteMadeUpTask(slot->block(), job_key(), 1));
+  FGNN_ASSERT_OK(WriteMadeUpTask(slot->block(), job_key(), BatchSeq(1)));
   FGNN_ASSERT_OK((*std::move(slot)).Publish());
   FGNN_ASSERT_OK(trainer.trainer->DoNext());
   EXPECT_EQ(trainer.trainer->batches(), 0U);

@@ -25,7 +25,7 @@ namespace fgnn {
 inline constexpr char kJobId[] = "job";
 inline constexpr uint64_t kSteps =
     6;  // 2 epochs of 3 steps: 3, 3 and 1 batches.
-inline constexpr BatchSeq kBatches = 14;
+inline constexpr BatchSeq kBatches(14);
 
 // One trainer of the job.
 struct Trainer {
@@ -49,7 +49,7 @@ class JobTrainerTest : public testing::Test {
     scheduler_board_.emplace(segment_.get(), kNoOwner);
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     scheduler_queue_->OpenForSampling(kBatches);
-    scheduler_board_->OpenForTraining(kSteps);
+    scheduler_board_->OpenForTraining(StepNumber(kSteps));
   }
 
   Trainer MakeTrainer(OwnerIndex owner, int threads = 1, uint32_t ahead = 0) {

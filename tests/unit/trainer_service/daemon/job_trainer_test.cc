@@ -52,9 +52,9 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   FGNN_ASSERT_OK(RankOrder::Save(dataset, kKey, vertices));
   const auto hits = [&] {
     uint64_t sum = 0;
-    for (BatchSeq seq = 7; seq < kBatches; ++seq) {
+    for (BatchSeq seq(7); seq < kBatches; ++seq) {
       const std::optional<BatchRecord> record = scheduler_board_->record(seq);
-      if (!record.has_value()) ADD_FAILURE() << "batch " << seq;
+      if (!record.has_value()) ADD_FAILURE() << "batch " << seq.value();
       sum += record.value_or(BatchRecord()).num_cache_hits;
     }
     return sum;
@@ -151,7 +151,7 @@ TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     for (const Trainer& trainer : trainers) {
       batches += trainer.trainer->batches();
     }
-    EXPECT_EQ(batches, kBatches);
+    EXPECT_EQ(batches, kBatches.value());
     EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
     const auto last = scheduler_board_->record(kBatches - 1);
     ASSERT_TRUE(last.has_value());
@@ -188,15 +188,15 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     }
     FGNN_ASSERT_OK(first.trainer->DoNext());
   }
-  for (BatchSeq seq = 0; seq < 7; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(7); ++seq) {
     AlignedBuffer buffer;
     const absl::Span<std::byte> block(
         static_cast<std::byte*>(buffer.Reserve(1 << 14)), 1 << 14);
     FGNN_ASSERT_OK(WriteMadeUpTask(block, job_key(), seq));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task, ReadTask(block, job_key()));
     const std::optional<BatchRecord> record = scheduler_board_->record(seq);
-    ASSERT_TRUE(record.has_value()) << seq;
-    EXPECT_EQ(record->sampler, sampler_of[seq]);
+    ASSERT_TRUE(record.has_value()) << seq.value();
+    EXPECT_EQ(record->sampler, sampler_of[seq.value()]);
     EXPECT_EQ(record->trainer, OwnerIndex{2});
     EXPECT_EQ(record->digest, task.digest);
     EXPECT_EQ(record->num_seeds, task.num_seeds);
@@ -212,11 +212,11 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
 // As a part of a batch may have none.
 TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
   const Trainer made = MakeTrainer(OwnerIndex{2});
-  for (BatchSeq seq = 0; seq < 3; ++seq) {
+  for (BatchSeq seq(0); seq < BatchSeq(3); ++seq) {
     FGNN_ASSERT_OK_AND_ASSIGN(std::optional<WriteSlot> slot,
                               sampler_->TryClaimForWriting());
     ASSERT_TRUE(slot.has_value());
-    FGNN_ASSERT_OK(seq == 1
+    FGNN_ASSERT_OK(seq == BatchSeq(1)
                        ? WriteTaskWithoutSeeds(slot->block(), job_key(), seq)
                        : WriteMadeUpTask(slot->block(), job_key(), seq));
     FGNN_ASSERT_OK((*std::move(slot)).Publish());
@@ -226,11 +226,12 @@ TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
     EXPECT_TRUE(worked);
   }
   EXPECT_EQ(scheduler_board_->version(), 1U);
-  const std::optional<BatchRecord> record = scheduler_board_->record(1);
+  const std::optional<BatchRecord> record =
+      scheduler_board_->record(BatchSeq(1));
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->num_seeds, 0U);
   EXPECT_EQ(record->loss, 0);
-  EXPECT_THAT(scheduler_board_->gradient(1), testing::Each(0.0F));
+  EXPECT_THAT(scheduler_board_->gradient(BatchSeq(1)), testing::Each(0.0F));
 }
 
 class JobObjectiveTest : public JobTrainerTest,
@@ -252,12 +253,12 @@ TEST_P(JobObjectiveTest, LearnsWhatTheFeaturesSay) {
   while (scheduler_board_->version().value_or(0) < kSteps) {
     Sample();
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
-    if (const auto record = scheduler_board_->record(0);
+    if (const auto record = scheduler_board_->record(BatchSeq(0));
         record.has_value() && first_loss == 0) {
       first_loss = static_cast<double>(record->loss);
     }
   }
-  for (BatchSeq seq = 7; seq < 14; ++seq) {
+  for (BatchSeq seq(7); seq < BatchSeq(14); ++seq) {
     const auto record = scheduler_board_->record(seq);
     ASSERT_TRUE(record.has_value());
     last_loss += static_cast<double>(record->loss) / 7;
@@ -276,7 +277,7 @@ TEST_F(JobTrainerTest, DoesNothingBeyondTheOpenedSteps) {
   Drain(*trainer.trainer);
   // Initial weights need no opened step.
   EXPECT_EQ(scheduler_board_->version(), 0U);
-  scheduler_board_->OpenForTraining(1);
+  scheduler_board_->OpenForTraining(StepNumber(1));
   Drain(*trainer.trainer);
   EXPECT_EQ(scheduler_board_->version(), 1U);
   EXPECT_EQ(trainer.trainer->batches(), 3U);

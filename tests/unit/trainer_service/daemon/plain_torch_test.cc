@@ -93,7 +93,7 @@ class PlainTorchTest : public testing::Test {
   void RunEpoch(Segment* segment, uint64_t epoch, Trained* trained) {
     GlobalQueue sampler(segment, kSamplerOwner);
     GradientBoard board(segment, kNoOwner);
-    const BatchSeq first = epoch * kBatchesPerEpoch;
+    const BatchSeq first(epoch * kBatchesPerEpoch);
     sampler.OpenForSampling(first + kBatchesPerEpoch);
     for (uint64_t i = 0; i < kBatchesPerEpoch; ++i) {
       FGNN_ASSERT_OK_AND_ASSIGN(auto slot, sampler.ClaimForWriting(deadline_));
@@ -104,7 +104,7 @@ class PlainTorchTest : public testing::Test {
     }
     const uint64_t limit = std::min((epoch + 1) * kStepsPerEpoch, kSteps);
     if (segment->options().staleness == 0) {
-      board.OpenForTraining(limit);
+      board.OpenForTraining(StepNumber(limit));
     } else {
       OpenWithoutFirst(segment, first, limit);
     }
@@ -115,7 +115,7 @@ class PlainTorchTest : public testing::Test {
         segment->shape().BatchesOfStep(StepNumber(limit - 1)).end;
     for (BatchSeq seq = first; seq < end; ++seq) {
       const std::optional<BatchRecord> record = board.record(seq);
-      ASSERT_TRUE(record.has_value()) << seq;
+      ASSERT_TRUE(record.has_value()) << seq.value();
       trained->staleness.push_back(record->staleness);
     }
   }
@@ -127,7 +127,7 @@ class PlainTorchTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<ReadSlot> held,
                               holder.TryClaimForReading(first, first + 1));
     ASSERT_TRUE(held.has_value());
-    board.OpenForTraining(limit);
+    board.OpenForTraining(StepNumber(limit));
     const BatchSeq end = board.FindOpenSteps()->last_batch;
     for (BatchSeq seq = first + 1; seq < end; ++seq) {
       for (uint32_t seen = board.changes(); !board.IsDone(seq);
@@ -265,7 +265,7 @@ std::vector<double> PlainTorchTest::ByTorch(const Trained& trained) {
         JobShape(Options(0)).BatchesOfStep(StepNumber(step));
     double num_seeds = 0;
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
-      const Tensors& weights = versions[step - trained.staleness[seq]];
+      const Tensors& weights = versions[step - trained.staleness[seq.value()]];
       const Loss loss = LossOf(seq, weights);
       const Tensors gradients = torch::autograd::grad({loss.mean}, weights);
       for (size_t i = 0; i < parameters.size(); ++i) {

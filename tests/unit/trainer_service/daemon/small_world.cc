@@ -152,9 +152,9 @@ SegmentOptions SmallLinkSegmentOptions(const std::string& job_id) {
 
 absl::Status WriteMadeUpTask(absl::Span<std::byte> block, uint64_t job_key,
                              BatchSeq seq, const RankOrder* order, bool links) {
-  std::mt19937_64 random(1000 + seq);
+  std::mt19937_64 random(1000 + seq.value());
   // The last batch of an epoch is smaller.
-  uint32_t num_destinations = seq % 7 == 6 ? 3 : 8;
+  uint32_t num_destinations = seq.value() % 7 == 6 ? 3 : 8;
   TaskWriter writer(block, job_key, seq, num_destinations);
   if (links) {
     constexpr uint32_t kEdges = 3;

@@ -21,7 +21,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kSteps = 6;
-constexpr BatchSeq kBatches = 14;
+constexpr uint64_t kBatches = 14;
 constexpr OwnerIndex kTrainer{2};
 
 class StoredRowsJobTest : public testing::Test {
@@ -33,8 +33,8 @@ class StoredRowsJobTest : public testing::Test {
                               Segment::Create(SmallSegmentOptions("job")));
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     board_.emplace(segment_.get(), kTrainer);
-    GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(kBatches);
-    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(kSteps);
+    GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(kBatches));
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(kSteps));
     FGNN_ASSERT_OK_AND_ASSIGN(
         backend_, CpuBackend::OpenForJob(SmallJob(folder_ / "data"), 2));
   }
@@ -67,7 +67,7 @@ class StoredRowsJobTest : public testing::Test {
     const BatchRange open =
         segment_->shape().BatchesOfStep(StepNumber(*board_->version()));
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
-                          queue.TryClaimForReading(0, open.end));
+                          queue.TryClaimForReading(BatchSeq(0), open.end));
     if (!slot.has_value()) return absl::OkStatus();
     FGNN_ASSIGN_OR_RETURN(const TaskView task,
                           ReadTask(slot->block(), segment_->options().job_key));

@@ -183,8 +183,8 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
   GlobalQueue queue(segment_.get(), kNoOwner);
   GradientBoard board(segment_.get(), kNoOwner);
   GlobalQueue sampler(segment_.get(), kSamplerOwner, 0);
-  queue.OpenForSampling(7);
-  board.OpenForTraining(3);
+  queue.OpenForSampling(BatchSeq(7));
+  board.OpenForTraining(StepNumber(3));
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
   while (board.version().value_or(0) < 3) {
     ASSERT_LT(MonotonicClock::now(), deadline);

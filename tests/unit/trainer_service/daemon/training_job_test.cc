@@ -86,8 +86,8 @@ class TrainingJobTest : public testing::Test {
 
   // Opens an epoch, samples it, waits until it is committed.
   void TrainThrough(uint64_t epoch) {
-    queue_->OpenForSampling((epoch + 1) * 7);
-    board_->OpenForTraining((epoch + 1) * 3);
+    queue_->OpenForSampling(BatchSeq((epoch + 1) * 7));
+    board_->OpenForTraining(StepNumber((epoch + 1) * 3));
     const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
     while (board_->version().value_or(0) < (epoch + 1) * 3) {
       ASSERT_LT(MonotonicClock::now(), deadline);
@@ -393,8 +393,8 @@ TEST_F(TrainingJobTest, EndsCommandsOfCallersThatAreGone) {
 TEST_F(TrainingJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
   WriteSmallDataset(folder_ / "broken", /*broken=*/true);
   const std::unique_ptr<TrainingJob> job = Attach(folder_ / "broken");
-  queue_->OpenForSampling(7);
-  board_->OpenForTraining(3);
+  queue_->OpenForSampling(BatchSeq(7));
+  board_->OpenForTraining(StepNumber(3));
   ASSERT_TRUE(SampleNext(&*sampler_, segment_->options().job_key));
   ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(std::chrono::seconds(120))));
   EXPECT_THAT(failure_, StatusIs(absl::StatusCode::kAborted));

@@ -30,7 +30,7 @@ namespace {
 
 constexpr char kJobId[] = "job";
 constexpr uint64_t kSteps = 6;  // 2 epochs of 3 steps: 3, 3 and 1 batches.
-constexpr BatchSeq kBatches = 14;
+constexpr uint64_t kBatches = 14;
 
 OwnerIndex SamplerOf(uint32_t device) {
   return static_cast<OwnerIndex>(1 + device);
@@ -75,7 +75,7 @@ class TurnSampler {
   }
   void CountClashes() {
     const SlotTable slots(*segment_);
-    for (BatchSeq slot = 0; slot < segment_->options().num_slots; ++slot) {
+    for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
       const SlotWord word = slots.Load(slot);
       clashes_ += word.owner == TrainerOf(device_) ? 1 : 0;
     }
@@ -152,12 +152,12 @@ class TrainingTurnsTest : public testing::Test {
   }
   // An epoch opens for sampling before the one before it has been trained.
   void RunBothEpochs() {
-    queue_->OpenForSampling(7);
+    queue_->OpenForSampling(BatchSeq(7));
     WaitForVersion(0);
-    board_->OpenForTraining(3);
-    queue_->OpenForSampling(kBatches);
+    board_->OpenForTraining(StepNumber(3));
+    queue_->OpenForSampling(BatchSeq(kBatches));
     WaitForVersion(3);
-    board_->OpenForTraining(kSteps);
+    board_->OpenForTraining(StepNumber(kSteps));
     WaitForVersion(kSteps);
   }
   // Who does a batch counts it a moment after others may go on.
@@ -188,8 +188,8 @@ class TrainingTurnsTest : public testing::Test {
   std::vector<float> Expected() {
     StartJob(SmallSegmentOptions(kJobId));
     GlobalQueue sampler(segment_.get(), SamplerOf(0));
-    queue_->OpenForSampling(kBatches);
-    board_->OpenForTraining(kSteps);
+    queue_->OpenForSampling(BatchSeq(kBatches));
+    board_->OpenForTraining(StepNumber(kSteps));
     {
       const auto trainer = Attach(0);
       EXPECT_THAT(trainer, IsOk());
@@ -291,8 +291,8 @@ TEST_F(TrainingTurnsTest, PlansMayChangeAtAnyMoment) {
       FGNN_ASSERT_OK_AND_ASSIGN(trainers.emplace_back(), Attach(device));
       samplers.push_back(std::make_unique<TurnSampler>(Map(), device));
     }
-    queue_->OpenForSampling(kBatches);
-    board_->OpenForTraining(kSteps);
+    queue_->OpenForSampling(BatchSeq(kBatches));
+    board_->OpenForTraining(StepNumber(kSteps));
     // A new plan with each thing that happens; some device always samples.
     const std::vector<std::vector<DevicePlan>> plans = {
         {kS, kT}, {kT, kS}, {kS, kS}, {kB, kT}, {kB, kB},
@@ -322,8 +322,8 @@ TEST_F(TrainingTurnsTest, DoesNothingWhileItsDeviceSamples) {
   DeviceTable sampling(segment_.get(), SamplerOf(0));
   GlobalQueue sampler(segment_.get(), SamplerOf(0));
   ASSERT_TRUE(sampling.TryTakeTurn(0, DeviceWork::kSample));
-  queue_->OpenForSampling(7);
-  board_->OpenForTraining(3);
+  queue_->OpenForSampling(BatchSeq(7));
+  board_->OpenForTraining(StepNumber(3));
   while (SampleNext(&sampler, segment_->options().job_key)) {
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
@@ -344,11 +344,12 @@ TEST_F(TrainingTurnsTest, GivesBackWhatItKeptWhenItsDeviceIsToSample) {
   StartJob(Layout{"", {kT, kT}});
   GlobalQueue sampler(segment_.get(), SamplerOf(0));
   GlobalQueue other(segment_.get(), TrainerOf(1));
-  queue_->OpenForSampling(7);
+  queue_->OpenForSampling(BatchSeq(7));
   while (SampleNext(&sampler, segment_->options().job_key)) {
   }
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto held, other.TryClaimForReading(0, 1));
-  board_->OpenForTraining(3);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto held,
+                            other.TryClaimForReading(BatchSeq(0), BatchSeq(1)));
+  board_->OpenForTraining(StepNumber(3));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
   const auto wait_until = [&](const auto& condition) {
@@ -385,8 +386,8 @@ TEST_F(TrainingTurnsTest, WhatADeadOneHeldAnotherOneTakes) {
   {
     FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
     const TurnSampler sampler(Map(), 0);
-    queue_->OpenForSampling(kBatches);
-    board_->OpenForTraining(kSteps);
+    queue_->OpenForSampling(BatchSeq(kBatches));
+    board_->OpenForTraining(StepNumber(kSteps));
     EXPECT_TRUE(board_->ReclaimLeaseOf(kDead));
     EXPECT_EQ(table_->working(0), DeviceWork::kTrain);
     EXPECT_EQ(sampler.batches(), 0U);

@@ -29,7 +29,7 @@ class BoardExchangeTest : public testing::Test {
     options.batches_per_step = 1;
     options.num_parameters = kParameters;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
-    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(1);
+    GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(1));
   }
 
   static absl::Status Fill(const StepTensors& step, float value) {
@@ -73,10 +73,10 @@ TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
       one.TryStep([](const StepTensors& step) { return Fill(step, 1); }));
   FGNN_ASSERT_OK_AND_ASSIGN(const bool early, one.TryStep(unexpected));
   EXPECT_FALSE(early);
-  std::fill_n(board.gradient(0).begin(), kParameters, 5.0F);
+  std::fill_n(board.gradient(BatchSeq(0)).begin(), kParameters, 5.0F);
   BatchRecord record;
   record.num_seeds = 4;
-  FGNN_ASSERT_OK(board.MarkDone(0, record));
+  FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), record));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const bool made, one.TryStep([&](const StepTensors& step) {
         EXPECT_FALSE(step.is_initial());
