@@ -1,10 +1,12 @@
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/sampler_daemon.h"
 #include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
 #include "shared/base/threads/signal_waiter.h"
+#include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
 #include "shared/telemetry/log.h"
 
@@ -20,7 +22,7 @@ int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
   options.version = kVersion;
   fgnn::CommandLine line("FGNN's sampler daemon", "fgnn-sampler");
-  line.SetVersion(options.version);
+  line.SetVersion(absl::StrCat(options.version, "\n", fgnn::BuildFacts()));
   const fgnn::Command app = line.root();
   app.AddOption("--name", options.name,
                 "Its name; default: sampler.N, where N is its first core");

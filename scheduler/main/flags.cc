@@ -11,6 +11,7 @@
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
+#include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
@@ -67,7 +68,7 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
                                          int& exit_code) {
   CommandLine line("The FGNN scheduler: serves jobs on this machine.",
                    "fgnn-scheduler");
-  line.SetVersion(FGNN_VERSION);
+  line.SetVersion(absl::StrCat(FGNN_VERSION, "\n", BuildFacts()));
   const absl::StatusOr<std::filesystem::path> default_state_dir =
       DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
                       std::getenv("XDG_STATE_HOME"), std::getenv("HOME"),

@@ -282,7 +282,7 @@ class DoctorTest(harness.ServiceTest):
                   for check in self.service.json('doctor')['checks']}
         self.assertTrue(all(check['ok'] for check in checks.values()), checks)
         self.assertIn('fgnn-trainer', checks)
-        version, library = subprocess.run(
+        version, library, *facts = subprocess.run(
             [harness.BIN_DIR / 'fgnn-trainer', '--version'],
             capture_output=True, text=True, check=True,
             timeout=60).stdout.splitlines()
@@ -290,6 +290,8 @@ class DoctorTest(harness.ServiceTest):
         self.assertRegex(torch, r'^\d+\.\d+\.\d+$')
         self.assertEqual(library, f'libtorch {torch}')
         self.assertNotEqual(torch, version)
+        self.assertEqual([fact.split()[0] for fact in facts],
+                         ['revision', 'compiler', 'processor', 'cuda'])
         self.assertFalse(self.service.state_dir.exists())
 
 

@@ -4,6 +4,8 @@ set(FGNN_SANITIZE "" CACHE STRING
     "Sanitizers for all targets, e.g. 'address,undefined' or 'thread'")
 set(FGNN_TORCH_DIR "${CMAKE_SOURCE_DIR}/.deps/torch" CACHE PATH
     "Folder that holds torch/ as the wheel unpacks (see tools/setup)")
+set(FGNN_REVISION "" CACHE STRING
+    "What --version says of the revision; empty: git's word of the sources")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

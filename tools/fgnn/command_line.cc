@@ -11,6 +11,7 @@
 #include "shared/base/standard_output.h"
 #include "shared/base/status.h"
 #include "shared/base/utf8.h"
+#include "shared/build/build_facts.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/examples.h"
 #include "tools/fgnn/version.h"
@@ -40,7 +41,7 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   auto line = std::make_unique<CommandLine>(
       "Trains graph neural networks on sampled mini-batches, as a service.",
       "fgnn");
-  line->SetVersion(std::string("fgnn ") + kVersion);
+  line->SetVersion(absl::StrCat("fgnn ", kVersion, "\n", BuildFacts()));
   const Command app = line->root();
   app.NeedSubcommand();
   app.AddOption("--state-dir", context.state_dir,

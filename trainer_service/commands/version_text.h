@@ -11,7 +11,7 @@ namespace fgnn {
 // be missing.
 std::string TorchText();
 
-// Returns two lines: the program's own version, and TorchText().
+// Returns lines: the program's own version, TorchText(), and BuildFacts().
 std::string VersionText(std::string_view version);
 
 }  // namespace fgnn

@@ -258,7 +258,7 @@ def start_time(pid):
 def version():
     return subprocess.run([harness.BIN_DIR / 'fgnn', '--version'],
                           capture_output=True, text=True, check=True,
-                          timeout=60).stdout.split()[-1]
+                          timeout=60).stdout.split()[1]
 
 
 def is_member_served(service):

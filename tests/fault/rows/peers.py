@@ -253,7 +253,7 @@ def version_skew(options, chance):
 
 def make_other_version(program, chance):
     """Changes the version in the program's file; both of them."""
-    _, ours = subprocess.run(
+    _, ours, *_ = subprocess.run(
         [harness.BIN_DIR / 'fgnn', '--version'], capture_output=True,
         text=True, check=True, timeout=60).stdout.split()
     numbers = ours.split('.')

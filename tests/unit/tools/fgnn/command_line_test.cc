@@ -147,7 +147,12 @@ TEST(CommandLineTest, GlobalFlagsMayStandBehindTheCommand) {
 }
 
 TEST(CommandLineTest, HelpAndVersionGoToStdoutAndSucceed) {
-  EXPECT_EQ(Type({"--version"}).out, "fgnn 0.1.0\n");
+  EXPECT_THAT(Type({"--version"}).out,
+              testing::MatchesRegex("fgnn 0\\.1\\.0\n"
+                                    "revision ([0-9a-f]+(-dirty)?|unknown)\n"
+                                    "compiler .+, .+\n"
+                                    "processor .+ or better\n"
+                                    "cuda (yes|no)\n"));
   const Answer help = Type({"run", "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--set"));
