@@ -1,9 +1,12 @@
 #include "scheduler/daemon/scheduler_daemon.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/book/state_lock.h"
@@ -53,6 +56,17 @@ void ClearLeftovers(const std::filesystem::path& state_dir) {
   SocketName::RemoveUnpublished(state_dir);
   SocketName::RemoveUnpublished(
       ExecutorSocketPath(state_dir, "x").parent_path());
+}
+
+// Returns HostTerms::start_command.
+std::string CommandToStart(const SchedulerOptions& options) {
+  if (options.spawn_daemons) return "";
+  // systemd sets it for the units of deploy/systemd.
+  if (std::getenv("NOTIFY_SOCKET") != nullptr) {
+    return "systemctl start fgnn-{role}@{device}";
+  }
+  return absl::StrCat("fgnn-{role} --device {device} --state-dir ",
+                      options.state_dir.string());
 }
 
 }  // namespace
@@ -109,6 +123,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   host_options.generation = generation;
   host_options.interrupted_jobs = parts->table->interrupted();
   host_options.expect_survivors = expect_survivors;
+  host_options.start_command = CommandToStart(options);
   FGNN_ASSIGN_OR_RETURN(
       parts->host, DaemonHost::Start(std::move(host_options), &parts->calls));
   FGNN_ASSIGN_OR_RETURN(

@@ -46,6 +46,9 @@ struct HostTerms {
   std::vector<std::string> interrupted_jobs;
   // Time within which a started daemon has to register.
   std::chrono::milliseconds register_within{60'000};
+  // Command that starts a daemon, with {role} and {device} in the places of
+  // "sampler" and "cpu:0"; empty: the host starts missing daemons itself.
+  std::string start_command = "";
 };
 
 // The host makes the handle and outlives it. Not thread-safe: for the job's

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "scheduler/executors/missing_daemons.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -21,6 +21,8 @@ constexpr milliseconds kTick{100};
 constexpr minutes kAttachTimeout{10};  // A trainer fills its cache meanwhile.
 constexpr seconds kDetachTimeout{15};
 constexpr seconds kKillTimeout{10};
+// Part of the time to register that a job waits before it says so.
+constexpr int kUntold = 12;
 
 // The job's sampler number 3 owns overflow block 3, whichever daemon it is.
 std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
@@ -120,13 +122,24 @@ absl::Status JobExecutors::LoseTheOverdue() {
   const std::vector<std::string> missing = daemons_->Unregistered(now);
   if (missing.empty()) {
     complete_ = now;
+    waiting_for_.clear();
     return absl::OkStatus();
   }
-  if (now - complete_ < daemons_->terms().register_within * 2) {
+  const HostTerms& terms = daemons_->terms();
+  const auto longest = terms.register_within * 2;
+  if (now - complete_ < terms.register_within / kUntold) {
+    return absl::OkStatus();
+  }
+  const std::string daemons =
+      DescribeMissing(missing, daemons_->Views(), terms.start_command);
+  if (now - complete_ < longest) {
+    waiting_for_ = absl::StrCat(
+        "waits at most ", std::chrono::duration_cast<seconds>(longest).count(),
+        " s for ", daemons);
     return absl::OkStatus();
   }
   const std::string why = absl::StrCat(
-      absl::StrJoin(missing, ", "), " did not register within ",
+      daemons, " did not register within ",
       std::chrono::duration_cast<seconds>(now - complete_).count(), " s");
   if (daemons_->LoseUnregistered(why)) return absl::OkStatus();
   return absl::UnavailableError(

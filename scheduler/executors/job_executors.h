@@ -80,6 +80,9 @@ class JobExecutors {
   // See JobDaemons.
   MemoryUse MeasureMemory() { return daemons_->MeasureMemory(); }
   uint32_t restarts() const { return daemons_->restarts(); }
+  // Returns in words which daemons the job has waited for, for some seconds by
+  // the last Tick(), and how each is started; empty: it waits for none.
+  const std::string& waiting_for() const { return waiting_for_; }
   std::vector<ExecutorView> Views() const { return daemons_->Views(); }
 
  private:
@@ -96,6 +99,7 @@ class JobExecutors {
   JobDatasetCheck dataset_check_;
   std::unique_ptr<JobSegment> segment_;
   Deadline complete_;  // Time at which all daemons were last registered.
+  std::string waiting_for_;
 };
 
 }  // namespace fgnn

@@ -41,6 +41,7 @@ struct DaemonHostOptions {
   std::chrono::milliseconds heartbeat_interval{500};
   // Time within which a started daemon has to register; else it is killed.
   std::chrono::milliseconds register_within{60'000};
+  std::string start_command;  // See HostTerms.
   HangLimits hang;  // Limits for missing heartbeats.
   // Limits for the work loop of a daemon with a job.
   HangLimits work_loop = kWorkLoopLimits;

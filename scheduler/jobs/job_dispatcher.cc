@@ -203,6 +203,16 @@ void JobDispatcher::UpdateProgress(
   parts_.changes.Notify();
 }
 
+void JobDispatcher::SetWaitingFor(const std::string& id,
+                                  const std::string& what) {
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
+  if (active == nullptr) return;
+  active->job.waiting_for = what;
+  active->change = parts_.changes.Next();
+  parts_.changes.Notify();
+}
+
 absl::Status JobDispatcher::CancelCause(const std::string& id) const {
   const MutexLock lock(&parts_.mutex);
   const ActiveJob* const active = parts_.jobs.Find(id);

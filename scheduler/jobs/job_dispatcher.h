@@ -46,6 +46,9 @@ class JobDispatcher {
   void ForgetInterruptions(const std::string& id);
   void UpdateProgress(const std::string& id,
                       const std::function<void(JobProgress&)>& update);
+  // Tells clients what the job waits for, as long as it has its devices; empty:
+  // for nothing.
+  void SetWaitingFor(const std::string& id, const std::string& what);
   // Returns OK, or why the job was cancelled and has to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);

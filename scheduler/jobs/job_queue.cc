@@ -164,6 +164,7 @@ void JobQueue::Charge(ActiveJob& active) {
 void JobQueue::LetGo(ActiveJob& active) {
   Charge(active);
   active.stay.reset();
+  active.job.waiting_for.clear();
   active.devices = DeviceSet();
   running_.erase(active.job.id);
 }

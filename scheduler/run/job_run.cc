@@ -65,6 +65,7 @@ absl::Status JobRun::Run() {
 
 absl::Status JobRun::KeepGoing() {
   parts_.memory.MeasureIfDue();
+  parts_.progress.ShowWait();
   FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
   return let_go_.AnywhereIfAsked();
 }

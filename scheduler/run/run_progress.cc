@@ -45,6 +45,14 @@ void RunProgress::ShowDataset() {
       });
 }
 
+void RunProgress::ShowWait() {
+  const std::string& wait = run_.executors.waiting_for();
+  if (wait == shown_wait_) return;
+  shown_wait_ = wait;
+  if (!wait.empty()) LogWarning("job {}: {}", run_.job.id, wait);
+  run_.environment.dispatcher->SetWaitingFor(run_.job.id, wait);
+}
+
 void RunProgress::ShowSize() {
   const SegmentOptions& segment = run_.segment;
   run_.environment.dispatcher->UpdateProgress(

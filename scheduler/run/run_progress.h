@@ -32,6 +32,8 @@ class RunProgress {
   void BeginTraining();
 
   void ShowDataset();
+  // Shows which daemons the run waits for, if that has changed.
+  void ShowWait();
   // Shows how many epochs and batches there are.
   void ShowSize();
   // Shows how far the run is.
@@ -55,6 +57,7 @@ class RunProgress {
   Stopwatch since_training_;
   std::vector<std::pair<std::string, double>> preparation_;
   std::optional<Stopwatch> since_phase_;  // Watch of the current phase.
+  std::string shown_wait_;                // What ShowWait() showed last.
 };
 
 }  // namespace fgnn

@@ -495,17 +495,41 @@ TEST_F(JobRunTest, WhatADaemonReportsFailsTheJob) {
               StatusIs(absl::StatusCode::kDataLoss, "sampler.0: no graph"));
 }
 
+TEST_F(JobRunTest, AJobSaysWhichDaemonsItWaitsFor) {
+  DaemonHostOptions options;
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  options.register_within = std::chrono::seconds(6);
+  options.start_command = "start {role} {device}";
+  StartHost(options);
+  RegisterHere("trainer.0");
+  while_it_runs_ = [this] {
+    WaitUntil(id_, [](const Job& job) {
+      return job.state == JobState::kPreparing && !job.waiting_for.empty();
+    });
+    EXPECT_EQ(table_->Get(id_)->job.waiting_for,
+              "waits at most 12 s for sampler.0 on cpu:0 ('start sampler "
+              "cpu:0')");
+    RegisterHere("sampler.0");
+    WaitUntil(id_, [](const Job& job) { return job.waiting_for.empty(); });
+  };
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kCompleted) << job.error;
+}
+
 TEST_F(JobRunTest, ADaemonOnAnotherDeviceIsNotTaken) {
   DaemonHostOptions options;
   options.register_within = std::chrono::milliseconds(10);
+  options.start_command = "start {role} {device}";
   StartHost(options);
   for (const char* name : {"sampler.0", "trainer.0"}) RegisterHere(name);
   spec_.devices = {"cpu:1"};
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kUnavailable,
-                                  HasSubstr("sampler.1 on cpu:1, trainer.1 on "
-                                            "cpu:1 did not register")));
+                                  HasSubstr("sampler.1 on cpu:1 ('start "
+                                            "sampler cpu:1'), trainer.1 on "
+                                            "cpu:1 ('start trainer cpu:1') did "
+                                            "not register")));
 }
 
 }  // namespace
