@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scheduler/files/job_dataset.h"
+#include "scheduler/rpc/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"
@@ -18,10 +19,12 @@
 namespace fgnn {
 
 struct ControlServer::Parts {
-  Parts(ServiceFacts of_service, JobTable* jobs, DaemonHost* daemons)
+  Parts(ServiceFacts of_service, JobTable* jobs, DaemonHost* daemons,
+        std::unique_ptr<AuditLog> log)
       : facts(std::move(of_service)),
         table(jobs),
         host(daemons),
+        audit(std::move(log)),
         watchers(jobs),
         host_service(daemons) {}
 
@@ -29,15 +32,17 @@ struct ControlServer::Parts {
     const Caller caller = CallerOf(uid, ::geteuid());
     RpcServer::Services services;
     services.push_back(std::make_unique<JobServiceAdapter>(
-        JobServiceParts{&facts, table, host, &datasets, &watchers}, caller));
+        JobServiceParts{&facts, table, host, &datasets, &watchers, audit.get()},
+        caller));
     services.push_back(std::make_unique<DeviceServiceAdapter>(
-        facts.devices, caller, table, host));
+        facts.devices, caller, table, host, audit.get()));
     return services;
   }
 
   const ServiceFacts facts;
   JobTable* const table;
   DaemonHost* const host;
+  const std::unique_ptr<AuditLog> audit;
   KnownDatasets datasets;
   JobWatchers watchers;
   HostServiceAdapter host_service;
@@ -55,7 +60,10 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
     ServiceFacts facts, JobTable* table, DaemonHost* host) {
   const std::filesystem::path state_dir = facts.state_dir;
   const std::optional<gid_t> group = facts.socket_group;
-  auto parts = std::make_unique<Parts>(std::move(facts), table, host);
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit,
+                        AuditLog::Open(LogPath(state_dir, "audit")));
+  auto parts =
+      std::make_unique<Parts>(std::move(facts), table, host, std::move(audit));
   FGNN_ASSIGN_OR_RETURN(
       parts->for_daemons,
       RpcServer::Start(DaemonsSocketPath(state_dir), {&parts->host_service}));

@@ -100,7 +100,8 @@ grpc::Status DeviceServiceAdapter::ListDevices(
 grpc::Status DeviceServiceAdapter::SwitchDevice(
     grpc::ServerContext* context, const v1::SwitchDeviceRequest* request,
     v1::Device* response) {
-  return ServeCall(*context, [&] { return Switch(*request, response); });
+  return ServeChange(*context, *audit_, caller_, *request, *response,
+                     [&] { return Switch(*request, response); });
 }
 
 absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(

@@ -11,6 +11,7 @@
 #include "fgnn/v1/device_service.grpc.pb.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/audit_log.h"
 #include "scheduler/rpc/caller.h"
 
 namespace fgnn {
@@ -18,13 +19,14 @@ namespace fgnn {
 // The service for one user. Thread-safe.
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
-  // `devices` are the service's. Borrows `table` and `host`.
+  // `devices` are the service's. Borrows `table`, `host` and `audit`.
   DeviceServiceAdapter(std::vector<std::string> devices, Caller caller,
-                       JobTable* table, DaemonHost* host)
+                       JobTable* table, DaemonHost* host, AuditLog* audit)
       : devices_(std::move(devices)),
         caller_(std::move(caller)),
         table_(table),
-        host_(host) {}
+        host_(host),
+        audit_(audit) {}
 
   grpc::Status ListDevices(grpc::ServerContext* context,
                            const v1::ListDevicesRequest* request,
@@ -46,6 +48,7 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   const Caller caller_;
   JobTable* const table_;
   DaemonHost* const host_;
+  AuditLog* const audit_;
 };
 
 }  // namespace fgnn

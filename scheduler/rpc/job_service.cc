@@ -67,6 +67,7 @@ JobServiceAdapter::JobServiceAdapter(const JobServiceParts& parts,
       host_(parts.host),
       datasets_(parts.datasets),
       watchers_(parts.watchers),
+      audit_(parts.audit),
       caller_(std::move(caller)) {}
 
 void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
@@ -77,7 +78,8 @@ void JobServiceAdapter::Tell(const Job& job, v1::Job* response) {
 grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::SubmitJobResponse* response) {
-  return ServeCall(*context, [&] { return Submit(*request, response); });
+  return ServeChange(*context, *audit_, caller_, *request, *response,
+                     [&] { return Submit(*request, response); });
 }
 
 absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
@@ -156,8 +158,9 @@ grpc::ServerWriteReactor<v1::Job>* JobServiceAdapter::WatchJob(
 grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
                                           const v1::CancelJobRequest* request,
                                           v1::Job* response) {
-  return ServeCall(
-      *context, [&] { return Cancel(*context, request->job_id(), response); });
+  return ServeChange(*context, *audit_, caller_, *request, *response, [&] {
+    return Cancel(*context, request->job_id(), response);
+  });
 }
 
 absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
@@ -194,8 +197,9 @@ absl::StatusOr<Job> JobServiceAdapter::FindOwn(const std::string& job_id) {
 grpc::Status JobServiceAdapter::PauseJob(grpc::ServerContext* context,
                                          const v1::PauseJobRequest* request,
                                          v1::Job* response) {
-  return ServeCall(
-      *context, [&] { return Pause(*context, request->job_id(), response); });
+  return ServeChange(*context, *audit_, caller_, *request, *response, [&] {
+    return Pause(*context, request->job_id(), response);
+  });
 }
 
 absl::Status JobServiceAdapter::Pause(grpc::ServerContext& context,
@@ -226,26 +230,28 @@ absl::Status JobServiceAdapter::Pause(grpc::ServerContext& context,
 grpc::Status JobServiceAdapter::ContinueJob(
     grpc::ServerContext* context, const v1::ContinueJobRequest* request,
     v1::Job* response) {
-  return ServeCall(*context, [&]() -> absl::Status {
-    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
-    FGNN_RETURN_IF_ERROR(table_->Continue(own.id));
-    FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(own.id));
-    Tell(found.job, response);
-    return absl::OkStatus();
-  });
+  return ServeChange(
+      *context, *audit_, caller_, *request, *response, [&]() -> absl::Status {
+        FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
+        FGNN_RETURN_IF_ERROR(table_->Continue(own.id));
+        FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(own.id));
+        Tell(found.job, response);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
                                           const v1::DeleteJobRequest* request,
                                           v1::DeleteJobResponse* response) {
-  return ServeCall(*context, [&]() -> absl::Status {
-    FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
-    FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
-                          table_->remover().Remove(own.id));
-    LogInfo("job {}: deleted by {}", own.id, caller_.name);
-    ToMessage(own, folder_deleted, response);
-    return absl::OkStatus();
-  });
+  return ServeChange(
+      *context, *audit_, caller_, *request, *response, [&]() -> absl::Status {
+        FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
+        FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
+                              table_->remover().Remove(own.id));
+        LogInfo("job {}: deleted by {}", own.id, caller_.name);
+        ToMessage(own, folder_deleted, response);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
@@ -289,27 +295,30 @@ grpc::Status JobServiceAdapter::GetService(
 }
 
 grpc::Status JobServiceAdapter::KeepRunning(
-    grpc::ServerContext* context, const v1::KeepRunningRequest* /*request*/,
-    v1::KeepRunningResponse* /*response*/) {
-  return ServeCall(*context, [&]() -> absl::Status {
-    if (table_->closed()) {
-      return absl::UnavailableError("the service is ending; start it again");
-    }
-    FGNN_RETURN_IF_ERROR(facts_.idle_end->Prevent());
-    LogInfo("{} asks the service to stay", caller_.name);
-    return absl::OkStatus();
-  });
+    grpc::ServerContext* context, const v1::KeepRunningRequest* request,
+    v1::KeepRunningResponse* response) {
+  return ServeChange(*context, *audit_, caller_, *request, *response,
+                     [&]() -> absl::Status {
+                       if (table_->closed()) {
+                         return absl::UnavailableError(
+                             "the service is ending; start it again");
+                       }
+                       FGNN_RETURN_IF_ERROR(facts_.idle_end->Prevent());
+                       LogInfo("{} asks the service to stay", caller_.name);
+                       return absl::OkStatus();
+                     });
 }
 
 grpc::Status JobServiceAdapter::Shutdown(grpc::ServerContext* context,
-                                         const v1::ShutdownRequest* /*request*/,
-                                         v1::ShutdownResponse* /*response*/) {
-  return ServeCall(*context, [&]() -> absl::Status {
-    FGNN_RETURN_IF_ERROR(CheckMayShutDown());
-    LogInfo("{} asks the service to end", caller_.name);
-    facts_.shut_down();
-    return absl::OkStatus();
-  });
+                                         const v1::ShutdownRequest* request,
+                                         v1::ShutdownResponse* response) {
+  return ServeChange(*context, *audit_, caller_, *request, *response,
+                     [&]() -> absl::Status {
+                       FGNN_RETURN_IF_ERROR(CheckMayShutDown());
+                       LogInfo("{} asks the service to end", caller_.name);
+                       facts_.shut_down();
+                       return absl::OkStatus();
+                     });
 }
 
 absl::Status JobServiceAdapter::CheckMayShutDown() {

@@ -9,6 +9,7 @@
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/job_watchers.h"
@@ -22,6 +23,7 @@ struct JobServiceParts {
   DaemonHost* host;
   KnownDatasets* datasets;
   JobWatchers* watchers;
+  AuditLog* audit;
 };
 
 // The service for one user. Thread-safe.
@@ -94,6 +96,7 @@ class JobServiceAdapter final
   DaemonHost* const host_;
   KnownDatasets* const datasets_;
   JobWatchers* const watchers_;
+  AuditLog* const audit_;
   const Caller caller_;
   std::atomic<int> num_waits_{0};
 };

@@ -57,6 +57,7 @@ struct Servers {
     options.state_dir = folder;
     options.version = "test";
     host = DaemonHost::Start(std::move(options), &calls).value();
+    std::filesystem::create_directories(LogPath(folder, "audit").parent_path());
     server = ControlServer::Start({.version = "test",
                                    .state_dir = folder.string(),
                                    .started_ms = 1,

@@ -3,6 +3,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <set>
+
+#include "fgnn/v1/device_service.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "shared/rpc/grpc_address.h"
@@ -34,9 +37,9 @@ class RefusedCallsTest : public ServiceTest {
         grpc::InsecureChannelCredentials(), arguments));
   }
 
-  static std::vector<const MethodDescriptor*> Methods() {
-    const ServiceDescriptor& service =
-        *v1::Job::descriptor()->file()->FindServiceByName("JobService");
+  static std::vector<const MethodDescriptor*> Methods(
+      const ServiceDescriptor& service =
+          *v1::Job::descriptor()->file()->FindServiceByName("JobService")) {
     std::vector<const MethodDescriptor*> methods;
     for (int i = 0; i < service.method_count(); ++i) {
       methods.push_back(service.method(i));
@@ -74,8 +77,9 @@ class RefusedCallsTest : public ServiceTest {
     const grpc::ByteBuffer bytes(&slice, 1);
     grpc::CompletionQueue queue;
     const auto call = stub_->PrepareUnaryCall(
-        &context, absl::StrCat("/fgnn.v1.JobService/", method.name()), bytes,
-        &queue);
+        &context,
+        absl::StrCat("/", method.service()->full_name(), "/", method.name()),
+        bytes, &queue);
     call->StartCall();
     grpc::ByteBuffer response;
     grpc::Status status;
@@ -101,8 +105,61 @@ class RefusedCallsTest : public ServiceTest {
     return Ask(method, *request, kLong);
   }
 
+  std::vector<nlohmann::json> AuditLines() const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream file(LogPath(options_.state_dir, "audit"));
+    for (std::string line; std::getline(file, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+    }
+    return lines;
+  }
+
   std::unique_ptr<grpc::GenericStub> stub_;
 };
+
+// Calls of the protos that users have and that are not listed here are held to
+// change something.
+TEST_F(RefusedCallsTest, EveryChangeHasALineOfTheAuditLogAndNothingElseHas) {
+  const std::set<std::string> reads = {"GetJob",     "ListJobs",
+                                       "WatchJob",   "GetMetrics",
+                                       "GetService", "ListDevices"};
+  Start("hold");
+  for (const ServiceDescriptor* service :
+       {v1::Job::descriptor()->file()->FindServiceByName("JobService"),
+        v1::Device::descriptor()->file()->FindServiceByName("DeviceService")}) {
+    for (const MethodDescriptor* method : Methods(*service)) {
+      SCOPED_TRACE(method->full_name());
+      const size_t before = AuditLines().size();
+      // Without a deadline, so that Shutdown is refused too.
+      EXPECT_FALSE(
+          Ask(*method, *RequestOf(*method), std::chrono::hours(0)).ok());
+      const std::vector<nlohmann::json> lines = AuditLines();
+      if (reads.contains(method->name())) {
+        EXPECT_EQ(lines.size(), before);
+        continue;
+      }
+      ASSERT_EQ(lines.size(), before + 1);
+      EXPECT_EQ(lines.back()["call"], method->name());
+      EXPECT_EQ(lines.back()["code"], "INVALID_ARGUMENT");
+      EXPECT_EQ(lines.back()["uid"], ::geteuid());
+    }
+  }
+}
+
+TEST_F(RefusedCallsTest, TheAuditLogNamesTheJobAndNoNameForgesALine) {
+  Start("hold");
+  const std::string id = Submit(Spec())->job_id();
+  FGNN_ASSERT_OK(Cancel(id.substr(0, id.size() - 1)).status());
+  EXPECT_FALSE(Cancel("x\n{\"call\": \"Shutdown\"}\n").ok());
+  const std::vector<nlohmann::json> lines = AuditLines();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["call"], "SubmitJob");
+  EXPECT_EQ(lines[0]["job"], id);
+  EXPECT_EQ(lines[1]["job"], id);
+  EXPECT_EQ(lines[1]["code"], "OK");
+  EXPECT_EQ(lines[2]["job"], "x\\n{\"call\": \"Shutdown\"}\\n");
+  EXPECT_EQ(lines[2]["code"], "NOT_FOUND");
+}
 
 TEST_F(RefusedCallsTest, WithoutADeadlineOrWithOneBeyondAnHour) {
   Start("hold");
