@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/user_name.h"
+#include "shared/rpc/server.h"
 
 namespace fgnn {
 
@@ -17,6 +18,25 @@ absl::Status CheckMayChange(const Caller& caller, const Job& job) {
       "job ", job.id, " is of ",
       job.user.empty() ? "nobody" : absl::StrCat("user ", job.user),
       ", not of ", caller.name));
+}
+
+std::string Describe(const Caller& caller, const grpc::ServerContext& context) {
+  if (caller.proof == CallerProof::kKernel) {
+    const absl::StatusOr<Peer> peer = CallingProcess(context);
+    return absl::StrCat(
+        "user ", caller.name, " (uid ", caller.uid,
+        peer.ok() ? absl::StrCat(", pid ", peer->pid) : std::string(), ")");
+  }
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(kCallerAddressKey);
+  const std::string address =
+      found == metadata.end()
+          ? "unknown address"
+          : std::string(found->second.data(), found->second.size());
+  return absl::StrCat(
+      "user ", caller.name, " (",
+      caller.proof == CallerProof::kCertificate ? "certificate" : "token", ", ",
+      address, ")");
 }
 
 }  // namespace fgnn

@@ -1,7 +1,9 @@
-// The user who calls the service, as the kernel reports it.
+// The user who calls the service: a local process, which the kernel names, or a
+// remote one, which shows a certificate or a token.
 #ifndef FGNN_SCHEDULER_RPC_CALLER_H_
 #define FGNN_SCHEDULER_RPC_CALLER_H_
 
+#include <grpcpp/server_context.h>
 #include <sys/types.h>
 
 #include <string>
@@ -11,20 +13,34 @@
 
 namespace fgnn {
 
+// How the service knows a caller's name.
+enum class CallerProof { kKernel, kCertificate, kToken };
+
 struct Caller {
   uid_t uid = 0;
   std::string name;  // Name of the user; "uid 1234" if it has none.
-  // Whether it is root or the service's user, who may do everything.
+  // Whether it may do everything: it is root or the service's user on this
+  // machine, or has the role "operate" elsewhere.
   bool is_operator = false;
+  CallerProof proof = CallerProof::kKernel;
 };
 
-// Returns the caller with this user id. `service_user` is the id of the
+// Name of the metadata with which the port's proxy passes on the address of a
+// remote caller. Only servers of remote callers read it, and only that proxy
+// can reach them.
+inline constexpr char kCallerAddressKey[] = "fgnn-caller-address";
+
+// Returns the local caller with this user id. `service_user` is the id of the
 // service's user.
 Caller CallerOf(uid_t uid, uid_t service_user);
 
 // Returns OK if the caller may change the job: it is the caller's, or the
 // caller is an operator. PermissionDenied: the job is another user's.
 absl::Status CheckMayChange(const Caller& caller, const Job& job);
+
+// Returns the caller of one call for a log: "user ann (uid 1000, pid 5)", or
+// "user ann (certificate, 10.0.0.7)". `context` is that call's.
+std::string Describe(const Caller& caller, const grpc::ServerContext& context);
 
 }  // namespace fgnn
 
