@@ -62,15 +62,16 @@ std::string Shown(const std::string& text) {
   return PrintableText(text, kMostTextBytes);
 }
 
-std::string LineOf(const Caller& caller, const Message& request,
-                   const Message& response, const absl::Status& status) {
+std::string LineOf(const std::string& user, const std::string& caller,
+                   const Message& request, const Message& response,
+                   const absl::Status& status) {
   std::string job = status.ok() ? JobIn(response) : "";
   if (job.empty()) job = TextOf(request, "job_id");
   return JsonText(nlohmann::ordered_json(
              {{"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
                                         absl::UTCTimeZone())},
-              {"user", Shown(caller.name)},
-              {"uid", caller.uid},
+              {"user", Shown(user)},
+              {"caller", Shown(caller)},
               {"call", CallOf(request)},
               {"job", Shown(job)},
               {"device", Shown(TextOf(request, "device"))},
@@ -88,9 +89,11 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(fs::path path,
       new AuditLog(std::move(path), most_bytes, std::move(fd)));
 }
 
-void AuditLog::Write(const Caller& caller, const Message& request,
-                     const Message& response, const grpc::Status& status) {
-  const std::string line = LineOf(caller, request, response, FromGrpc(status));
+void AuditLog::Write(const std::string& user, const std::string& caller,
+                     const Message& request, const Message& response,
+                     const grpc::Status& status) {
+  const std::string line =
+      LineOf(user, caller, request, response, FromGrpc(status));
   const MutexLock lock(&mutex_);
   const absl::Status written = AppendLocked(line);
   if (!written.ok() && !has_failed_) {

@@ -1,9 +1,9 @@
 // The audit log: a line for every change that a client asks for, done or
 // refused. A line is a JSON object of ASCII text:
 //
-//   {"time": "2026-11-26T10:15:00.123Z", "user": "ann", "uid": 1000,
-//    "call": "CancelJob", "job": "20261126-101500-7f3a", "device": "",
-//    "code": "OK", "message": ""}
+//   {"time": "2026-11-26T10:15:00.123Z", "user": "ann",
+//    "caller": "user ann (uid 1000, pid 4711)", "call": "CancelJob",
+//    "job": "20261126-101500-7f3a", "device": "", "code": "OK", "message": ""}
 //
 // `job` is the job that the call was about, or the word of a refused call;
 // `device` is that of SwitchDevice; `message` says why the call was refused.
@@ -40,10 +40,12 @@ class AuditLog {
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(
       std::filesystem::path path, uint64_t most_bytes = kMostBytes);
 
-  // Writes the line of a call that was answered with `status`. A line that
+  // Writes the line of a call that was answered with `status`. `caller` is what
+  // Describe() says of the one whose name is `user`. A line that
   // cannot be written is lost, and the service's log says so: a full disk does
   // not keep anyone from ending a job.
-  void Write(const Caller& caller, const google::protobuf::Message& request,
+  void Write(const std::string& user, const std::string& caller,
+             const google::protobuf::Message& request,
              const google::protobuf::Message& response,
              const grpc::Status& status);
 
@@ -71,7 +73,7 @@ grpc::Status ServeChange(const grpc::ServerContext& context, AuditLog& log,
                          const google::protobuf::Message& response,
                          Handler&& handler) {
   grpc::Status status = ServeCall(context, std::forward<Handler>(handler));
-  log.Write(caller, request, response, status);
+  log.Write(caller.name, Describe(caller, context), request, response, status);
   return status;
 }
 

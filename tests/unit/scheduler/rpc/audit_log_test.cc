@@ -28,7 +28,7 @@ class AuditLogTest : public testing::Test {
   void Write(const std::string& device) {
     v1::SwitchDeviceRequest request;
     request.set_device(device);
-    log_->Write({.uid = 7, .name = "ann"}, request, v1::Device(),
+    log_->Write("ann", "user ann, uid 7", request, v1::Device(),
                 grpc::Status(grpc::StatusCode::NOT_FOUND, "no such device"));
   }
 
@@ -45,9 +45,11 @@ TEST_F(AuditLogTest, GoesOnWhereItWasAndIsClosedToOthers) {
   const std::string text = ReadSmallFile(path_).value();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   EXPECT_THAT(
-      text, HasSubstr(R"("user":"ann","uid":7,"call":"SwitchDevice","job":"",)"
-                      R"("device":"cpu:0","code":"NOT_FOUND",)"
-                      R"("message":"no such device"})"));
+      text,
+      HasSubstr(
+          R"("user":"ann","caller":"user ann, uid 7","call":"SwitchDevice","job":"",)"
+          R"("device":"cpu:0","code":"NOT_FOUND",)"
+          R"("message":"no such device"})"));
   struct stat file = {};
   ASSERT_EQ(::stat(path_.c_str(), &file), 0);
   EXPECT_EQ(file.st_mode & 07027, 0u);
