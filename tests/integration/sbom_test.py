@@ -1,0 +1,77 @@
+"""The bill of materials of the built programs: deploy/sbom."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+ROOT = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
+PROGRAMS = ('fgnn', 'fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
+
+
+class BillTest(unittest.TestCase):
+    """Written for the programs of this build."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / 'fgnn.spdx.json'
+            subprocess.run(
+                [ROOT / 'deploy/sbom', '--version', '1.2.3', '--out', out,
+                 '--headers', 'nlohmann-json3-dev', '--torch',
+                 ROOT / 'tools/requirements-torch.txt',
+                 *(harness.BIN_DIR / name for name in PROGRAMS)], check=True,
+                env={**os.environ, 'SOURCE_DATE_EPOCH': '0'})
+            cls.bill = json.loads(out.read_text())
+
+    def test_has_what_spdx_asks_for(self):
+        self.assertEqual(self.bill['spdxVersion'], 'SPDX-2.3')
+        self.assertEqual(self.bill['dataLicense'], 'CC0-1.0')
+        self.assertEqual(self.bill['SPDXID'], 'SPDXRef-DOCUMENT')
+        self.assertEqual(self.bill['creationInfo']['created'],
+                         '1970-01-01T00:00:00Z')
+        self.assertTrue(self.bill['creationInfo']['creators'])
+        self.assertRegex(self.bill['documentNamespace'], '^https://')
+        ids = [each['SPDXID'] for each in self.bill['packages']]
+        self.assertEqual(len(ids), len(set(ids)))
+        for each in self.bill['packages']:
+            self.assertRegex(each['SPDXID'], r'^SPDXRef-[A-Za-z0-9.-]+$')
+            self.assertTrue(each['name'] and each['versionInfo'] and
+                            each['downloadLocation'])
+        for each in self.bill['relationships']:
+            self.assertIn(each['spdxElementId'], ids)
+            self.assertIn(each['relatedSpdxElement'], ids)
+        self.assertEqual(self.bill['documentDescribes'], [ids[0]])
+
+    def test_names_each_library_that_is_loaded(self):
+        named = ' '.join(each.get('comment', '')
+                         for each in self.bill['packages']).split()
+        for program in PROGRAMS:
+            text = subprocess.run(['ldd', harness.BIN_DIR / program],
+                                  check=True, capture_output=True,
+                                  text=True).stdout
+            libraries = set(re.findall(r'^\s*(?:/\S*/)?(lib\S+) (?:=>|\()',
+                                       text, re.MULTILINE))
+            self.assertGreater(len(libraries), 10)
+            self.assertLessEqual(
+                {name for name in libraries if not name.startswith('libfgnn')},
+                set(named), program)
+
+    def test_names_headers_and_wheels(self):
+        packages = {each['name']: each for each in self.bill['packages']}
+        self.assertEqual(packages['fgnn']['versionInfo'], '1.2.3')
+        self.assertIn('nlohmann-json3-dev', packages)
+        torch = packages['torch']
+        self.assertRegex(torch['versionInfo'], r'^\d+\.\d+\.\d+$')
+        for each in torch['checksums']:
+            self.assertEqual(each['algorithm'], 'SHA256')
+            self.assertRegex(each['checksumValue'], '^[0-9a-f]{64}$')
+
+
+if __name__ == '__main__':
+    harness.main()
