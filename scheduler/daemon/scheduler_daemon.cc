@@ -107,9 +107,10 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                         JobStore::Open(JobStorePath(options.state_dir)));
   FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
   FGNN_ASSIGN_OR_RETURN(
-      parts->table,
-      JobTable::Open(std::move(store), options.state_dir,
-                     {.devices = devices, .read_demand = ReadDemand}));
+      parts->table, JobTable::Open(std::move(store), options.state_dir,
+                                   {.max_of_user = options.max_jobs_per_user,
+                                    .devices = devices,
+                                    .read_demand = ReadDemand}));
   // Interrupted jobs go on with the daemons that are left.
   const bool expect_survivors = parts->table->resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {
@@ -150,6 +151,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       ControlServer::Start({.version = options.version,
                             .state_dir = options.state_dir.string(),
                             .socket_group = options.socket_group,
+                            .paths = options.paths,
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
                             .idle_end = &parts->idle_end,
@@ -160,7 +162,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   parts->runner = std::make_unique<JobRunner>(JobRunnerOptions{
       .environment = {.dispatcher = &parts->table->dispatcher(),
                       .host = parts->host.get(),
-                      .calls = &parts->calls},
+                      .calls = &parts->calls,
+                      .paths = &parts->options.paths},
       .decode = DecodeSpec,
       .kept = keeps_daemons ? PairPerDevice(devices)
                             : std::vector<ExecutorPlacement>{}});

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/files/path_rules.h"
+#include "scheduler/jobs/job_table.h"
 #include "shared/base/threads/signal_waiter.h"
 
 namespace fgnn {
@@ -28,6 +31,9 @@ struct SchedulerOptions {
   bool exit_when_idle = false;
   // Group whose users may use the service; nullopt: that of this process.
   std::optional<gid_t> socket_group;
+  // Most jobs of one user that have not ended: JobTableOptions::max_of_user.
+  uint32_t max_jobs_per_user = kMaxJobsOfUser;
+  PathRules paths;  // Folders that jobs may name.
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_lock.h"
+#include "scheduler/files/user_runs.h"
 #include "scheduler/store/job_names.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -58,16 +59,28 @@ JobIntake::JobIntake(Options options, JobStore* store, ActiveJobs* jobs,
       queue_(queue),
       lookup_(lookup) {}
 
+std::filesystem::path JobIntake::OwnRunDir(const std::string& user,
+                                           const std::string& id) const {
+  if (user.empty() || IsOperator(user)) {
+    return RunDirPath(options_.state_dir, id);
+  }
+  return UserRunsPath(options_.state_dir, user) / id;
+}
+
 absl::StatusOr<std::optional<Job>> JobIntake::FindSameRequest(
     const JobRequest& request) {
   if (request.client_key.empty()) return std::nullopt;
   FGNN_ASSIGN_OR_RETURN(std::optional<Job> job,
                         store_->FindByClientKey(request.client_key));
   if (!job.has_value()) return std::nullopt;
-  const std::filesystem::path own = RunDirPath(options_.state_dir, job->id);
+  const auto is_in = [&job](const std::filesystem::path& own) {
+    return job->run_dir == own || job->run_dir == CanonicalRunDir(own);
+  };
+  // Earlier releases had no folders of users.
   const bool same_folder =
       request.run_dir.empty()
-          ? job->run_dir == own || job->run_dir == CanonicalRunDir(own)
+          ? is_in(OwnRunDir(job->user, job->id)) ||
+                is_in(RunDirPath(options_.state_dir, job->id))
           : job->run_dir == request.run_dir;
   const bool same_after = NamesAll(request.after, job->after, *lookup_);
   if (!IsSame(request, *job) || !same_after || !same_folder) {
@@ -159,7 +172,7 @@ absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
 absl::Status JobIntake::CheckMayResume(const JobRequest& request,
                                        const OwnerOfRun& owner) const {
   if (owner.user.empty() || request.user == owner.user ||
-      request.user == "root" || request.user == service_user_) {
+      IsOperator(request.user)) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(absl::StrCat(
@@ -170,12 +183,27 @@ absl::Status JobIntake::CheckMayResume(const JobRequest& request,
       "; resume a copy of your own, or submit its job.yaml"));
 }
 
-absl::Status JobIntake::CheckHasRoom() const {
+bool JobIntake::IsOperator(const std::string& user) const {
+  return user == "root" || user == service_user_;
+}
+
+absl::Status JobIntake::CheckHasRoom(const std::string& user) const {
   const size_t waiting = jobs_->num_unfinished() - queue_->running().size();
-  if (waiting < options_.max_queued) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(waiting, " jobs wait, at most ", options_.max_queued,
-                   " can; wait or cancel some"));
+  if (waiting >= options_.max_queued) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(waiting, " jobs wait, at most ", options_.max_queued,
+                     " can; wait or cancel some"));
+  }
+  if (IsOperator(user)) return absl::OkStatus();
+  const auto own = std::count_if(
+      jobs_->all().begin(), jobs_->all().end(), [&user](const auto& entry) {
+        const Job& job = entry.second.job;
+        return job.user == user && !IsFinal(job.state);
+      });
+  if (static_cast<size_t>(own) < options_.max_of_user) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      own, " jobs of ", user, " have not ended, at most ", options_.max_of_user,
+      " of a user can (--max-jobs-per-user); wait or cancel some"));
 }
 
 absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
@@ -204,7 +232,7 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
   if (is_closed) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  FGNN_RETURN_IF_ERROR(CheckHasRoom());
+  FGNN_RETURN_IF_ERROR(CheckHasRoom(request.user));
   FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
   FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
   std::vector<std::string> after = request.after;
@@ -223,10 +251,9 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   job.submitted_ms = UnixMilliseconds();
   FGNN_ASSIGN_OR_RETURN(job.id, NewId(job.submitted_ms));
   job.spec_bytes = request.spec_bytes;
-  job.run_dir =
-      request.run_dir.empty()
-          ? CanonicalRunDir(RunDirPath(options_.state_dir, job.id)).string()
-          : request.run_dir;
+  job.run_dir = request.run_dir.empty()
+                    ? CanonicalRunDir(OwnRunDir(request.user, job.id)).string()
+                    : request.run_dir;
   job.client_key = request.client_key;
   job.digest = request.digest || owner.digest;
   job.trace = request.trace || owner.trace;

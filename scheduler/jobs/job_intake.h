@@ -28,6 +28,7 @@ class JobIntake {
   struct Options {
     std::filesystem::path state_dir;
     size_t max_queued = 0;
+    size_t max_of_user = 0;  // Jobs of one user; see JobTableOptions.
     // Reader of the devices that a spec asks for; nullptr: every job has all
     // devices.
     DemandReader read_demand = nullptr;
@@ -37,6 +38,10 @@ class JobIntake {
             JobLookup* lookup);
 
   const std::filesystem::path& state_dir() const { return options_.state_dir; }
+  // Returns the folder of a job that names none: in runs/, or, for a user other
+  // than root and the service's, in that user's folder there.
+  std::filesystem::path OwnRunDir(const std::string& user,
+                                  const std::string& id) const;
   // Answers all submissions, with one commit. With `is_closed` the intake takes
   // no new job. Returns whether at least one job is new. Throws nothing.
   bool SubmitAll(const std::vector<Submission*>& all, bool is_closed);
@@ -58,7 +63,9 @@ class JobIntake {
                                 std::vector<std::string>& added);
   // Makes a job of the request, with a new id.
   absl::StatusOr<Job> Make(const JobRequest& request, const OwnerOfRun& owner);
-  absl::Status CheckHasRoom() const;
+  // Returns whether the user may do all: root, or the service's user.
+  bool IsOperator(const std::string& user) const;
+  absl::Status CheckHasRoom(const std::string& user) const;
   absl::StatusOr<OwnerOfRun> FindOwner(const Submission& submission);
   absl::Status CheckMayResume(const JobRequest& request,
                               const OwnerOfRun& owner) const;

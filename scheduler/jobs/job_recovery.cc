@@ -71,10 +71,12 @@ void SettleInterrupted(Job& job) {
 absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
   // The service's own folder of runs may have been moved and replaced by a
-  // link.
-  const std::filesystem::path own =
-      RunDirPath(parts.intake.state_dir(), job.id);
-  if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
+  // link. Earlier releases had no folders of users in it.
+  for (const std::filesystem::path& own :
+       {parts.intake.OwnRunDir(job.user, job.id),
+        RunDirPath(parts.intake.state_dir(), job.id)}) {
+    if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
+  }
   // A job whose spec cannot be read fails when it starts.
   absl::StatusOr<WantedDevices> wanted =
       parts.intake.ReadWanted(job.spec_bytes);

@@ -40,9 +40,13 @@
 namespace fgnn {
 
 inline constexpr size_t kMaxQueuedJobs = 10'000;
+inline constexpr size_t kMaxJobsOfUser = 1'000;
 
 struct JobTableOptions {
   size_t max_queued = kMaxQueuedJobs;
+  // Most jobs of one user that have not ended; root and the service's user have
+  // no such limit.
+  size_t max_of_user = kMaxJobsOfUser;
   // Names of the service's devices; no two share a core. At most as many jobs
   // as devices run at once; without devices, one job.
   std::vector<std::string> devices = {};
@@ -79,7 +83,8 @@ class JobTable {
   // returns the job that already goes on in `run_dir`, if it is the one asked
   // for. AlreadyExists: the key was used for another request, or another job
   // that has not ended has run_dir. PermissionDenied: the run to be resumed is
-  // another user's. ResourceExhausted: too many jobs wait. Unavailable: the
+  // another user's. ResourceExhausted: too many jobs wait, or the user has too
+  // many. Unavailable: the
   // service is ending. NotFound: a job of `after` does not exist.
   // FailedPrecondition: a job of `after` has failed or was cancelled.
   // InvalidArgument: the job asks for more devices than the service has.

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/files/path_rules.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
@@ -27,6 +29,8 @@ struct FlagWords {
   std::string state_dir;
   std::string devices;
   std::string socket_group;
+  std::vector<std::string> dataset_roots;
+  std::vector<std::string> run_roots;
 };
 
 void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
@@ -43,6 +47,23 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "Open the service to this group of users, who may submit jobs "
                 "and see all; default: the group of this process")
       .Takes("GROUP");
+  app.AddOption(
+         "--dataset-root", words.dataset_roots,
+         "Jobs may name datasets and models of this folder; may be given "
+         "several times; default: of any folder")
+      .Takes("DIR")
+      .OneWordEach();
+  app.AddOption("--run-root", words.run_roots,
+                "Jobs may name run folders in this folder; may be given "
+                "several times; default: in any folder; runs/ of the state "
+                "folder is one always")
+      .Takes("DIR")
+      .OneWordEach();
+  app.AddOption("--max-jobs-per-user", flags.options.max_jobs_per_user,
+                "Most jobs of one user that have not ended; root and the "
+                "service's user have no limit")
+      .Takes("N")
+      .ShowDefault();
   app.AddOption("--ready-fd", flags.ready_fd,
                 "Write \"ready\" to this descriptor when serving, or "
                 "\"failed CODE\"");
@@ -55,6 +76,10 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   std::error_code error;
   options.state_dir = std::filesystem::absolute(words.state_dir, error);
   options.devices = SplitDeviceList(words.devices);
+  FGNN_ASSIGN_OR_RETURN(options.paths.dataset_roots,
+                        MakeRoots(words.dataset_roots, "--dataset-root"));
+  FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,
+                        MakeRoots(words.run_roots, "--run-root"));
   if (words.socket_group.empty()) return absl::OkStatus();
   const absl::StatusOr<gid_t> group = FindOwnGroup(words.socket_group);
   if (!group.ok()) return Annotate(group.status(), "--socket-group");

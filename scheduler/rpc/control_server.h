@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "scheduler/files/path_rules.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/idle_end.h"
@@ -27,6 +28,7 @@ struct ServiceFacts {
   std::string state_dir;
   // Group that the users' socket is open to; nullopt: the service's own.
   std::optional<gid_t> socket_group = std::nullopt;
+  PathRules paths = {};  // Files that jobs may name.
   int64_t started_ms = 0;
   std::vector<std::string> devices;
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.

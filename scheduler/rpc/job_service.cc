@@ -9,8 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/figures/run_metrics.h"
+#include "scheduler/files/path_rules.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/submission.h"
+#include "scheduler/files/user_runs.h"
+#include "scheduler/rpc/calling_user.h"
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
@@ -79,26 +82,44 @@ grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                                           const v1::SubmitJobRequest* request,
                                           v1::SubmitJobResponse* response) {
   return ServeChange(*context, *audit_, caller_, *request, *response,
-                     [&] { return Submit(*request, response); });
+                     [&] { return Submit(*context, *request, response); });
 }
 
-absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
+absl::Status JobServiceAdapter::CheckPaths(const grpc::ServerContext& context,
+                                           const ReadRequest& read) const {
+  FGNN_ASSIGN_OR_RETURN(const FileUser user, CallingUser(caller_, context));
+  const PathRules& rules = facts_.paths;
+  FGNN_RETURN_IF_ERROR(
+      CheckRunPath(rules, user, facts_.state_dir, read.request.run_dir));
+  FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, user, read.spec.dataset));
+  const std::string& file = read.spec.model.file;
+  return file.empty() ? absl::OkStatus()
+                      : CheckFilePath(rules, user, file, "model.file");
+}
+
+absl::Status JobServiceAdapter::MakeRunsOfCaller(
+    const std::string& run_dir) const {
+  const bool is_local = caller_.proof == CallerProof::kKernel;
+  if (!run_dir.empty() || (is_local && caller_.is_operator)) {
+    return absl::OkStatus();
+  }
+  return MakeUserRuns(facts_.state_dir, caller_.name,
+                      is_local ? std::optional(caller_.uid) : std::nullopt);
+}
+
+absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
+                                       const v1::SubmitJobRequest& request,
                                        v1::SubmitJobResponse* response) {
   FGNN_ASSIGN_OR_RETURN(
       const ReadRequest read,
       ReadSubmitRequest(request, caller_.name, facts_.devices));
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
-  if (request.resume() && HasTrained(request.run_dir(), read.request.epochs)) {
-    response->add_notes(
-        absl::StrCat("the run has trained all its ", read.request.epochs,
-                     " epochs, so nothing is left to train; to train on, raise "
-                     "training.epochs in ",
-                     request.run_dir(), "/job.yaml first"));
+  absl::Status check = CheckPaths(context, read);
+  if (check.ok()) {
+    check = request.resume()
+                ? CheckResumption(read.spec, *datasets_)
+                : CheckSubmission(read.spec, request.run_dir(), *datasets_);
   }
-  const absl::Status check =
-      request.resume()
-          ? CheckResumption(read.spec, *datasets_)
-          : CheckSubmission(read.spec, request.run_dir(), *datasets_);
   if (!check.ok()) {
     // A repeated call finds the folder that the first one made.
     FGNN_ASSIGN_OR_RETURN(const std::optional<Job> same,
@@ -106,6 +127,14 @@ absl::Status JobServiceAdapter::Submit(const v1::SubmitJobRequest& request,
     if (!same.has_value()) return check;
     Tell(*same, response->mutable_job());
     return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
+  if (request.resume() && HasTrained(request.run_dir(), read.request.epochs)) {
+    response->add_notes(
+        absl::StrCat("the run has trained all its ", read.request.epochs,
+                     " epochs, so nothing is left to train; to train on, raise "
+                     "training.epochs in ",
+                     request.run_dir(), "/job.yaml first"));
   }
   FGNN_ASSIGN_OR_RETURN(const Job job, table_->Submit(read.request));
   Tell(job, response->mutable_job());

@@ -13,6 +13,7 @@
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/job_watchers.h"
+#include "scheduler/rpc/submit_request.h"
 
 namespace fgnn {
 
@@ -74,8 +75,14 @@ class JobServiceAdapter final
   // A call that waits for a job, and holds a thread of the server meanwhile.
   class Wait;
 
-  absl::Status Submit(const v1::SubmitJobRequest& request,
+  absl::Status Submit(const grpc::ServerContext& context,
+                      const v1::SubmitJobRequest& request,
                       v1::SubmitJobResponse* response);
+  // Checks that the caller may name the files of the job: path_rules.h.
+  absl::Status CheckPaths(const grpc::ServerContext& context,
+                          const ReadRequest& read) const;
+  // Makes the caller's folder of runs, for a job that names no run_dir.
+  absl::Status MakeRunsOfCaller(const std::string& run_dir) const;
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
   // Returns a job that the caller may change. PermissionDenied: the job is

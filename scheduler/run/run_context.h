@@ -8,6 +8,7 @@
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/executors/job_executors.h"
 #include "scheduler/files/job_dataset.h"
+#include "scheduler/files/path_rules.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_dispatcher.h"
@@ -24,6 +25,7 @@ struct JobEnvironment {
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
   MemoryLedger* memory = nullptr;
+  const PathRules* paths = nullptr;  // nullptr: jobs may name any file.
 };
 
 // Not thread-safe: for the job's thread.

@@ -27,13 +27,22 @@ constexpr std::chrono::milliseconds kTryStoreEvery{500};
 }  // namespace
 
 absl::Status RunStart::OpenDataset() {
+  FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
   FGNN_ASSIGN_OR_RETURN(run_.validated, run_.executors.ValidateDataset());
+  // What the sampler read may have been a link until now.
+  FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
   FGNN_ASSIGN_OR_RETURN(run_.dataset, LookAtDataset(run_.spec));
   if (!run_.validated.warning.empty()) {
     LogWarning("job {}: {}", run_.job.id, run_.validated.warning);
   }
   parts_.progress.ShowDataset();
   return absl::OkStatus();
+}
+
+absl::Status RunStart::CheckDatasetIsInRoot() const {
+  const PathRules* const rules = run_.environment.paths;
+  return rules == nullptr ? absl::OkStatus()
+                          : CheckDatasetRoot(*rules, run_.spec.dataset);
 }
 
 absl::Status RunStart::Begin() {

@@ -38,6 +38,7 @@ class RunStart {
   absl::Status FinishStop();
   // Has the dataset validated, reads its sizes, and reports its warnings.
   absl::Status OpenDataset();
+  absl::Status CheckDatasetIsInRoot() const;
   absl::StatusOr<SegmentOptions> Plan();
   // Makes the run's folder, or finds the point in it from which the run goes
   // on. An earlier run's folder is not changed yet, so that it stays as it is

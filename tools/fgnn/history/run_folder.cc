@@ -20,16 +20,33 @@ bool IsRunFolder(const fs::path& folder) {
   return fs::is_regular_file(folder / "job.yaml", error);
 }
 
+// Returns the folders in `folder`, of runs or of users' runs. A folder that may
+// not be read has none.
+std::vector<fs::path> FoldersIn(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::error_code ignored;
+    if (entry.is_directory(ignored)) folders.push_back(entry.path());
+  }
+  return folders;
+}
+
 // Finds the folder of a job that no store knows.
 absl::StatusOr<fs::path> FindAmongRuns(const std::string& part,
                                        const fs::path& state_dir) {
   const fs::path runs = RunDirPath(state_dir, "x").parent_path();
+  std::vector<fs::path> folders = FoldersIn(runs);
+  for (const fs::path& folder : FoldersIn(runs)) {
+    if (IsRunFolder(folder)) continue;
+    const std::vector<fs::path> of_user = FoldersIn(folder);
+    folders.insert(folders.end(), of_user.begin(), of_user.end());
+  }
   std::vector<fs::path> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(runs, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.find(part) != std::string::npos && IsRunFolder(entry.path())) {
-      found.push_back(entry.path());
+  for (const fs::path& folder : folders) {
+    const std::string name = folder.filename().string();
+    if (name.find(part) != std::string::npos && IsRunFolder(folder)) {
+      found.push_back(folder);
     }
   }
   if (found.size() == 1) return found.front();

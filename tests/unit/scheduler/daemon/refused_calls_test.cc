@@ -276,6 +276,29 @@ TEST_F(RefusedCallsTest, TextsWithControlCharacters) {
                                      HasSubstr("spec.devices")));
 }
 
+TEST_F(RefusedCallsTest, ADatasetOutsideOfTheRootsAlsoWhenTheJobStarts) {
+  const fs::path graphs = temp_ / "graphs";
+  WriteRing(graphs / "ring", {});
+  options_.paths.dataset_roots = MakeRoots({graphs.string()}, "--x").value();
+  Start("hold");
+  v1::JobSpec spec = Spec();
+  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kPermissionDenied,
+                                     HasSubstr("--dataset-root")));
+  EXPECT_EQ(AuditLines().back()["code"], "PERMISSION_DENIED");
+  spec.set_dataset((graphs / "ring").string());
+  const std::string first = Submit(spec)->job_id();
+  const std::string second = Submit(spec)->job_id();
+  Watch(first, [](const v1::Job& job) {
+    return job.state() == v1::JOB_STATE_RUNNING;
+  });
+  fs::remove_all(graphs / "ring");
+  fs::create_directory_symlink(temp_ / "ring", graphs / "ring");
+  FGNN_ASSERT_OK(Cancel(first).status());
+  const v1::Job ended = Watch(second);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(ended.error_message(), HasSubstr("--dataset-root"));
+}
+
 TEST_F(RefusedCallsTest, ARunFolderThatIsNoneOrNowhere) {
   Start("hold");
   EXPECT_THAT(Submit(Spec(), "", "results"),

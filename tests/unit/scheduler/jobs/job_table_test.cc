@@ -88,6 +88,28 @@ TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   EXPECT_FALSE(waited.resume);
 }
 
+TEST_F(JobTableTest, AUserHasSoManyUnfinishedJobsAndAnOperatorMore) {
+  table_.reset();
+  table_ = JobTable::Open(JobStore::Open(folder_ / "jobs.sqlite").value(),
+                          folder_.path(), {.max_of_user = 2})
+               .value();
+  const auto submit = [this](const std::string& user) {
+    JobRequest request = RequestOf("spec");
+    request.user = user;
+    return table_->Submit(request);
+  };
+  const std::string first = submit("ann")->id;
+  FGNN_ASSERT_OK(submit("ann").status());
+  EXPECT_THAT(submit("ann"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("2 jobs of ann have not ended, at most 2 of "
+                                 "a user can (--max-jobs-per-user)")));
+  for (int i = 0; i < 3; ++i) FGNN_ASSERT_OK(submit("root").status());
+  FGNN_ASSERT_OK(submit("bob").status());
+  FGNN_ASSERT_OK(table_->Cancel(first, absl::CancelledError("by hand")));
+  FGNN_ASSERT_OK(submit("ann").status());
+}
+
 TEST_F(JobTableTest, AJobThatWasBeingCancelledIsCancelledByARestart) {
   const std::string id = Submit();
   ASSERT_EQ(Start().id, id);

@@ -39,6 +39,13 @@ TEST_F(FindRunFolderTest, TakesAFolderOrAUniquePartOfAnId) {
   EXPECT_EQ(by_id, run);
 }
 
+TEST_F(FindRunFolderTest, LooksIntoTheFoldersOfUsers) {
+  const fs::path run = state_dir_ / "runs" / "ann" / "8888";
+  fs::create_directories(run);
+  std::ofstream(run / "job.yaml") << "x";
+  EXPECT_EQ(FindRunFolder("888", state_dir_).value(), run);
+}
+
 TEST_F(FindRunFolderTest, RefusesWhatNamesSeveralOrNone) {
   EXPECT_THAT(FindRunFolder("4f", state_dir_),
               StatusIs(absl::StatusCode::kInvalidArgument,

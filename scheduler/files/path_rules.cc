@@ -1,0 +1,238 @@
+#include "scheduler/files/path_rules.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "scheduler/files/run_lock.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+#include "shared/config/state_dir.h"
+#include "shared/graph/dataset_files.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsIn(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end())
+             .first == folder.end();
+}
+
+bool IsInAny(const fs::path& path, const std::vector<fs::path>& roots) {
+  return std::any_of(roots.begin(), roots.end(), [&path](const fs::path& root) {
+    return IsIn(path, root);
+  });
+}
+
+std::string Listed(const std::vector<fs::path>& roots) {
+  return absl::StrJoin(roots, ", ", [](std::string* out, const fs::path& root) {
+    absl::StrAppend(out, root.string());
+  });
+}
+
+// A word of a command for a shell.
+std::string Quoted(const fs::path& path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%";
+  const std::string text = path.string();
+  if (text.find_first_not_of(kPlain) == std::string::npos) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// A user as setfacl takes it: one without a name by its number.
+std::string AclWord(uid_t user) {
+  const std::string name = UserName(user);
+  return name == absl::StrCat("uid ", user) ? absl::StrCat(user) : name;
+}
+
+// Returns the folders above the path, from the root on.
+std::vector<fs::path> FoldersAbove(const fs::path& path) {
+  std::vector<fs::path> above;
+  fs::path so_far;
+  for (const fs::path& part : path.parent_path()) {
+    so_far /= part;
+    above.push_back(so_far);
+  }
+  return above;
+}
+
+bool Exists(const fs::path& path) {
+  return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
+}
+
+// Returns the path that `user` may not read or enter; nullopt: the user may
+// read it all, or this process cannot look.
+std::optional<fs::path> FindClosedTo(const FileUser& user, const fs::path& path,
+                                     unsigned wanted) {
+  for (const fs::path& folder : FoldersAbove(path)) {
+    const absl::StatusOr<bool> may = MayAccess(user, folder, kMayEnter);
+    if (may.ok() && !*may) return folder;
+  }
+  const absl::StatusOr<bool> may = MayAccess(user, path, wanted);
+  if (may.ok() && !*may) return path;
+  return std::nullopt;
+}
+
+// What a job names, and what the service reads of it.
+struct Named {
+  std::string field;            // Field of the job: "dataset".
+  fs::path asked;               // Path in that field.
+  fs::path path;                // The same without links and "..".
+  std::vector<fs::path> parts;  // Paths of files, where `path` is a folder.
+};
+
+Named NamedDataset(const fs::path& dataset) {
+  Named named = {.field = "dataset",
+                 .asked = dataset,
+                 .path = CanonicalRunDir(dataset),
+                 .parts = {}};
+  for (const char* name : kDatasetFiles) {
+    named.parts.push_back(named.path / name);
+  }
+  // Daemons write into this folder what they derive of the dataset.
+  named.parts.push_back(named.path / "derived");
+  return named;
+}
+
+absl::Status CheckInRoots(const PathRules& rules, const Named& named) {
+  if (rules.dataset_roots.empty()) return absl::OkStatus();
+  std::vector<fs::path> all = {named.asked};
+  all.insert(all.end(), named.parts.begin(), named.parts.end());
+  for (const fs::path& path : all) {
+    const fs::path real = CanonicalRunDir(path);
+    if (IsInAny(real, rules.dataset_roots)) continue;
+    return absl::PermissionDeniedError(absl::StrCat(
+        named.field, " ", path.string(),
+        real == path ? ""
+                     : absl::StrCat(" leads to ", real.string(), ", which"),
+        " is outside of ", Listed(rules.dataset_roots),
+        ", where the service reads files of jobs (--dataset-root)"));
+  }
+  return absl::OkStatus();
+}
+
+// Checks that this process may read all. The message has the commands that let
+// it: they are for whoever owns the files.
+absl::Status CheckServiceReads(const Named& named) {
+  std::vector<std::string> closed;
+  for (const fs::path& folder : FoldersAbove(named.path)) {
+    if (::access(folder.c_str(), X_OK) != 0 && Exists(folder)) {
+      closed.push_back(Quoted(folder));
+    }
+  }
+  const bool is_folder = !named.parts.empty();
+  const auto is_closed = [](const fs::path& path, int wanted) {
+    return ::access(path.c_str(), wanted) != 0 && errno == EACCES;
+  };
+  const bool reads =
+      closed.empty() &&
+      !is_closed(named.path, is_folder ? R_OK | X_OK : R_OK) &&
+      std::none_of(named.parts.begin(), named.parts.end(),
+                   [&](const fs::path& part) { return is_closed(part, R_OK); });
+  if (reads) return absl::OkStatus();
+  const std::string user = AclWord(::geteuid());
+  const std::string above =
+      closed.empty() ? ""
+                     : absl::StrCat("setfacl -m u:", user, ":x ",
+                                    absl::StrJoin(closed, " "), " && ");
+  return absl::PermissionDeniedError(absl::StrCat(
+      named.field, " ", named.asked.string(), ": ", UserName(::geteuid()),
+      ", as whom the service runs, may not read it; '", above, "setfacl ",
+      is_folder ? "-R " : "", "-m u:", user, is_folder ? ":rX " : ":r ",
+      Quoted(named.path), "' lets it"));
+}
+
+absl::Status CheckUserReads(const Named& named, const FileUser& user) {
+  std::optional<fs::path> closed = FindClosedTo(
+      user, named.path, named.parts.empty() ? kMayRead : kMayRead | kMayEnter);
+  for (const fs::path& part : named.parts) {
+    if (closed.has_value()) break;
+    if (!Exists(part)) continue;
+    const fs::path real = CanonicalRunDir(part);
+    closed = FindClosedTo(user, real, kMayRead);
+  }
+  if (!closed.has_value()) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      named.field, " ", named.asked.string(), ": ",
+      user.uid.has_value() ? UserName(*user.uid)
+                           : "a user without an account on this machine",
+      " may not read ", closed->string(),
+      ", so the service does not read it either for this user"));
+}
+
+absl::Status Check(const PathRules& rules, const FileUser& user,
+                   const Named& named) {
+  const bool is_own = user.uid == ::geteuid();
+  if (!is_own) FGNN_RETURN_IF_ERROR(CheckUserReads(named, user));
+  FGNN_RETURN_IF_ERROR(CheckInRoots(rules, named));
+  return is_own ? absl::OkStatus() : CheckServiceReads(named);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<fs::path>> MakeRoots(
+    const std::vector<std::string>& folders, const char* flag) {
+  std::vector<fs::path> roots;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    fs::path root = fs::canonical(folder, error);
+    if (!error && !fs::is_directory(root, error) && !error) {
+      error = std::make_error_code(std::errc::not_a_directory);
+    }
+    if (error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " ", folder, ": ", error.message()));
+    }
+    roots.push_back(std::move(root));
+  }
+  return roots;
+}
+
+absl::Status CheckDatasetPath(const PathRules& rules, const FileUser& user,
+                              const fs::path& dataset) {
+  if (!dataset.is_absolute()) return absl::OkStatus();  // Refused elsewhere.
+  return Check(rules, user, NamedDataset(dataset));
+}
+
+absl::Status CheckDatasetRoot(const PathRules& rules, const fs::path& dataset) {
+  return CheckInRoots(rules, NamedDataset(dataset));
+}
+
+absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
+                           const fs::path& file, const char* field) {
+  return Check(rules, user,
+               {.field = field,
+                .asked = file,
+                .path = CanonicalRunDir(file),
+                .parts = {}});
+}
+
+absl::Status CheckRunPath(const PathRules& rules, const FileUser& user,
+                          const fs::path& state_dir, const fs::path& run_dir) {
+  if (run_dir.empty()) return absl::OkStatus();
+  const fs::path state = CanonicalRunDir(state_dir);
+  const fs::path runs = RunDirPath(state_dir, "x").parent_path();
+  if (IsIn(run_dir, CanonicalRunDir(runs))) return absl::OkStatus();
+  if (user.uid != ::geteuid() && IsIn(run_dir, state)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "run_dir ", run_dir.string(),
+        " is in the service's state folder; runs there go to ", runs.string()));
+  }
+  if (rules.run_roots.empty() || IsInAny(run_dir, rules.run_roots)) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "run_dir ", run_dir.string(), " is outside of ", Listed(rules.run_roots),
+      ", where the service writes runs (--run-root), and of ", runs.string()));
+}
+
+}  // namespace fgnn

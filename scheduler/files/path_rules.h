@@ -1,0 +1,56 @@
+// Which files of the machine a job may name. A service that runs for several
+// users reads with its own rights, so it checks whose files it is led to.
+#ifndef FGNN_SCHEDULER_FILES_PATH_RULES_H_
+#define FGNN_SCHEDULER_FILES_PATH_RULES_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/files/file_user.h"
+
+namespace fgnn {
+
+// Folders without links and "..": see MakeRoots(). None: all folders.
+struct PathRules {
+  std::vector<std::filesystem::path> dataset_roots = {};
+  std::vector<std::filesystem::path> run_roots = {};
+};
+
+// Returns the folders by their canonical paths. `flag` is the flag that names
+// them, for messages. InvalidArgument: one is no folder.
+absl::StatusOr<std::vector<std::filesystem::path>> MakeRoots(
+    const std::vector<std::string>& folders, const char* flag);
+
+// Checks a dataset's folder, which is an absolute path, and the files in it
+// that the service reads: they lie in a root, links and ".." included; the
+// service may read them, and so may `user`. The service's own user and root
+// need no right of their own. PermissionDenied: the message names the root's
+// flag, or has the command that opens the files. OK also for what does not
+// exist.
+absl::Status CheckDatasetPath(const PathRules& rules, const FileUser& user,
+                              const std::filesystem::path& dataset);
+
+// Does the same for a single file. `field`: its name in a job, for messages.
+absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
+                           const std::filesystem::path& file,
+                           const char* field);
+
+// Checks only that the dataset lies in a root, as CheckDatasetPath() does. Call
+// it when the dataset is opened: a link may have taken its place meanwhile.
+absl::Status CheckDatasetRoot(const PathRules& rules,
+                              const std::filesystem::path& dataset);
+
+// Checks that a run's folder lies in a root, or among the service's own runs.
+// `run_dir` is canonical: see CanonicalRunDir(). Users other than the service's
+// may name no other folder of the state folder. PermissionDenied: it lies
+// elsewhere.
+absl::Status CheckRunPath(const PathRules& rules, const FileUser& user,
+                          const std::filesystem::path& state_dir,
+                          const std::filesystem::path& run_dir);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_FILES_PATH_RULES_H_

@@ -1,0 +1,203 @@
+#include "scheduler/files/path_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "scheduler/files/run_lock.h"
+#include "scheduler/files/user_runs.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+#include "tests/unit/scheduler/ring_dataset.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using absl::StatusCode;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr uid_t kAnn = 64'002;
+constexpr uid_t kBob = 64'003;
+constexpr gid_t kGroup = 64'000;
+
+class PathRulesTest : public testing::Test {
+ protected:
+  PathRulesTest() {
+    fs::permissions(temp_.path(), fs::perms(0755));
+    fs::create_directories(temp_ / "graphs");
+    WriteRing(ring_, {});
+    WriteRing(secret_, {});
+    rules_.dataset_roots =
+        MakeRoots({(temp_ / "graphs").string()}, "--dataset-root").value();
+  }
+  absl::Status Check(const fs::path& dataset) {
+    return CheckDatasetPath(rules_, {.uid = ::geteuid(), .groups = {}},
+                            dataset);
+  }
+  absl::Status CheckAs(uid_t user, const fs::path& dataset) {
+    return CheckDatasetPath({}, {.uid = user, .groups = {kGroup}}, dataset);
+  }
+
+  const TempFolder temp_;
+  const fs::path ring_ = temp_ / "graphs" / "ring";
+  const fs::path secret_ = temp_ / "secret";
+  PathRules rules_;
+};
+
+TEST_F(PathRulesTest, ADatasetLiesInARootByItsRealPath) {
+  EXPECT_THAT(Check(ring_), IsOk());
+  EXPECT_THAT(Check(ring_ / ".." / "ring"), IsOk());
+  EXPECT_THAT(Check(temp_ / "graphs" / "nothing"), IsOk());
+  EXPECT_THAT(
+      Check(secret_),
+      StatusIs(StatusCode::kPermissionDenied,
+               AllOf(HasSubstr(secret_.string()), HasSubstr("--dataset-root"),
+                     HasSubstr((temp_ / "graphs").string()))));
+  EXPECT_FALSE(Check(ring_ / ".." / ".." / "secret").ok());
+  fs::create_directory(temp_ / "graphs-of-others");  // The root is its prefix.
+  EXPECT_FALSE(Check(temp_ / "graphs-of-others").ok());
+  fs::create_directory_symlink(secret_, temp_ / "graphs" / "link");
+  EXPECT_THAT(Check(temp_ / "graphs" / "link"),
+              StatusIs(StatusCode::kPermissionDenied,
+                       HasSubstr("leads to " + secret_.string())));
+  EXPECT_FALSE(CheckDatasetRoot(rules_, temp_ / "graphs" / "link").ok());
+  EXPECT_THAT(CheckDatasetRoot(rules_, ring_), IsOk());
+}
+
+TEST_F(PathRulesTest, SoDoTheFilesThatAreReadAndWrittenInIt) {
+  fs::remove(ring_ / "features.npy");
+  fs::create_symlink(secret_ / "features.npy", ring_ / "features.npy");
+  EXPECT_FALSE(Check(ring_).ok());
+  fs::remove(ring_ / "features.npy");
+  fs::create_directory_symlink(secret_, ring_ / "derived");
+  EXPECT_FALSE(Check(ring_).ok());
+}
+
+TEST_F(PathRulesTest, AUserIsLedToNoFileThatTheUserMayNotRead) {
+  EXPECT_THAT(CheckAs(kAnn, secret_), IsOk());
+  fs::permissions(secret_ / "features.npy", fs::perms(0640));
+  EXPECT_THAT(CheckAs(kAnn, secret_),
+              StatusIs(StatusCode::kPermissionDenied,
+                       HasSubstr("uid 64002 may not read " +
+                                 (secret_ / "features.npy").string())));
+  EXPECT_THAT(CheckAs(::geteuid(), secret_), IsOk());
+  EXPECT_THAT(CheckAs(0, secret_), IsOk());
+  fs::permissions(secret_ / "features.npy", fs::perms(0644));
+  fs::permissions(secret_, fs::perms(0750));
+  EXPECT_FALSE(CheckAs(kAnn, secret_).ok());
+  // By a link of the user's own, and without an account.
+  fs::create_directory_symlink(secret_, temp_ / "link");
+  EXPECT_FALSE(CheckAs(kAnn, temp_ / "link").ok());
+  EXPECT_FALSE(CheckDatasetPath({}, {}, secret_).ok());
+  EXPECT_THAT(CheckDatasetPath({}, {}, ring_), IsOk());
+  fs::permissions(temp_ / "graphs", fs::perms(0700));
+  EXPECT_THAT(CheckAs(kAnn, ring_),
+              StatusIs(StatusCode::kPermissionDenied,
+                       HasSubstr((temp_ / "graphs").string())));
+}
+
+TEST_F(PathRulesTest, OwnerGroupAndOthersAreToldApart) {
+  const FileUser owner = {.uid = ::geteuid(), .groups = {}};
+  const FileUser member = {.uid = kAnn, .groups = {::getegid()}};
+  const FileUser other = {.uid = kAnn, .groups = {kGroup}};
+  const fs::path file = secret_ / "features.npy";
+  fs::permissions(file, fs::perms(0640));
+  EXPECT_TRUE(MayAccess(member, file, kMayRead).value());
+  EXPECT_FALSE(MayAccess(other, file, kMayRead).value());
+  // The first class that the user is in decides.
+  fs::permissions(file, fs::perms(0604));
+  EXPECT_FALSE(MayAccess(member, file, kMayRead).value());
+  EXPECT_TRUE(MayAccess(other, file, kMayRead).value());
+  fs::permissions(file, fs::perms(0044));
+  EXPECT_EQ(MayAccess(owner, file, kMayRead).value(), ::geteuid() == 0);
+}
+
+TEST_F(PathRulesTest, RunsOfAUserAreOpenToTheUserAlone) {
+  fs::create_directories(temp_ / "runs");
+  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "a/nn", kAnn));
+  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "a/nn", kAnn));
+  const fs::path runs = UserRunsPath(temp_.path(), "a/nn");
+  EXPECT_EQ(runs, temp_ / "runs" / "a%2fnn");
+  EXPECT_NE(UserRunsPath(temp_.path(), ".."), temp_.path());
+  fs::create_directory(runs / "run");
+  std::ofstream(runs / "run" / "metrics.jsonl") << "{}";
+  const FileUser ann = {.uid = kAnn, .groups = {}};
+  const FileUser bob = {.uid = kBob, .groups = {::getegid()}};
+  const absl::StatusOr<bool> has_acls =
+      MayAccess(ann, runs, kMayRead | kMayEnter);
+  if (!has_acls.value()) GTEST_SKIP() << "the file system has no ACLs";
+  for (const fs::path& path : {runs / "run", runs / "run" / "metrics.jsonl"}) {
+    EXPECT_TRUE(MayAccess(ann, path, kMayRead).value()) << path;
+    EXPECT_FALSE(MayAccess(bob, path, kMayRead).value()) << path;
+  }
+  EXPECT_FALSE(MayAccess(bob, runs, kMayEnter).value());
+}
+
+// In a process of its own, which becomes the service's user.
+TEST_F(PathRulesTest,
+       WhatTheServiceMayNotReadIsNamedWithTheCommandThatOpensIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const fs::path home = temp_ / "home of ann";
+  const fs::path graph = home / "data" / "graph";
+  WriteRing(graph, {});
+  fs::permissions(home, fs::perms(0700));
+  const std::string command = "'setfacl -m u:64003:x '" + home.string() +
+                              "' '" + (home / "data").string() +
+                              "' && setfacl -R -m u:64003:rX '" +
+                              graph.string() + "''";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool is_other = ::setresgid(kBob, kBob, kBob) == 0 &&
+                          ::setresuid(kBob, kBob, kBob) == 0;
+    const absl::Status status =
+        CheckDatasetPath({}, {.uid = 0, .groups = {}}, graph);
+    const bool is_right =
+        is_other && absl::IsPermissionDenied(status) &&
+        std::string(status.message()).find(command) != std::string::npos;
+    ::_exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
+  const fs::path state = temp_ / "state";
+  fs::create_directories(state / "runs");
+  fs::create_directories(temp_ / "results");
+  const FileUser ann = {.uid = kAnn, .groups = {}};
+  const auto check = [&](const PathRules& rules, const fs::path& run_dir) {
+    return CheckRunPath(rules, ann, state, CanonicalRunDir(run_dir));
+  };
+  const PathRules rules = {
+      .dataset_roots = {},
+      .run_roots =
+          MakeRoots({(temp_ / "results").string()}, "--run-root").value()};
+  EXPECT_THAT(check({}, temp_ / "anywhere"), IsOk());
+  EXPECT_THAT(check(rules, temp_ / "results" / "one"), IsOk());
+  EXPECT_THAT(check(rules, state / "runs" / "one"), IsOk());
+  EXPECT_THAT(check(rules, ""), IsOk());
+  EXPECT_THAT(check(rules, temp_ / "results" / ".." / "one"),
+              StatusIs(StatusCode::kPermissionDenied, HasSubstr("--run-root")));
+  fs::create_directory_symlink(temp_ / "secret", temp_ / "results" / "link");
+  EXPECT_FALSE(check(rules, temp_ / "results" / "link" / "one").ok());
+  EXPECT_FALSE(check({}, state / "plugins").ok());
+  EXPECT_FALSE(check({}, state / "runs" / ".." / "logs").ok());
+}
+
+TEST_F(PathRulesTest, ARootThatIsNoFolderIsRefused) {
+  EXPECT_THAT(MakeRoots({(temp_ / "none").string()}, "--run-root"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--run-root")));
+  EXPECT_FALSE(MakeRoots({(ring_ / "train.npy").string()}, "--x").ok());
+}
+
+}  // namespace
+}  // namespace fgnn
