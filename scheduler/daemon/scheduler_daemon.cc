@@ -155,7 +155,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
                             .idle_end = &parts->idle_end,
-                            .shut_down = [stop] { stop->RequestStop(); }},
+                            .shut_down = [stop] { stop->RequestStop(); },
+                            .port = options.port},
                            parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
   const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;

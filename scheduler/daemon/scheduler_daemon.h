@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/files/path_rules.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/port/port_options.h"
 #include "shared/base/threads/signal_waiter.h"
 
 namespace fgnn {
@@ -34,6 +35,8 @@ struct SchedulerOptions {
   // Most jobs of one user that have not ended: JobTableOptions::max_of_user.
   uint32_t max_jobs_per_user = kMaxJobsOfUser;
   PathRules paths;  // Folders that jobs may name.
+  // TCP port for clients on other machines; nullopt: none.
+  std::optional<PortOptions> port;
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.

@@ -31,6 +31,7 @@ struct FlagWords {
   std::string socket_group;
   std::vector<std::string> dataset_roots;
   std::vector<std::string> run_roots;
+  PortWords port;
 };
 
 void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
@@ -64,6 +65,19 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "service's user have no limit")
       .Takes("N")
       .ShowDefault();
+  app.AddOption("--listen", words.port.listen,
+                "Also serve clients on other machines, on this TCP port")
+      .Takes("HOST:PORT");
+  app.AddOption("--tls-dir", words.port.tls_dir,
+                "Folder with server.pem, server.key and ca.pem for --listen; "
+                "'fgnn-certificates' makes it")
+      .Takes("DIR");
+  app.AddOption("--tokens", words.port.tokens,
+                "File of the tokens that clients may show instead of "
+                "certificates; default: tokens in --tls-dir, if it is there")
+      .Takes("FILE");
+  app.AddFlag("--insecure", words.port.insecure,
+              "Let --listen speak in the clear beyond this machine");
   app.AddOption("--ready-fd", flags.ready_fd,
                 "Write \"ready\" to this descriptor when serving, or "
                 "\"failed CODE\"");
@@ -80,6 +94,7 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
                         MakeRoots(words.dataset_roots, "--dataset-root"));
   FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,
                         MakeRoots(words.run_roots, "--run-root"));
+  FGNN_ASSIGN_OR_RETURN(options.port, ReadPortOptions(words.port));
   if (words.socket_group.empty()) return absl::OkStatus();
   const absl::StatusOr<gid_t> group = FindOwnGroup(words.socket_group);
   if (!group.ok()) return Annotate(group.status(), "--socket-group");

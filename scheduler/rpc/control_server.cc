@@ -12,6 +12,7 @@
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"
+#include "scheduler/rpc/port/port_server.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
@@ -28,8 +29,7 @@ struct ControlServer::Parts {
         watchers(jobs),
         host_service(daemons) {}
 
-  RpcServer::Services ServicesFor(uid_t uid) {
-    const Caller caller = CallerOf(uid, ::geteuid());
+  RpcServer::Services ServicesFor(const Caller& caller) {
     RpcServer::Services services;
     services.push_back(std::make_unique<JobServiceAdapter>(
         JobServiceParts{&facts, table, host, &datasets, &watchers, audit.get()},
@@ -49,6 +49,7 @@ struct ControlServer::Parts {
   // Declared last, since they borrow the others.
   std::unique_ptr<RpcServer> for_daemons;
   std::unique_ptr<RpcServer> for_users;
+  std::unique_ptr<PortServer> for_remote_users;  // nullptr: there is no port.
 };
 
 ControlServer::ControlServer(std::unique_ptr<Parts> parts)
@@ -70,15 +71,27 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
   FGNN_ASSIGN_OR_RETURN(parts->for_users, RpcServer::StartForUsers(
                                               SchedulerSocketPath(state_dir),
                                               [made = parts.get()](uid_t uid) {
-                                                return made->ServicesFor(uid);
+                                                return made->ServicesFor(
+                                                    CallerOf(uid, ::geteuid()));
                                               },
                                               ConnectionLimits(), group));
+  if (parts->facts.port.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(
+        parts->for_remote_users,
+        PortServer::Start(*parts->facts.port,
+                          [made = parts.get()](const Caller& caller) {
+                            return made->ServicesFor(caller);
+                          }));
+  }
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }
 
 void ControlServer::Shutdown(std::chrono::milliseconds grace) {
   // Streams of watching clients would otherwise last for the whole grace.
   parts_->watchers.EndAll();
+  if (parts_->for_remote_users != nullptr) {
+    parts_->for_remote_users->Shutdown(grace);
+  }
   parts_->for_users->Shutdown(grace);
   parts_->for_daemons->Shutdown(grace);
 }

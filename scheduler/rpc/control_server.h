@@ -1,6 +1,6 @@
 // The scheduler's sockets: JobService and DeviceService for clients, and
 // HostService for daemons. Clients cannot keep daemons waiting, as each has its
-// own server.
+// own server. Clients on other machines call a TCP port (port/port_server.h).
 #ifndef FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 #define FGNN_SCHEDULER_RPC_CONTROL_SERVER_H_
 
@@ -19,6 +19,7 @@
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/idle_end.h"
+#include "scheduler/rpc/port/port_options.h"
 
 namespace fgnn {
 
@@ -33,13 +34,16 @@ struct ServiceFacts {
   std::vector<std::string> devices;
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.
+  // TCP port for remote users; nullopt: none.
+  std::optional<PortOptions> port = std::nullopt;
 };
 
 class ControlServer {
  public:
   // Serves users on <state dir>/scheduler.sock, and processes of the service's
   // user on <state dir>/daemons.sock. Borrows `table` and `host` until after
-  // Shutdown(). Errors as those of RpcServer::Start().
+  // Shutdown(). Also serves remote users on facts.port. Errors as those of
+  // RpcServer::Start() and PortServer::Start().
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(
       ServiceFacts facts, JobTable* table, DaemonHost* host);
   // Shuts down without grace.

@@ -17,4 +17,14 @@ std::string UserName(uid_t uid) {
   return found->pw_name;
 }
 
+std::optional<uid_t> FindUser(const std::string& name) {
+  std::vector<char> text(16 << 10);
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error =
+      ::getpwnam_r(name.c_str(), &entry, text.data(), text.size(), &found);
+  if (error != 0 || found == nullptr) return std::nullopt;
+  return found->pw_uid;
+}
+
 }  // namespace fgnn

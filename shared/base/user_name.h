@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 namespace fgnn {
@@ -11,6 +12,10 @@ namespace fgnn {
 // Returns the name of a user of this machine. Returns a text such as "uid 1234"
 // for a user that the machine does not know.
 std::string UserName(uid_t uid);
+
+// Returns the id of the user with this name; nullopt: the machine does not know
+// the name.
+std::optional<uid_t> FindUser(const std::string& name);
 
 }  // namespace fgnn
 

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/clock.h"
+#include "shared/telemetry/line_limit.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -26,8 +28,14 @@ std::string GrpcAddress(const std::filesystem::path& socket_path) {
 
 void RouteGrpcLog() {
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  gpr_set_log_function(
-      [](gpr_log_func_args* line) { LogWarning("grpc: {}", line->message); });
+  gpr_set_log_function([](gpr_log_func_args* line) {
+    // gRPC's log is one for the process, and so is the limit. Strangers at a
+    // port can cause a line each.
+    static LineLimit limit;
+    if (limit.Ask(MonotonicClock::now()).has_value()) {
+      LogWarning("grpc: {}", line->message);
+    }
+  });
 }
 
 }  // namespace fgnn

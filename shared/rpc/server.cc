@@ -1,11 +1,9 @@
 #include "shared/rpc/server.h"
 
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +21,6 @@
 namespace fgnn {
 namespace {
 
-// Most pollers and calls at once of one user. Further calls get
-// RESOURCE_EXHAUSTED.
-constexpr int kMaxThreads = 64;
-constexpr size_t kMaxBufferBytes = 64 << 20;
 constexpr size_t kMaxUsers = 64;
 // Most clients at once that are told why they are not served.
 constexpr size_t kMaxRefused = 16;
@@ -51,34 +45,6 @@ ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
   limits.in_all = std::min(limits.in_all, most);
   limits.per_user = std::min(limits.per_user, std::max<size_t>(most / 2, 1));
   return limits;
-}
-
-// `max_age_ms`: milliseconds after which a connection is closed; nullopt:
-// never.
-std::unique_ptr<grpc::Server> BuildServer(
-    grpc::ServerBuilder& builder, int max_idle_ms,
-    std::optional<int> max_age_ms = std::nullopt) {
-  grpc::ResourceQuota quota;
-  quota.SetMaxThreads(kMaxThreads);
-  quota.Resize(kMaxBufferBytes);
-  // No keepalive: the kernel closes a dead peer's local socket. A call to a
-  // peer that hangs ends at its deadline.
-  builder.SetResourceQuota(quota)
-      .SetMaxReceiveMessageSize(kMaxMessageBytes)
-      .SetMaxSendMessageSize(kMaxMessageBytes)
-      .SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1)
-      .SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1)
-      .SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2)
-      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, max_idle_ms);
-  if (max_age_ms.has_value()) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, *max_age_ms);
-  }
-  return builder.BuildAndStart();
-}
-
-ino_t InodeOf(int fd) {
-  struct stat info;
-  return ::fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
 }
 
 }  // namespace
@@ -157,6 +123,8 @@ absl::StatusOr<RpcServer::UserServer> RpcServer::MakeServer(
   for (const auto& service : services) builder.RegisterService(service.get());
   UserServer made;
   made.services = std::move(services);
+  // No keepalive: the kernel closes a dead peer's local socket. A call to a
+  // peer that hangs ends at its deadline.
   made.server = BuildServer(builder, kMaxIdleMs);
   if (made.server == nullptr) {
     return absl::UnavailableError(
@@ -204,11 +172,12 @@ void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
     refusing_service_ = std::make_unique<RefusingService>();
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(refusing_service_.get());
-    refusing_.server = BuildServer(builder, kMaxRefusedMs, kMaxRefusedMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxRefusedMs);
+    refusing_.server = BuildServer(builder, kMaxRefusedMs);
     if (refusing_.server == nullptr) return;
   }
   refusing_service_->Say(why);
-  ForgetClosed(refusing_);
+  refusing_.connections.ForgetClosed();
   // Further clients see their connection closed without a message.
   if (refusing_.connections.size() < kMaxRefused) {
     HandOver(std::move(connection), refusing_);
@@ -217,7 +186,7 @@ void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
 
 void RpcServer::HandOver(UniqueFd connection, UserServer& server) {
   const int fd = connection.Release();
-  server.connections.push_back({.fd = fd, .inode = InodeOf(fd)});
+  server.connections.Add(fd);
   grpc::AddInsecureChannelFromFd(server.server.get(), fd);
 }
 
@@ -258,15 +227,9 @@ absl::Status RpcServer::CheckRoomLocked(UserServer& server, uid_t user) {
 void RpcServer::ForgetClosedLocked() {
   num_connections_ = 0;
   for (auto& [user, server] : servers_) {
-    ForgetClosed(server);
+    server.connections.ForgetClosed();
     num_connections_ += server.connections.size();
   }
-}
-
-void RpcServer::ForgetClosed(UserServer& server) {
-  std::erase_if(server.connections, [](const Connection& connection) {
-    return InodeOf(connection.fd) != connection.inode;
-  });
 }
 
 absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {

@@ -29,14 +29,12 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/build_server.h"
+#include "shared/rpc/open_connections.h"
 #include "shared/rpc/sockets/local_listener.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
-
-// The most bytes of one message, both ways. The control path carries nothing
-// larger than a job and its state.
-inline constexpr int kMaxMessageBytes = 1 << 20;
 
 // The most connections at once. A limit on descriptors lowers both fields.
 struct ConnectionLimits {
@@ -76,17 +74,11 @@ class RpcServer {
 
  private:
   class RefusingService;
-  // A connection that was handed to gRPC, which closes it. The inode tells
-  // whether the descriptor still belongs to that connection.
-  struct Connection {
-    int fd = -1;
-    ino_t inode = 0;
-  };
   struct UserServer {
     Services services;
     // Declared after its services, so that it ends before them.
     std::unique_ptr<grpc::Server> server;
-    std::vector<Connection> connections;
+    OpenConnections connections;
   };
 
   RpcServer(std::string name, MakeServices make_services,
@@ -107,7 +99,6 @@ class RpcServer {
   absl::Status CheckRoomLocked(UserServer& server, uid_t user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void ForgetClosed(UserServer& server);
 
   const std::string name_;  // The socket's path, for messages.
   const MakeServices make_services_;

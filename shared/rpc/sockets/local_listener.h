@@ -11,11 +11,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
-#include "shared/base/threads/thread.h"
-#include "shared/rpc/sockets/accept_connection.h"
+#include "shared/rpc/sockets/accept_loop.h"
 #include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
@@ -47,19 +47,10 @@ class LocalListener {
   LocalListener& operator=(const LocalListener&) = delete;
 
  private:
-  LocalListener(SocketName name, UniqueFd listener, UniqueFd stop,
-                OnConnection on_connection);
-  void Run();
-  void AcceptAll();
-  // Waits for `fd` to be readable. Returns true once the thread must end.
-  bool WaitFor(int fd, int milliseconds);
+  explicit LocalListener(SocketName name) : name_(std::move(name)) {}
 
   SocketName name_;
-  const UniqueFd listener_;
-  const UniqueFd stop_;  // An eventfd; signals that the thread must end.
-  ConnectionAcceptor acceptor_;  // Only the thread uses this.
-  const OnConnection on_connection_;
-  Thread thread_;  // Last member: it uses the members above.
+  std::unique_ptr<AcceptLoop> loop_;
 };
 
 }  // namespace fgnn

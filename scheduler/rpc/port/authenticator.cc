@@ -1,0 +1,75 @@
+#include "scheduler/rpc/port/authenticator.h"
+
+#include <grpc/grpc_security_constants.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+// Returns the only value of a property of the connection; empty: none.
+std::string PropertyOf(const grpc::AuthContext& connection, const char* name) {
+  const std::vector<grpc::string_ref> values =
+      connection.FindPropertyValues(name);
+  if (values.size() != 1) return "";
+  return {values.front().data(), values.front().size()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
+    const PortOptions& options) {
+  std::unique_ptr<Authenticator> made(new Authenticator);
+  if (!options.tokens.empty()) {
+    FGNN_ASSIGN_OR_RETURN(made->tokens_, TokenFile::Open(options.tokens));
+  }
+  const std::filesystem::path ca = options.tls_dir / "ca.pem";
+  std::error_code error;
+  if (!options.tls_dir.empty() && std::filesystem::exists(ca, error)) {
+    FGNN_ASSIGN_OR_RETURN(made->certificates_, ClientCertificates::Open(ca));
+  }
+  return made;
+}
+
+absl::StatusOr<Identity> Authenticator::Identify(
+    const grpc::ServerContextBase& context) const {
+  const auto headers = context.client_metadata().equal_range("authorization");
+  if (headers.first != headers.second) {
+    const grpc::string_ref value = headers.first->second;
+    absl::string_view token(value.data(), value.size());
+    if (std::next(headers.first) != headers.second ||
+        !absl::ConsumePrefix(&token, "Bearer ")) {
+      return absl::UnauthenticatedError(
+          "a call carries one header 'authorization: Bearer TOKEN'");
+    }
+    if (tokens_ == nullptr) {
+      return absl::UnauthenticatedError("the service takes no tokens");
+    }
+    return tokens_->Find(std::string(token));
+  }
+  const auto connection = context.auth_context();
+  const std::string certificate =
+      connection == nullptr
+          ? ""
+          : PropertyOf(*connection, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (certificate.empty()) {
+    return absl::UnauthenticatedError(
+        "the call shows neither a certificate nor a token; put user.pem and "
+        "user.key, or a token, into the folder of --tls-dir");
+  }
+  if (certificates_ == nullptr) {
+    return absl::UnauthenticatedError("the service takes tokens only");
+  }
+  return certificates_->Check(
+      certificate,
+      PropertyOf(*connection, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,39 @@
+// Tells who calls the port: by a token that comes with the call, or by the
+// certificate of the connection.
+#ifndef FGNN_SCHEDULER_RPC_PORT_AUTHENTICATOR_H_
+#define FGNN_SCHEDULER_RPC_PORT_AUTHENTICATOR_H_
+
+#include <grpcpp/server_context.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "scheduler/rpc/port/client_certificate.h"
+#include "scheduler/rpc/port/identity.h"
+#include "scheduler/rpc/port/port_options.h"
+#include "scheduler/rpc/port/token_file.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class Authenticator {
+ public:
+  // Errors are those of TokenFile::Open() and ClientCertificates::Open().
+  static absl::StatusOr<std::unique_ptr<Authenticator>> Open(
+      const PortOptions& options);
+
+  // Returns who makes the call. A token counts before a certificate.
+  // Unauthenticated: the call shows neither, or one that does not hold.
+  absl::StatusOr<Identity> Identify(
+      const grpc::ServerContextBase& context) const;
+
+ private:
+  Authenticator() = default;
+
+  std::unique_ptr<TokenFile> tokens_;  // nullptr: tokens are not taken.
+  std::unique_ptr<ClientCertificates> certificates_;  // As for tokens.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_PORT_AUTHENTICATOR_H_

@@ -1,0 +1,57 @@
+// The certificates that remote callers show. The subject's common name (CN) is
+// a user of the service's machine, its organisational unit (OU) a role.
+//
+// TLS has proved that the caller has the certificate's key. Whether the service
+// trusts the certificate is asked here, at each call: so an error reaches the
+// caller as text, and a certificate that has expired ends no connection.
+#ifndef FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
+#define FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
+
+#include <openssl/x509.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "scheduler/rpc/port/identity.h"
+#include "scheduler/rpc/port/watched_file.h"
+#include "shared/base/threads/mutex.h"
+
+namespace fgnn {
+
+// Thread-safe.
+class ClientCertificates {
+ public:
+  // Reads the certificates of the authorities that the service trusts, in PEM.
+  // NotFound: there is no such file. InvalidArgument: it has no certificate.
+  static absl::StatusOr<std::unique_ptr<ClientCertificates>> Open(
+      const std::filesystem::path& ca_file);
+
+  // Returns who the certificate names. `chain` holds certificates of
+  // authorities between it and one that the service trusts; may be empty. Both
+  // are PEM. Unauthenticated, naming the certificate: no trusted authority
+  // signed it, it has expired, or is for another use, or names no role.
+  absl::StatusOr<Identity> Check(const std::string& certificate,
+                                 const std::string& chain);
+
+ private:
+  struct FreeStore {
+    void operator()(X509_STORE* store) const { ::X509_STORE_free(store); }
+  };
+  using Store = std::unique_ptr<X509_STORE, FreeStore>;
+
+  explicit ClientCertificates(const std::filesystem::path& ca_file);
+  static absl::StatusOr<Store> ReadStore(const std::filesystem::path& ca_file);
+  // Reads the file again if it has changed. Returns the error of the last read.
+  absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  WatchedFile file_ ABSL_GUARDED_BY(mutex_);
+  absl::StatusOr<Store> trusted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_

@@ -1,0 +1,78 @@
+// The scheduler's TCP port. It accepts connections itself, so that it can count
+// them. gRPC speaks TLS on them. The certificate of the server may be replaced
+// at any time: new connections get the new one within seconds.
+//
+//   connection ─▶ room for it? ─▶ gRPC: TLS, HTTP/2 ─▶ PortProxy ─▶ RemoteUsers
+#ifndef FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
+#define FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "scheduler/rpc/port/authenticator.h"
+#include "scheduler/rpc/port/port_options.h"
+#include "scheduler/rpc/port/port_proxy.h"
+#include "scheduler/rpc/port/refusal_log.h"
+#include "scheduler/rpc/port/remote_users.h"
+#include "shared/base/threads/mutex.h"
+#include "shared/rpc/open_connections.h"
+#include "shared/rpc/sockets/accept_loop.h"
+
+namespace fgnn {
+
+class PortServer {
+ public:
+  // Serves. `make_services` makes the services of one caller.
+  // AlreadyExists: another process listens there. PermissionDenied: others can
+  // read the key or the tokens. InvalidArgument, FailedPrecondition: a
+  // certificate or the file of tokens is wrong.
+  static absl::StatusOr<std::unique_ptr<PortServer>> Start(
+      const PortOptions& options, RemoteUsers::MakeServices make_services);
+  // Shuts down without grace.
+  ~PortServer();
+  PortServer(const PortServer&) = delete;
+  PortServer& operator=(const PortServer&) = delete;
+
+  // The address that clients call, with the port that the kernel chose.
+  const HostPort& address() const { return address_; }
+
+  // Refuses new calls, and cancels running calls after `grace`. Idempotent.
+  void Shutdown(std::chrono::milliseconds grace);
+
+ private:
+  PortServer(const PortOptions& options,
+             std::unique_ptr<Authenticator> authenticator,
+             RemoteUsers::MakeServices make_services);
+  absl::Status StartServer(const PortOptions& options);
+  absl::Status Listen(const HostPort& address);
+  void Serve(UniqueFd connection);
+  // ResourceExhausted: there is no room for one more connection.
+  absl::Status CheckRoomLocked(const std::string& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const PortLimits limits_;
+  HostPort address_;
+  const std::unique_ptr<Authenticator> authenticator_;
+  RefusalLog log_;
+  RemoteUsers users_;
+  PortProxy proxy_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  Mutex mutex_;
+  std::map<std::string, OpenConnections> connections_ ABSL_GUARDED_BY(mutex_);
+  size_t num_connections_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<AcceptLoop> loop_;  // Last member: it uses those above.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_

@@ -1,0 +1,45 @@
+// What remote callers may do: three roles, and the role that each method needs.
+#ifndef FGNN_SCHEDULER_RPC_PORT_ROLE_H_
+#define FGNN_SCHEDULER_RPC_PORT_ROLE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace fgnn {
+
+enum class RemoteRole {
+  kSubmit,   // Its own jobs, and a look at all.
+  kOperate,  // All jobs, the devices, and the end of the service.
+  kWorker,   // Calls of executors and of other hosts' schedulers.
+};
+
+// Returns "submit", "operate" or "worker".
+std::string NameOf(RemoteRole role);
+
+// InvalidArgument: `word` is no name of a role.
+absl::StatusOr<RemoteRole> ParseRemoteRole(absl::string_view word);
+
+// The rule of one method.
+struct MethodRule {
+  absl::string_view method;  // As on the wire: "/fgnn.v1.JobService/GetJob".
+  RemoteRole role;
+  // Whether the method works on the service's own machine only, as file
+  // descriptors or paths go with it.
+  bool local_only = false;
+};
+
+// Returns the rules of all methods of all services.
+absl::Span<const MethodRule> MethodRules();
+
+// Returns OK if a remote caller with this role may call the method. An operator
+// may call what a submitter may. PermissionDenied: the method needs another
+// role, or has no rule. FailedPrecondition: it is a local one.
+absl::Status CheckMayCall(RemoteRole role, absl::string_view method);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_PORT_ROLE_H_

@@ -1,0 +1,32 @@
+// A file that is read again when it has changed.
+#ifndef FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_
+#define FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+// Thread-compatible.
+class WatchedFile {
+ public:
+  explicit WatchedFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  // Returns whether the file is another one, or has been written to, since the
+  // last call; true at the first. NotFound: the file is gone.
+  absl::StatusOr<bool> HasChanged();
+
+ private:
+  const std::filesystem::path path_;
+  std::optional<struct stat> seen_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_

@@ -1,0 +1,33 @@
+#include "shared/base/files/private_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/base/user_name.h"
+
+namespace fgnn {
+
+absl::Status CheckPrivateFile(const std::filesystem::path& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(), " is of user ", UserName(info.st_uid),
+                     "; give it to this one: chown ", UserName(::geteuid()),
+                     " ", path.string()));
+  }
+  if ((info.st_mode & 077) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("other users can read or write ", path.string(),
+                     "; close it: chmod 600 ", path.string()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

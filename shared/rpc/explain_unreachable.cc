@@ -1,0 +1,135 @@
+// gRPC says only that a connection failed. This asks OpenSSL for the reason.
+#include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/status.h"
+#include "shared/rpc/remote_channel.h"
+
+namespace fgnn {
+namespace {
+
+constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
+
+struct Free {
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+  void operator()(SSL* tls) const { ::SSL_free(tls); }
+  void operator()(X509* certificate) const { ::X509_free(certificate); }
+};
+
+absl::StatusOr<UniqueFd> ConnectTo(const HostPort& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(
+      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "'", address.host, "' has no address: ", ::gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(
+      found, &::freeaddrinfo);
+  int last_error = 0;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    UniqueFd fd(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // The first option limits connect() too.
+    if (fd.valid() &&
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience,
+                     sizeof(kPatience)) == 0 &&
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience,
+                     sizeof(kPatience)) == 0 &&
+        ::connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) {
+      return fd;
+    }
+    last_error = errno;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "no service answers on ", address.Text(), ": ",
+      std::strerror(last_error == EINPROGRESS ? ETIMEDOUT : last_error)));
+}
+
+// Returns what is wrong with the certificate of a server; empty: nothing.
+std::string FaultOf(SSL& tls, const RemoteService& service) {
+  const std::unique_ptr<X509, Free> certificate(
+      ::SSL_get1_peer_certificate(&tls));
+  if (certificate == nullptr) return "is missing";
+  const long verified = ::SSL_get_verify_result(&tls);
+  const std::string& host = service.address.host;
+  switch (verified) {
+    case X509_V_OK:
+      if (::X509_check_host(certificate.get(), host.c_str(), host.size(), 0,
+                            nullptr) != 1 &&
+          ::X509_check_ip_asc(certificate.get(), host.c_str(), 0) != 1) {
+        return absl::StrCat("is for other names than ", host,
+                            "; call it by one of its names, or have it made "
+                            "for this one too");
+      }
+      return "";
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return "has expired; its operator renews it with 'fgnn-certificates "
+             "server --renew'";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "is not valid yet; look at the clocks of both machines";
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return absl::StrCat("was not signed by the authority in ",
+                          (service.tls_dir / "ca.pem").string());
+    default:
+      return absl::StrCat("is refused: ",
+                          ::X509_verify_cert_error_string(verified));
+  }
+}
+
+}  // namespace
+
+absl::Status ExplainUnreachable(const RemoteService& service) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd connection, ConnectTo(service.address));
+  const std::unique_ptr<SSL_CTX, Free> context(
+      ::SSL_CTX_new(::TLS_client_method()));
+  if (context == nullptr) return absl::ResourceExhaustedError("no TLS context");
+  if (!service.insecure) {
+    ::SSL_CTX_load_verify_locations(
+        context.get(), (service.tls_dir / "ca.pem").c_str(), nullptr);
+  }
+  const std::unique_ptr<SSL, Free> tls(::SSL_new(context.get()));
+  if (tls == nullptr) return absl::ResourceExhaustedError("no TLS connection");
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  ::SSL_set_alpn_protos(tls.get(), kHttp2, sizeof(kHttp2));
+  ::SSL_set_tlsext_host_name(tls.get(), service.address.host.c_str());
+  ::SSL_set_fd(tls.get(), connection.get());
+  const bool speaks_tls = ::SSL_connect(tls.get()) == 1;
+  ::ERR_clear_error();
+  const std::string what =
+      absl::StrCat("the service at ", service.address.Text());
+  if (service.insecure) {
+    if (!speaks_tls) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " speaks TLS; leave --insecure out"));
+  }
+  if (!speaks_tls) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what,
+                     " does not speak TLS; if it listens in the clear, and the "
+                     "network is closed, add --insecure"));
+  }
+  const std::string fault = FaultOf(*tls, service);
+  if (fault.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the certificate of ", what, " ", fault));
+}
+
+}  // namespace fgnn

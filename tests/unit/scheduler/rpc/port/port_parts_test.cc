@@ -1,0 +1,226 @@
+// The parts of the port, without a connection.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "fgnn/v1/device_service.pb.h"
+#include "fgnn/v1/executor.pb.h"
+#include "fgnn/v1/host.pb.h"
+#include "fgnn/v1/job_service.pb.h"
+#include "google/protobuf/descriptor.h"
+#include "scheduler/rpc/port/port_options.h"
+#include "scheduler/rpc/port/refusal_log.h"
+#include "scheduler/rpc/port/role.h"
+#include "scheduler/rpc/port/token_file.h"
+#include "shared/rpc/sockets/host_port.h"
+#include "shared/telemetry/line_limit.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::set<std::string> MethodsInProto() {
+  std::set<std::string> methods;
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::Job::descriptor()->file(), v1::Device::descriptor()->file(),
+        v1::RegisterRequest::descriptor()->file(),
+        v1::AttachJobRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      const google::protobuf::ServiceDescriptor& service = *file->service(i);
+      for (int j = 0; j < service.method_count(); ++j) {
+        methods.insert(absl::StrCat("/", service.full_name(), "/",
+                                    service.method(j)->name()));
+      }
+    }
+  }
+  return methods;
+}
+
+TEST(RoleTest, EachMethodOfTheProtoHasOneRule) {
+  std::multiset<std::string> ruled;
+  for (const MethodRule& rule : MethodRules()) {
+    ruled.insert(std::string(rule.method));
+  }
+  const std::set<std::string> methods = MethodsInProto();
+  EXPECT_GE(methods.size(), 29U);
+  EXPECT_THAT(ruled, testing::ElementsAreArray(methods));
+}
+
+TEST(RoleTest, AnOperatorMaySubmitAndASubmitterMayNotOperate) {
+  const char* const get = "/fgnn.v1.JobService/GetJob";
+  const char* const end = "/fgnn.v1.JobService/Shutdown";
+  EXPECT_THAT(CheckMayCall(RemoteRole::kSubmit, get), IsOk());
+  EXPECT_THAT(CheckMayCall(RemoteRole::kOperate, get), IsOk());
+  EXPECT_THAT(CheckMayCall(RemoteRole::kOperate, end), IsOk());
+  EXPECT_THAT(CheckMayCall(RemoteRole::kSubmit, end),
+              StatusIs(StatusCode::kPermissionDenied,
+                       AllOf(HasSubstr("Shutdown"), HasSubstr("operate"),
+                             HasSubstr("submit"))));
+  EXPECT_THAT(CheckMayCall(RemoteRole::kWorker, get),
+              StatusIs(StatusCode::kPermissionDenied));
+}
+
+TEST(RoleTest, ExecutorsCallsNeedAWorkerAndTheLocalSocket) {
+  const char* const method = "/fgnn.v1.HostService/Register";
+  EXPECT_THAT(CheckMayCall(RemoteRole::kOperate, method),
+              StatusIs(StatusCode::kPermissionDenied, HasSubstr("worker")));
+  EXPECT_THAT(
+      CheckMayCall(RemoteRole::kWorker, method),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("own machine")));
+}
+
+TEST(RoleTest, AMethodWithoutARuleIsRefused) {
+  for (const char* method :
+       {"/fgnn.v1.JobService/Nothing", "", "/grpc.health.v1.Health/Check",
+        "/fgnn.v1.JobService/GetJob/"}) {
+    EXPECT_THAT(CheckMayCall(RemoteRole::kOperate, method),
+                StatusIs(StatusCode::kPermissionDenied))
+        << method;
+  }
+}
+
+void Write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+std::string HexHash(const std::string& token) {
+  const TokenHash hash = HashToken(token);
+  return absl::BytesToHexString(
+      std::string(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+TEST(TokenFileTest, FindsWhoHasAToken) {
+  const TempFolder temp;
+  const std::filesystem::path path = temp / "tokens";
+  Write(temp / "tokens", absl::StrCat("# who\n\nann submit ", HexHash("abc"),
+                                      "\nbob  operate\t", HexHash("def")));
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto file, TokenFile::Open(path));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Identity ann, file->Find("abc"));
+  EXPECT_EQ(ann.name, "ann");
+  EXPECT_EQ(ann.role, RemoteRole::kSubmit);
+  EXPECT_EQ(ann.proof, CallerProof::kToken);
+  FGNN_ASSERT_OK_AND_ASSIGN(const Identity bob, file->Find("def"));
+  EXPECT_EQ(bob.role, RemoteRole::kOperate);
+  for (const std::string& token : {std::string(), std::string("abcd"),
+                                   HexHash("abc"), std::string("ab\0c", 4)}) {
+    EXPECT_THAT(file->Find(token), StatusIs(StatusCode::kUnauthenticated));
+  }
+  // A token that was taken out of the file counts no more.
+  std::filesystem::remove(path);
+  EXPECT_THAT(file->Find("abc"), StatusIs(StatusCode::kUnauthenticated));
+  Write(temp / "tokens", "");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  EXPECT_THAT(file->Find("abc"), StatusIs(StatusCode::kUnauthenticated));
+}
+
+TEST(TokenFileTest, AFileThatOthersCanReadIsRefusedWithTheCommand) {
+  const TempFolder temp;
+  const std::filesystem::path path = temp / "tokens";
+  Write(temp / "tokens", "");
+  for (const mode_t mode : {0640, 0604, 0620}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    EXPECT_THAT(TokenFile::Open(path),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("chmod 600 " + path.string())));
+  }
+}
+
+TEST(TokenFileTest, AWrongLineIsNamed) {
+  for (const std::string& line :
+       {std::string("ann submit"), "ann root " + HexHash("x"),
+        std::string("ann submit 0123"), "ann submit g" + HexHash("x").substr(1),
+        "ann submit " + HexHash("x") + " more"}) {
+    EXPECT_THAT(ParseTokens("#\n" + line),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 2")))
+        << line;
+  }
+}
+
+TEST(HostPortTest, ReadsNamesAndAddresses) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const HostPort name, ParseHostPort("gpu1:7070"));
+  EXPECT_EQ(name.host, "gpu1");
+  EXPECT_EQ(name.port, 7070);
+  FGNN_ASSERT_OK_AND_ASSIGN(const HostPort six, ParseHostPort("[::1]:65535"));
+  EXPECT_EQ(six.host, "::1");
+  EXPECT_EQ(six.Text(), "[::1]:65535");
+  for (const char* text : {"", "gpu1", ":7070", "gpu1:", "gpu1:x", "gpu1:-1",
+                           "gpu1:65536", "::1:7070", "[]:7070"}) {
+    EXPECT_THAT(ParseHostPort(text), StatusIs(StatusCode::kInvalidArgument))
+        << text;
+  }
+  EXPECT_EQ(AddressInPeer("ipv4:10.0.0.7:40000"), "10.0.0.7");
+  EXPECT_EQ(AddressInPeer("ipv6:%5B2001:db8::7%5D:40000"), "2001:db8::7");
+}
+
+TEST(PortOptionsTest, SpeaksInTheClearOnTheLoopbackOrWhereItIsSaid) {
+  const PortWords clear = {.tokens = "/tokens"};
+  const auto read = [&](const std::string& listen, bool insecure) {
+    PortWords words = clear;
+    words.listen = listen;
+    words.insecure = insecure;
+    return ReadPortOptions(words);
+  };
+  EXPECT_THAT(read("127.0.0.1:7070", false), IsOk());
+  EXPECT_THAT(read("[::1]:7070", false), IsOk());
+  EXPECT_THAT(read("0.0.0.0:7070", true), IsOk());
+  for (const char* open : {"0.0.0.0:7070", "[::]:7070", "10.0.0.7:7070"}) {
+    EXPECT_THAT(read(open, false),
+                StatusIs(StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(open), HasSubstr("--tls-dir"),
+                               HasSubstr("--insecure"))));
+  }
+}
+
+TEST(PortOptionsTest, RefusesAPortWhoseCallersCouldNotShowThemselves) {
+  const TempFolder temp;
+  EXPECT_THAT(ReadPortOptions({.listen = "127.0.0.1:0"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--tokens")));
+  const PortWords with_tls = {.listen = "0.0.0.0:0",
+                              .tls_dir = temp.path().string()};
+  EXPECT_THAT(ReadPortOptions(with_tls),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("ca.pem")));
+  Write(temp / "tokens", "");
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto options, ReadPortOptions(with_tls));
+  ASSERT_TRUE(options.has_value());
+  EXPECT_EQ(options->tokens, temp / "tokens");
+  EXPECT_THAT(ReadPortOptions({.tokens = "/tokens"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--listen")));
+}
+
+TEST(LineLimitTest, LeavesLinesOutAndTellsHowMany) {
+  LineLimit limit;
+  const Deadline start = MonotonicClock::now();
+  for (uint64_t i = 0; i < LineLimit::kMostLines; ++i) {
+    EXPECT_EQ(limit.Ask(start), 0U);
+  }
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(limit.Ask(start), std::nullopt);
+  EXPECT_EQ(limit.Ask(start + LineLimit::kPeriod), 7U);
+  EXPECT_EQ(limit.Ask(start + LineLimit::kPeriod), 0U);
+}
+
+TEST(RefusalLogTest, NamesWhoFromWhereWhatAndWhy) {
+  Refusal refusal;
+  refusal.who = "ann\x1b[2J";
+  refusal.address = "10.0.0.7";
+  refusal.method = "/fgnn.v1.JobService/Shutdown";
+  refusal.why = absl::PermissionDeniedError("too small");
+  EXPECT_EQ(TextOf(refusal),
+            "refused ann\\x1b[2J from 10.0.0.7, /fgnn.v1.JobService/Shutdown: "
+            "too small");
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,307 @@
+// The port with real certificates, made by tools/fgnn-certificates.
+#include "scheduler/rpc/port/port_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "fgnn/v1/job_service.grpc.pb.h"
+#include "shared/base/user_name.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/remote_channel.h"
+#include "shared/rpc/server.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/fakes/temp_folder.h"
+
+namespace fgnn {
+namespace {
+
+namespace fs = std::filesystem;
+using absl::StatusCode;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kLong{100};
+
+// Answers with its caller.
+class FakeJobService final : public v1::JobService::Service {
+ public:
+  explicit FakeJobService(Caller caller) : caller_(std::move(caller)) {}
+
+  grpc::Status GetJob(grpc::ServerContext* context,
+                      const v1::GetJobRequest* /*request*/,
+                      v1::Job* response) override {
+    response->set_user(Describe(caller_, *context));
+    response->set_name(caller_.is_operator ? "operator" : "");
+    return grpc::Status::OK;
+  }
+  grpc::Status WatchJob(grpc::ServerContext* context,
+                        const v1::WatchJobRequest* /*request*/,
+                        grpc::ServerWriter<v1::Job>* stream) override {
+    for (int i = 0; i < 100; ++i) {
+      v1::Job job;
+      job.set_job_id(std::to_string(i));
+      stream->Write(job);
+    }
+    while (!context->IsCancelled() && waits_) std::this_thread::yield();
+    return {grpc::StatusCode::DATA_LOSS, "the end"};
+  }
+
+  static inline std::atomic<bool> waits_ = false;
+
+ private:
+  const Caller caller_;
+};
+
+class PortServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(std::getenv("FGNN_SOURCE_DIR"), nullptr);
+    // Made once, since openssl takes its time.
+    static const TempFolder made;
+    if (!fs::exists(made / "tls")) {
+      Make("ca", made / "tls");
+      Make("server 127.0.0.1", made / "tls");
+      Make(absl::StrCat("user ", user_, " --role submit --out ",
+                        (made / "mine").string()),
+           made / "tls");
+    }
+    fs::copy(made.path(), temp_.path(), fs::copy_options::recursive);
+  }
+
+  // Runs tools/fgnn-certificates.
+  void Make(const std::string& words, const fs::path& dir) {
+    const std::string command = absl::StrCat(
+        std::getenv("FGNN_SOURCE_DIR"), "/tools/fgnn-certificates --dir ",
+        dir.string(), " ", words, " >/dev/null");
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  void Make(const std::string& words) { Make(words, temp_ / "tls"); }
+  std::string Mine() const { return (temp_ / "mine").string(); }
+
+  void Start(PortLimits limits = {}) {
+    PortOptions options = {.address = {.host = "127.0.0.1", .port = 0},
+                           .tls_dir = temp_ / "tls",
+                           .tokens = {},
+                           .limits = limits};
+    if (fs::exists(options.tls_dir / "tokens")) {
+      options.tokens = options.tls_dir / "tokens";
+    }
+    auto started = PortServer::Start(options, [](const Caller& caller) {
+      RemoteUsers::Services services;
+      services.push_back(std::make_unique<FakeJobService>(caller));
+      return services;
+    });
+    ASSERT_THAT(started, IsOk());
+    server_ = *std::move(started);
+  }
+
+  RemoteService Service(const fs::path& tls_dir) const {
+    return {.address = server_->address(), .tls_dir = tls_dir};
+  }
+  std::unique_ptr<v1::JobService::Stub> Stub(const fs::path& tls_dir) const {
+    const auto channel = MakeRemoteChannel(Service(tls_dir));
+    EXPECT_THAT(channel, IsOk());
+    return v1::JobService::NewStub(*channel);
+  }
+  absl::StatusOr<v1::Job> Ask(const fs::path& tls_dir) const {
+    grpc::ClientContext context;
+    SetDeadline(context, kLong);
+    v1::Job job;
+    const grpc::Status status =
+        Stub(tls_dir)->GetJob(&context, v1::GetJobRequest(), &job);
+    if (!status.ok()) return FromGrpc(status);
+    return job;
+  }
+
+  const TempFolder temp_;
+  const std::string user_ = UserName(::geteuid());
+  std::unique_ptr<PortServer> server_;
+};
+
+TEST_F(PortServerTest, ACertificateNamesItsUser) {
+  Start();
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(Mine()));
+  EXPECT_EQ(job.user(),
+            absl::StrCat("user ", user_, " (certificate, 127.0.0.1)"));
+  // Its role decides, also where the user is the service's own or root.
+  EXPECT_EQ(job.name(), "");
+}
+
+TEST_F(PortServerTest, ATokenNamesItsUserAndRole) {
+  Make(absl::StrCat("token ", user_, " --role operate --out ",
+                    (temp_ / "token").string()));
+  Start();
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(temp_ / "token"));
+  EXPECT_EQ(job.user(), absl::StrCat("user ", user_, " (token, 127.0.0.1)"));
+  EXPECT_EQ(job.name(), "operator");
+  std::ofstream(temp_ / "token" / "token") << "another";
+  EXPECT_THAT(Ask(temp_ / "token"), StatusIs(StatusCode::kUnauthenticated));
+}
+
+TEST_F(PortServerTest, WithoutOrWithAWrongCertificateACallIsRefused) {
+  Start();
+  const fs::path mine = Mine();
+  // Of another authority.
+  Make("ca", temp_ / "other");
+  Make(absl::StrCat("user ", user_, " --role operate --out ",
+                    (temp_ / "theirs").string()),
+       temp_ / "other");
+  fs::copy_file(mine / "ca.pem", temp_ / "theirs" / "ca.pem",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(Ask(temp_ / "theirs"),
+              StatusIs(StatusCode::kUnauthenticated,
+                       AllOf(HasSubstr(user_), HasSubstr("authority"))));
+  // Expired.
+  Make(absl::StrCat("user ", user_, " --role operate --days -1 --out ",
+                    (temp_ / "old").string()));
+  EXPECT_THAT(Ask(temp_ / "old"),
+              StatusIs(StatusCode::kUnauthenticated, HasSubstr("expired")));
+  // Of a user whom this machine does not know.
+  Make(absl::StrCat("user no-such-user --role submit --out ",
+                    (temp_ / "unknown").string()));
+  EXPECT_THAT(Ask(temp_ / "unknown"), StatusIs(StatusCode::kUnauthenticated,
+                                               HasSubstr("no-such-user")));
+  // The service's own certificate is not for clients.
+  fs::copy_file(temp_ / "tls" / "server.pem", mine / "user.pem",
+                fs::copy_options::overwrite_existing);
+  fs::copy_file(temp_ / "tls" / "server.key", mine / "user.key",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(Ask(mine), StatusIs(StatusCode::kUnauthenticated,
+                                  HasSubstr("not for clients")));
+  // None.
+  fs::remove(mine / "user.pem");
+  std::ofstream(mine / "token") << "abc";
+  ASSERT_EQ(::chmod((mine / "token").c_str(), 0600), 0);
+  EXPECT_THAT(Ask(mine), StatusIs(StatusCode::kUnauthenticated,
+                                  HasSubstr("takes no tokens")));
+}
+
+TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
+  Start();
+  const auto stub = Stub(Mine());
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  v1::ShutdownResponse response;
+  EXPECT_THAT(
+      FromGrpc(stub->Shutdown(&context, v1::ShutdownRequest(), &response)),
+      StatusIs(StatusCode::kPermissionDenied, HasSubstr("operate")));
+  grpc::ClientContext endless;
+  v1::Job job;
+  EXPECT_THAT(FromGrpc(stub->GetJob(&endless, v1::GetJobRequest(), &job)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("deadline")));
+  grpc::ClientContext large;
+  SetDeadline(large, kLong);
+  v1::GetJobRequest request;
+  request.set_job_id(std::string(kMaxMessageBytes - 100, 'x'));
+  EXPECT_THAT(FromGrpc(stub->GetJob(&large, request, &job)), IsOk());
+}
+
+TEST_F(PortServerTest, AStreamComesWholeWithItsEnd) {
+  Start();
+  const auto stub = Stub(Mine());
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
+  v1::Job job;
+  int count = 0;
+  while (stream->Read(&job)) EXPECT_EQ(job.job_id(), std::to_string(count++));
+  EXPECT_EQ(count, 100);
+  EXPECT_THAT(FromGrpc(stream->Finish()),
+              StatusIs(StatusCode::kDataLoss, "the end"));
+}
+
+TEST_F(PortServerTest, AStreamThatItsClientLeavesEnds) {
+  FakeJobService::waits_ = true;
+  Start();
+  const auto stub = Stub(Mine());
+  grpc::ClientContext context;
+  SetDeadline(context, kLong);
+  const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
+  v1::Job job;
+  ASSERT_TRUE(stream->Read(&job));
+  context.TryCancel();
+  EXPECT_THAT(FromGrpc(stream->Finish()), StatusIs(StatusCode::kCancelled));
+  server_->Shutdown(kLong);  // Returns once the handler has.
+  FakeJobService::waits_ = false;
+}
+
+TEST_F(PortServerTest, ANewCertificateIsTakenWithoutARestart) {
+  Make("server 127.0.0.1 --renew --days -1");
+  Start();
+  EXPECT_THAT(ExplainUnreachable(Service(Mine())),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("expired")));
+  Make("server 127.0.0.1 --renew");
+  const Deadline deadline = DeadlineIn(kLong);
+  while (!ExplainUnreachable(Service(Mine())).ok()) {
+    ASSERT_LT(MonotonicClock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(Ask(Mine()), IsOk());
+}
+
+TEST_F(PortServerTest, AClientTellsWhyItCannotReachTheService) {
+  Start();
+  const RemoteService right = Service(Mine());
+  EXPECT_THAT(ExplainUnreachable(right), IsOk());
+  RemoteService wrong = right;
+  wrong.address.host = "localhost";
+  EXPECT_THAT(ExplainUnreachable(wrong),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("other names than localhost")));
+  wrong = right;
+  wrong.insecure = true;
+  EXPECT_THAT(ExplainUnreachable(wrong),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("leave --insecure out")));
+  Make("ca", temp_ / "other");
+  wrong = right;
+  wrong.tls_dir = temp_ / "other";
+  EXPECT_THAT(ExplainUnreachable(wrong),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("not signed by the authority")));
+  EXPECT_THAT(MakeRemoteChannel(wrong),
+              StatusIs(StatusCode::kNotFound, HasSubstr("user.pem")));
+  server_.reset();
+  EXPECT_THAT(ExplainUnreachable(right), StatusIs(StatusCode::kUnavailable));
+}
+
+TEST_F(PortServerTest, AKeyThatOthersCanReadIsRefusedWithTheCommand) {
+  const fs::path key = temp_ / "tls" / "server.key";
+  ASSERT_EQ(::chmod(key.c_str(), 0640), 0);
+  EXPECT_THAT(PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
+                                 .tls_dir = temp_ / "tls",
+                                 .tokens = {}},
+                                nullptr),
+              StatusIs(StatusCode::kPermissionDenied,
+                       HasSubstr("chmod 600 " + key.string())));
+}
+
+TEST_F(PortServerTest, ConnectionsBeyondTheLimitAreClosed) {
+  Start({.per_address = 2, .in_all = 10});
+  FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(Mine()));
+  const auto first = Stub(Mine());
+  const auto second = Stub(Mine());
+  const auto ask = [](v1::JobService::Stub& stub) {
+    grpc::ClientContext context;
+    SetDeadline(context, kLong);
+    v1::Job answer;
+    return FromGrpc(stub.GetJob(&context, v1::GetJobRequest(), &answer));
+  };
+  EXPECT_THAT(ask(*first), IsOk());
+  EXPECT_THAT(ask(*second), IsOk());
+  EXPECT_THAT(Ask(Mine()), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(ask(*first), IsOk());
+}
+
+}  // namespace
+}  // namespace fgnn
