@@ -24,6 +24,8 @@
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
+#include "shared/http/http_handler.h"
+#include "shared/http/http_server.h"
 #include "shared/rpc/sockets/descriptors.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "shared/telemetry/bounded_log.h"
@@ -47,6 +49,17 @@ constexpr seconds kEndLimit{60};
 // Limit for running jobs to write their checkpoints when a signal ends the
 // service. A service manager waits for ten seconds at least.
 constexpr seconds kLetGoLimit{8};
+
+// Returns the server of the service's pages; nullptr: none are asked for.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
+    const std::optional<HttpAddress>& address, HttpHandlers pages) {
+  if (!address.has_value()) return nullptr;
+  absl::StatusOr<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(*address, std::move(pages));
+  if (!server.ok()) return Annotate(server.status(), "--http");
+  LogInfo("serves pages on http://{}", (*server)->HostPort());
+  return server;
+}
 
 // Removes what an earlier service left. No other service may start in the state
 // folder meanwhile.
@@ -86,6 +99,7 @@ struct SchedulerDaemon::Parts {
   GrpcExecutorCalls calls;
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
+  std::unique_ptr<HttpServer> http;  // nullptr: no pages are served.
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<JobRunner> runner;
 };
@@ -146,6 +160,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                                           UniqueFd segment) {
                  return host->TakeBack(job_id, std::move(segment));
                }}));
+  FGNN_ASSIGN_OR_RETURN(parts->http, StartHttp(options.http, HttpHandlers()));
   FGNN_ASSIGN_OR_RETURN(
       parts->server,
       ControlServer::Start({.version = options.version,
@@ -154,6 +169,9 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                             .paths = options.paths,
                             .started_ms = UnixMilliseconds(),
                             .devices = devices,
+                            .http = parts->http == nullptr
+                                        ? ""
+                                        : parts->http->HostPort(),
                             .idle_end = &parts->idle_end,
                             .shut_down = [stop] { stop->RequestStop(); },
                             .port = options.port},

@@ -17,6 +17,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "shared/base/threads/signal_waiter.h"
+#include "shared/http/http_address.h"
 
 namespace fgnn {
 
@@ -37,6 +38,8 @@ struct SchedulerOptions {
   PathRules paths;  // Folders that jobs may name.
   // TCP port for clients on other machines; nullopt: none.
   std::optional<PortOptions> port;
+  // Address on which pages are served; nullopt: none are.
+  std::optional<HttpAddress> http;
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.
@@ -47,7 +50,7 @@ class SchedulerDaemon {
   // Starts the service, which serves once this returns. It stops at a signal or
   // a call to `stop`, which is borrowed. AlreadyExists: another service runs in
   // the folder, or a process listens on its sockets. InvalidArgument: the
-  // machine lacks a device.
+  // machine lacks a device. FailedPrecondition: the port of `http` is taken.
   static absl::StatusOr<std::unique_ptr<SchedulerDaemon>> Start(
       const SchedulerOptions& options, const SignalWaiter* stop);
   ~SchedulerDaemon();

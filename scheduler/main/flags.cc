@@ -32,6 +32,8 @@ struct FlagWords {
   std::vector<std::string> dataset_roots;
   std::vector<std::string> run_roots;
   PortWords port;
+  std::string http;
+  bool http_is_public = false;
 };
 
 void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
@@ -78,9 +80,28 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
       .Takes("FILE");
   app.AddFlag("--insecure", words.port.insecure,
               "Let --listen speak in the clear beyond this machine");
+  app.AddOption("--http", words.http,
+                "Serve pages for browsers and Prometheus on this address, "
+                "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1; "
+                "default: none")
+      .Takes("[HOST:]PORT");
+  app.AddFlag("--http-public", words.http_is_public,
+              "Allow --http an address that other machines reach; whoever "
+              "reaches it reads all jobs");
   app.AddOption("--ready-fd", flags.ready_fd,
                 "Write \"ready\" to this descriptor when serving, or "
                 "\"failed CODE\"");
+}
+
+absl::StatusOr<std::optional<HttpAddress>> ReadHttp(const FlagWords& words) {
+  if (words.http.empty()) return std::nullopt;
+  absl::StatusOr<HttpAddress> address = ParseHttpAddress(words.http);
+  if (!address.ok()) return Annotate(address.status(), "--http");
+  if (address->is_loopback || words.http_is_public) return *address;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--http ", words.http,
+      ": other machines may reach this address, and would read all jobs; name "
+      "a port of 127.0.0.1, or allow it with --http-public"));
 }
 
 absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
@@ -95,6 +116,7 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,
                         MakeRoots(words.run_roots, "--run-root"));
   FGNN_ASSIGN_OR_RETURN(options.port, ReadPortOptions(words.port));
+  FGNN_ASSIGN_OR_RETURN(options.http, ReadHttp(words));
   if (words.socket_group.empty()) return absl::OkStatus();
   const absl::StatusOr<gid_t> group = FindOwnGroup(words.socket_group);
   if (!group.ok()) return Annotate(group.status(), "--socket-group");

@@ -318,6 +318,7 @@ grpc::Status JobServiceAdapter::GetService(
     response->set_jobs_queued(counts.queued);
     response->set_jobs_paused(counts.paused);
     response->set_jobs_running(counts.running);
+    response->set_http(facts_.http);
     response->set_exits_when_idle(facts_.idle_end->ends_when_idle());
     return absl::OkStatus();
   });

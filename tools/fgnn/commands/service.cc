@@ -49,6 +49,9 @@ void PrintService(const CommandContext& context, const std::string& headline,
   std::cout << headline << "\n"
             << "devices  " << absl::StrJoin(info.devices(), " ") << "\n"
             << "socket   " << socket.string() << "\n"
+            << (info.http().empty()
+                    ? ""
+                    : absl::StrCat("pages    http://", info.http(), "\n"))
             << "logs     "
             << LogPath(info.state_dir(), "scheduler").parent_path().string()
             << "\n";
@@ -83,6 +86,21 @@ absl::Status CheckSameGroup(gid_t asked, const v1::ServiceInfo& info) {
       "; end it first with 'fgnn down', or leave --socket-group out"));
 }
 
+// FailedPrecondition: the service's pages are at another address.
+absl::Status CheckSameHttp(const std::string& asked,
+                           const v1::ServiceInfo& info) {
+  if (info.http() == asked ||
+      info.http() == absl::StrCat("127.0.0.1:", asked)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "a service runs already, pid ", info.pid(), ", ",
+      info.http().empty() ? "without pages"
+                          : absl::StrCat("with pages on ", info.http()),
+      ", but --http asks for ", asked,
+      "; end it first with 'fgnn down', or leave --http out"));
+}
+
 // What `up` asks of a service.
 struct UpRequest {
   std::vector<std::string> devices;  // For a service that is started.
@@ -90,6 +108,8 @@ struct UpRequest {
   std::vector<std::string> asked_devices;
   // Group that the service has to be open to; nullopt: any.
   std::optional<gid_t> socket_group;
+  std::string http;             // Address of its pages; empty: any, or none.
+  bool http_is_public = false;  // For a service that is started.
 };
 
 // Says on stderr if the group cannot reach the folder of the service.
@@ -124,10 +144,14 @@ absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
 absl::StatusOr<RunningService> FindOrStart(
     const std::filesystem::path& state_dir, const UpRequest& request) {
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  const bool is_found = client.ok();
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
   if (absl::IsUnavailable(client.status())) {
-    ServiceStart start = {.state_dir = state_dir, .devices = request.devices};
+    ServiceStart start = {.state_dir = state_dir,
+                          .devices = request.devices,
+                          .http = request.http,
+                          .http_is_public = request.http_is_public};
     if (request.socket_group.has_value()) {
       start.socket_group = absl::StrCat(*request.socket_group);
     }
@@ -143,6 +167,9 @@ absl::StatusOr<RunningService> FindOrStart(
   if (request.socket_group.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckSameGroup(*request.socket_group, info));
   }
+  if (is_found && !request.http.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckSameHttp(request.http, info));
+  }
   if (info.exits_when_idle()) {
     FGNN_RETURN_IF_ERROR(Keep(*client, info));
     headline = "a service that was to end when idle runs, and stays now";
@@ -154,11 +181,15 @@ absl::StatusOr<RunningService> FindOrStart(
 struct UpFlags {
   std::vector<std::string> devices;
   std::string socket_group;
+  std::string http;
+  bool http_is_public = false;
 };
 
 // A slip is reported before anything starts.
 absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags) {
   UpRequest request;
+  request.http = flags.http;
+  request.http_is_public = flags.http_is_public;
   FGNN_ASSIGN_OR_RETURN(request.devices, DevicesOfFlag(flags.devices));
   if (!flags.devices.empty()) request.asked_devices = request.devices;
   if (!flags.socket_group.empty()) {
@@ -265,6 +296,15 @@ void AddServiceCommands(Command app, CommandContext& context) {
                "jobs and see all; default: your own group, or that of the "
                "service that runs")
       .Takes("GROUP");
+  const Option http =
+      up.AddOption("--http", flags->http,
+                   "Serve pages for browsers and Prometheus on this address, "
+                   "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1")
+          .Takes("[HOST:]PORT");
+  up.AddFlag("--http-public", flags->http_is_public,
+             "Allow --http an address that other machines reach; whoever "
+             "reaches it reads all jobs")
+      .Needs(http);
   up.OnRun([flags, &context] { context.status = Up(*flags, context); });
 
   const Command down = app.AddSubcommand(

@@ -225,6 +225,11 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
     words.push_back("--socket-group");
     words.push_back(start.socket_group);
   }
+  if (!start.http.empty()) {
+    words.push_back("--http");
+    words.push_back(start.http);
+  }
+  if (start.http_is_public) words.push_back("--http-public");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -20,6 +20,8 @@ struct ServiceStart {
   bool exit_when_idle = false;       // The scheduler ends after its last job.
   // Group whose users may use the service; empty: that of this process.
   std::string socket_group = {};
+  std::string http = {};        // Address of --http; empty: no pages.
+  bool http_is_public = false;  // Whether other machines may reach the pages.
 };
 
 // Returns true if a server listens on the socket of that folder's service.

@@ -1,0 +1,63 @@
+// One connection of an HttpServer.
+#ifndef FGNN_SHARED_HTTP_HTTP_CONNECTION_H_
+#define FGNN_SHARED_HTTP_HTTP_CONNECTION_H_
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "shared/base/clock.h"
+#include "shared/http/http_protocol.h"
+
+namespace fgnn {
+
+struct HttpLimits {
+  int connections = 64;      // Connections at once, each with a thread.
+  int requests = 1'000;      // Requests of one connection.
+  size_t head_bytes = 8192;  // First line and headers of a request together.
+  // Time without a request after which the connection ends.
+  std::chrono::milliseconds idle{5'000};
+  // Time from a request's first byte to the end of its headers.
+  std::chrono::milliseconds read{5'000};
+  // Time for a client to take a response.
+  std::chrono::milliseconds write{10'000};
+};
+
+// Answers the requests of a client, one after the other, on the caller's
+// thread.
+class HttpConnection {
+ public:
+  // Borrows all for its life. `fd`: a nonblocking socket.
+  HttpConnection(int fd, const HttpLimits& limits, HttpProtocol* protocol);
+
+  // Returns once the client goes, breaks a limit, or another thread shuts the
+  // socket down.
+  void Serve();
+
+ private:
+  enum class Head { kComplete, kTooLong, kEnded };
+
+  // Reads a request's head to the begin of `pending_`.
+  Head ReadHead();
+  // Adds what has come to `pending_`. Returns false if nothing came until the
+  // deadline, or if the client has gone.
+  bool ReadMore(Deadline deadline);
+  // Returns false if the client did not take all until the deadline.
+  bool Send(std::string_view bytes);
+  // Ends the connection so that the client can read the last response, also if
+  // it still writes.
+  void End();
+  // Waits for `events` of poll(2). Returns false at the deadline.
+  bool WaitFor(short events, Deadline deadline) const;
+
+  const int fd_;
+  const HttpLimits& limits_;
+  HttpProtocol* const protocol_;
+  std::string pending_;   // Bytes that were read and not answered.
+  size_t head_size_ = 0;  // Bytes of the first head in `pending_`.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_HTTP_HTTP_CONNECTION_H_

@@ -1,0 +1,185 @@
+#include "shared/http/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <optional>
+
+#include "shared/base/clock.h"
+#include "shared/base/threads/notification.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr seconds kPatience{30};
+constexpr char kGet[] = "GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n";
+constexpr char kLastGet[] =
+    "GET /page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+class Client {
+ public:
+  explicit Client(int port) {
+    const HttpAddress address = *ParseHttpAddress(std::to_string(port));
+    fd_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(
+        ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.socket),
+                  address.socket_bytes),
+        0);
+  }
+
+  void Send(const std::string& text) {
+    ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  // Returns what the server says until it ends the connection, or nullopt if
+  // it does not end it in time.
+  std::optional<std::string> ReadAll() { return ReadUntil(""); }
+  // Returns what the server says until `end`; empty: until it ends the
+  // connection.
+  std::optional<std::string> ReadUntil(const std::string& end) {
+    std::string said;
+    char bytes[4096];
+    while (end.empty() || said.find(end) == std::string::npos) {
+      pollfd waited = {fd_.get(), POLLIN, 0};
+      if (::poll(&waited, 1,
+                 static_cast<int>(milliseconds(kPatience).count())) <= 0) {
+        return std::nullopt;
+      }
+      const ssize_t size = ::recv(fd_.get(), bytes, sizeof(bytes), 0);
+      if (size <= 0) return said;
+      said.append(bytes, static_cast<size_t>(size));
+    }
+    return said;
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(const HttpLimits& limits = {}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const HttpAddress address, ParseHttpAddress("0"));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        server_,
+        HttpServer::Start(address,
+                          {{"/page",
+                            [](const HttpRequest&) -> HttpResponse {
+                              return {.body = "text"};
+                            }},
+                           {"/large",
+                            [](const HttpRequest&) -> HttpResponse {
+                              return {.body = std::string(64 << 20, 'x')};
+                            }},
+                           {"/slow",
+                            [this](const HttpRequest&) -> HttpResponse {
+                              is_asked_.Notify();
+                              may_answer_.WaitUntil(DeadlineIn(kPatience));
+                              return {.body = "text"};
+                            }}},
+                          limits));
+  }
+
+  Notification is_asked_;
+  Notification may_answer_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AnswersSeveralRequestsOfOneConnection) {
+  Start();
+  Client client(server_->port());
+  for (int i = 0; i < 3; ++i) {
+    client.Send(kGet);
+    EXPECT_THAT(client.ReadUntil("text").value_or("late"),
+                StartsWith("HTTP/1.1 200"));
+  }
+  client.Send(std::string(kGet) + kLastGet);  // At once.
+  const std::string said = client.ReadAll().value_or("late");
+  EXPECT_NE(said.find("HTTP/1.1", 1), std::string::npos) << said;
+}
+
+TEST_F(HttpServerTest, ARequestInPiecesIsOneRequest) {
+  Start();
+  Client client(server_->port());
+  for (const char byte : std::string(kLastGet)) client.Send({byte});
+  EXPECT_THAT(client.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, HeadsThatAreTooLongAreRefused) {
+  Start();
+  const std::string long_word(9000, 'x');
+  for (const std::string& head :
+       {"GET /" + long_word, "GET /page HTTP/1.1\r\nX: " + long_word}) {
+    Client client(server_->port());
+    client.Send(head);
+    EXPECT_THAT(client.ReadAll().value_or("late"), StartsWith("HTTP/1.1 431"));
+  }
+  Client client(server_->port());
+  std::string many = "GET /page HTTP/1.1\r\n";
+  while (many.size() < 9000) many += "A: b\r\n";
+  client.Send(many + "\r\n");
+  EXPECT_THAT(client.ReadAll().value_or("late"), StartsWith("HTTP/1.1 431"));
+}
+
+TEST_F(HttpServerTest, SilentAndSlowClientsAreCutOff) {
+  Start({.idle = milliseconds(50), .read = milliseconds(50)});
+  Client silent(server_->port());
+  EXPECT_EQ(silent.ReadAll(), "");
+  Client slow(server_->port());
+  slow.Send("GET /page HTTP/1.1\r\n");
+  EXPECT_EQ(slow.ReadAll(), "");
+}
+
+TEST_F(HttpServerTest, AClientThatReadsNothingIsCutOff) {
+  Start({.connections = 1, .write = milliseconds(50)});
+  Client client(server_->port());
+  client.Send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  Client next(server_->port());  // Waits for the only thread.
+  next.Send(kLastGet);
+  EXPECT_THAT(next.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, ClientsAboveTheLimitWaitUntilOneEnds) {
+  Start({.connections = 1, .idle = kPatience});
+  std::optional<Client> first(server_->port());
+  first->Send(kGet);
+  EXPECT_THAT(first->ReadUntil("text").value_or("late"), HasSubstr("text"));
+  Client second(server_->port());
+  second.Send(kLastGet);
+  first.reset();
+  EXPECT_THAT(second.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, StopsAtOnceWithOpenConnections) {
+  Start({.idle = 2 * kPatience});
+  Client idle(server_->port());
+  idle.Send(kGet);
+  EXPECT_THAT(idle.ReadUntil("text").value_or("late"), HasSubstr("text"));
+  Client slow(server_->port());
+  slow.Send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(is_asked_.WaitUntil(DeadlineIn(kPatience)));
+  may_answer_.Notify();
+  const Stopwatch watch;
+  server_.reset();
+  EXPECT_LT(watch.Seconds(), seconds(kPatience).count());
+  EXPECT_EQ(idle.ReadAll(), "");
+}
+
+TEST_F(HttpServerTest, SaysWhichAddressIsTaken) {
+  Start();
+  FGNN_ASSERT_OK_AND_ASSIGN(const HttpAddress taken,
+                            ParseHttpAddress(server_->HostPort()));
+  EXPECT_THAT(HttpServer::Start(taken, {}).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("another program listens on this port")));
+}
+
+}  // namespace
+}  // namespace fgnn
