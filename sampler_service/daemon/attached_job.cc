@@ -51,6 +51,9 @@ absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
         absl::StrCat("fgnn-sample-", job->threads_.size()),
         [raw = job.get(), mine = worker.get()] { raw->Run(*mine); });
   }
+  if (SamplingTotals* const totals = job->options_.totals) {
+    totals->SetThreads(job->options_.num_threads);
+  }
   return job;
 }
 
@@ -69,6 +72,7 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
 AttachedJob::~AttachedJob() {
   Stop();
   stopped_.Notify();
+  if (options_.totals != nullptr) options_.totals->SetThreads(0);
 }
 
 void AttachedJob::Stop() { stopping_ = true; }
@@ -95,7 +99,7 @@ void AttachedJob::Run(Worker& worker) {
   WaitForTurnsOnTheCore();
   const absl::Status status = Loop(worker);
   if (!status.ok() && !absl::IsCancelled(status)) {
-    LogError("job {} cannot go on here: {}", options_.job_id,
+    LogError("job {}: {}; it cannot go on here", options_.job_id,
              MessageOf(status));
     options_.on_failure(status);
     Stop();
@@ -198,6 +202,7 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
   // Counted before the trainers see the batch, so that the trainers never count
   // more batches than the samplers.
   batches_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.totals != nullptr) options_.totals->Add(*task);
   return std::move(slot).Publish();
 }
 

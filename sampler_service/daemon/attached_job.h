@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/daemon/sampling_totals.h"
 #include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
@@ -41,6 +42,7 @@ struct AttachedJobOptions {
   // Number of batches that are counted for WriteCounts(): all seqs below it; 0:
   // none.
   uint64_t counted_batches = 0;
+  SamplingTotals* totals = nullptr;  // Borrowed; null: nothing is added up.
   // Called on a work loop's thread when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };

@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
   if (segment->cache_plan().rank_order_key == 0) {
     options.counted_batches = OnlineBatches(attachment.spec, sampling);
   }
+  options.totals = &totals_;
   options.on_failure = start.on_failure;
   LogInfo("job {}: sampling with {} threads", options.job_id,
           options.num_threads);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/daemon/sampling_totals.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
 #include "sampler_service/rpc/sampler_rpc.h"
@@ -34,6 +35,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
+  void AddMetrics(MetricPage& page) const override { totals_.AddTo(page); }
   // SamplerCalls. Any number of calls at a time.
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,
@@ -61,6 +63,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   const SignalWaiter* const stop_;
   const std::filesystem::path plugins_;  // Plugins of the state folder.
+  SamplingTotals totals_;
   SamplerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };

@@ -8,6 +8,7 @@
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
+#include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 
 namespace {
@@ -30,9 +31,12 @@ int main(int argc, char** argv) {
       .Required();
   app.AddOption("--state-dir", options.state_dir, "The service's folder")
       .Required();
+  bool log_json = false;
+  app.AddFlag("--log-json", log_json, "Log a JSON object a line");
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   const absl::Status named = fgnn::NameByDevice("sampler", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-sampler" : options.name);
+  if (log_json) fgnn::LogAsJson();
   if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
   if (!named.ok()) return fgnn::ExitCode(named);
   fgnn::RaiseDescriptorLimit();

@@ -8,10 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/figures/run_totals.h"
 #include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/book/state_lock.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/metrics/service_metrics.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"
 #include "scheduler/rpc/idle_end.h"
@@ -96,9 +98,11 @@ struct SchedulerDaemon::Parts {
   StateLock lock;
   IdleEnd idle_end;
   std::unique_ptr<JobTable> table;
+  RunTotals totals;
   GrpcExecutorCalls calls;
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
+  std::unique_ptr<ServiceMetrics> metrics;
   std::unique_ptr<HttpServer> http;  // nullptr: no pages are served.
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<JobRunner> runner;
@@ -134,6 +138,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   host_options.state_dir = options.state_dir;
   host_options.spawn = options.spawn_daemons;
   host_options.program_dir = options.program_dir;
+  if (options.log_json) host_options.daemon_flags = {"--log-json"};
   host_options.version = options.version;
   host_options.generation = generation;
   host_options.interrupted_jobs = parts->table->interrupted();
@@ -160,7 +165,13 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                                           UniqueFd segment) {
                  return host->TakeBack(job_id, std::move(segment));
                }}));
-  FGNN_ASSIGN_OR_RETURN(parts->http, StartHttp(options.http, HttpHandlers()));
+  parts->metrics = std::make_unique<ServiceMetrics>(
+      options.state_dir.string(), MetricSources{.table = parts->table.get(),
+                                                .host = parts->host.get(),
+                                                .calls = &parts->calls,
+                                                .totals = &parts->totals});
+  FGNN_ASSIGN_OR_RETURN(parts->http,
+                        StartHttp(options.http, parts->metrics->Pages()));
   FGNN_ASSIGN_OR_RETURN(
       parts->server,
       ControlServer::Start({.version = options.version,
@@ -182,7 +193,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       .environment = {.dispatcher = &parts->table->dispatcher(),
                       .host = parts->host.get(),
                       .calls = &parts->calls,
-                      .paths = &parts->options.paths},
+                      .paths = &parts->options.paths,
+                      .totals = &parts->totals},
       .decode = DecodeSpec,
       .kept = keeps_daemons ? PairPerDevice(devices)
                             : std::vector<ExecutorPlacement>{}});

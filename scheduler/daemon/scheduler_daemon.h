@@ -40,6 +40,8 @@ struct SchedulerOptions {
   std::optional<PortOptions> port;
   // Address on which pages are served; nullopt: none are.
   std::optional<HttpAddress> http;
+  // Whether the daemons that it starts log JSON.
+  bool log_json = false;
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.

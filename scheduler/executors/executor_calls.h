@@ -116,6 +116,9 @@ class ExecutorCalls {
                               const Patience& patience) = 0;
   virtual absl::Status Stop(const std::string& socket,
                             const Patience& patience) = 0;
+  // Returns the daemon's figures as text for Prometheus.
+  virtual absl::StatusOr<std::string> ReadMetrics(const std::string& socket,
+                                                  const Patience& patience) = 0;
   virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) = 0;

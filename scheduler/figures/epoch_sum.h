@@ -27,6 +27,8 @@ class EpochSum {
   uint64_t batches() const { return batches_; }
   uint64_t edges() const { return edges_; }
   uint64_t input_nodes() const { return input_nodes_; }
+  // Returns how many input nodes were found in a cache.
+  uint64_t cache_hits() const { return cache_hits_; }
   // Returns the mean loss of the seeds, or pairs, so far; 0 without any.
   double loss() const;
   // Returns the share of input nodes found in a cache, in [0, 1]; 0 without

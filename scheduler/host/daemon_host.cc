@@ -106,6 +106,35 @@ std::vector<ExecutorView> DaemonHost::Executors() const {
   return AllViews(state_->table);
 }
 
+std::optional<DaemonAddress> DaemonHost::AddressOf(
+    const std::string& name) const {
+  const MutexLock lock(&state_->mutex);
+  const auto found = state_->table.daemons().find(name);
+  if (found == state_->table.daemons().end()) return std::nullopt;
+  const Daemon& daemon = found->second;
+  if (!daemon.registered || !daemon.process.has_value()) return std::nullopt;
+  return daemon.address();
+}
+
+SlotCounts DaemonHost::QueueSlots() const {
+  const MutexLock lock(&state_->mutex);
+  SlotCounts all;
+  for (const auto& [id, job] : state_->table.jobs()) {
+    if (job.segment == nullptr) continue;
+    const SlotCounts counts = job.segment->queue().Counts();
+    all.free += counts.free;
+    all.writing += counts.writing;
+    all.ready += counts.ready;
+    all.reading += counts.reading;
+  }
+  return all;
+}
+
+HostFaults DaemonHost::faults() const {
+  const MutexLock lock(&state_->mutex);
+  return state_->faults;
+}
+
 std::vector<std::string> DaemonHost::RunningJobs() const {
   const MutexLock lock(&state_->mutex);
   return state_->members.open_jobs();

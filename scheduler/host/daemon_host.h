@@ -62,6 +62,12 @@ class DaemonHost {
   // Takes a daemon's heartbeat. NotFound: the daemon is not registered.
   absl::Status Heartbeat(const DaemonHeartbeat& heartbeat);
   std::vector<ExecutorView> Executors() const;
+  // Returns where a registered daemon is called; nullopt: there is none of this
+  // name.
+  std::optional<DaemonAddress> AddressOf(const std::string& name) const;
+  // Returns the numbers of slots in the queues of all running jobs.
+  SlotCounts QueueSlots() const;
+  HostFaults faults() const;
   // Returns the ids of the jobs that daemons work on.
   std::vector<std::string> RunningJobs() const;
   // Sets by hand what a device of the job does from now on; nullopt: what is

@@ -138,6 +138,8 @@ void DaemonWatch::Bury(Daemon& daemon, Deadline now) {
     LogInfo("{} (pid {}) has ended", daemon.placement.name, pid);
   } else {
     LogWarning("{} (pid {}) died {}", daemon.placement.name, pid, burial.how);
+    ++state_->faults.died;
+    state_->faults.quarantined += burial.poison.size();
     if (!burial.poison.empty()) SetAside(daemon, burial);
     // A daemon whose device is lost is not started again.
     if (!state_->table.IsLost(daemon)) PlanRestart(daemon, burial, now);
@@ -154,6 +156,9 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
       daemon.restarts.due = now + daemon.restarts.budget.Backoff();
     }
     ++daemon.restarts.count;
+    ++(daemon.placement.role == ExecutorRole::kSampler
+           ? state_->faults.sampler_restarts
+           : state_->faults.trainer_restarts);
     HostedJob* const job = state_->table.FindJob(daemon.wanted_by);
     if (job != nullptr) ++job->restarts;
     return;
@@ -168,6 +173,7 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
       log.string(), last_line.empty() ? "" : ", which ends: ", last_line));
   // A batch that crashes daemons would crash those of the other devices too.
   if (burial.poison.empty() && state_->devices.Lose(daemon, MessageOf(why))) {
+    ++state_->faults.devices_lost;
     return;
   }
   LogError("{}", MessageOf(why));
@@ -189,7 +195,7 @@ void DaemonWatch::SetAside(const Daemon& daemon,
       burial.how, "; see ",
       LogPath(state_->options.state_dir, daemon.placement.name).string(),
       ", and 'fgnn dataset validate'"));
-  LogError("{}", MessageOf(why));
+  LogError("job {}: {}", daemon.wanted_by, MessageOf(why));
   state_->FailJob(daemon.wanted_by, why);
 }
 
@@ -232,6 +238,7 @@ void DaemonWatch::CheckHealth(Daemon& daemon, Deadline now) {
   LogError("{} (pid {}) {}; killed", daemon.placement.name,
            daemon.process->pid(), why);
   daemon.killed_for = why;
+  ++state_->faults.hung;
   if (const absl::Status sent = daemon.process->Signal(SIGKILL); !sent.ok()) {
     LogError("{}", MessageOf(sent));
   }
@@ -258,11 +265,15 @@ void DaemonWatch::Warn(Daemon& daemon, HangWatch::Verdict verdict,
 void DaemonWatch::Spawn(Daemon& daemon, Deadline now) {
   daemon.restarts.due.reset();
   const ExecutorPlacement& placement = daemon.placement;
+  std::vector<std::string> arguments = {
+      "--name",         placement.name, "--device",
+      placement.device, "--state-dir",  state_->options.state_dir.string()};
+  arguments.insert(arguments.end(), state_->options.daemon_flags.begin(),
+                   state_->options.daemon_flags.end());
   absl::StatusOr<DaemonProcess> process = DaemonProcess::Spawn(
       {.program = state_->options.program_dir /
                   absl::StrCat("fgnn-", std::string(NameOf(placement.role))),
-       .arguments = {"--name", placement.name, "--device", placement.device,
-                     "--state-dir", state_->options.state_dir.string()},
+       .arguments = std::move(arguments),
        .log = LogPath(state_->options.state_dir, placement.name)});
   daemon.changed = now;
   if (!process.ok()) {

@@ -29,6 +29,8 @@ struct DaemonHostOptions {
   bool spawn = false;
   // Folder with fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
+  // Flags that every daemon is started with, beside those of its place.
+  std::vector<std::string> daemon_flags = {};
   // Version of the program; daemons of another one are refused.
   std::string version;
   uint64_t generation = 0;  // Number of this start of the scheduler.
@@ -45,6 +47,16 @@ struct DaemonHostOptions {
   HangLimits hang;  // Limits for missing heartbeats.
   // Limits for the work loop of a daemon with a job.
   HangLimits work_loop = kWorkLoopLimits;
+};
+
+// Faults since the scheduler started.
+struct HostFaults {
+  uint64_t died = 0;          // Deaths of daemons that were not asked to end.
+  uint64_t hung = 0;          // Daemons that were killed because they hung.
+  uint64_t devices_lost = 0;  // Devices that jobs went on without.
+  uint64_t quarantined = 0;   // Batches that crashed daemons again and again.
+  uint64_t sampler_restarts = 0;
+  uint64_t trainer_restarts = 0;
 };
 
 // Thread-safe.
@@ -69,6 +81,7 @@ struct HostState {
   DaemonAssignment assignment ABSL_GUARDED_BY(mutex);
   SegmentMembers members ABSL_GUARDED_BY(mutex);
   DaemonDevices devices ABSL_GUARDED_BY(mutex);
+  HostFaults faults ABSL_GUARDED_BY(mutex);
   // Segments that daemons returned, by job id.
   std::map<std::string, UniqueFd> returned ABSL_GUARDED_BY(mutex);
 

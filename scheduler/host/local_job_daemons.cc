@@ -82,7 +82,9 @@ bool LocalJobDaemons::LoseUnregistered(const std::string& why) {
         state_->table.IsLost(daemon)) {
       continue;
     }
-    lost_all = state_->devices.Lose(daemon, why) && lost_all;
+    const bool is_lost = state_->devices.Lose(daemon, why);
+    if (is_lost) ++state_->faults.devices_lost;
+    lost_all = is_lost && lost_all;
   }
   state_->changed.NotifyAll();
   return lost_all;

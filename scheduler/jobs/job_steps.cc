@@ -78,6 +78,7 @@ void JobSteps::EndOne(const std::string& id, JobState state,
   job.progress.phase = std::string(NameOf(state));
   queue_->SetChanged();
   jobs_->Go(active, state);
+  ++ended_[state];
   if (unseen_.size() < kMaxUnseen) unseen_.insert(id);
   jobs_->Leave(active);
 }

@@ -4,6 +4,8 @@
 #define FGNN_SCHEDULER_JOBS_JOB_STEPS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -33,6 +35,11 @@ class JobSteps {
   // before.
   bool MarkSeen(const std::string& id) { return unseen_.erase(id) > 0; }
   size_t num_unseen() const { return unseen_.size(); }
+  // Returns the number of jobs that have ended in this state so far.
+  uint64_t num_ended(JobState state) const {
+    const auto found = ended_.find(state);
+    return found == ended_.end() ? 0 : found->second;
+  }
 
  private:
   void EndOne(const std::string& id, JobState state, const absl::Status& error);
@@ -42,6 +49,7 @@ class JobSteps {
   // Ids of jobs whose end no client knows yet. The set is bounded: further jobs
   // are left out.
   std::set<std::string> unseen_;
+  std::map<JobState, uint64_t> ended_;  // Jobs that have ended, by state.
 };
 
 }  // namespace fgnn

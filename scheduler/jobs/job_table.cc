@@ -233,7 +233,21 @@ JobTable::Counts JobTable::counts() const {
           .running = static_cast<uint32_t>(running),
           .any_submitted = parts_->any_submitted,
           .ended_unseen = static_cast<uint32_t>(parts_->steps.num_unseen()),
+          .completed = parts_->steps.num_ended(JobState::kCompleted),
+          .failed = parts_->steps.num_ended(JobState::kFailed),
+          .cancelled = parts_->steps.num_ended(JobState::kCancelled),
           .last_change = parts_->jobs.last_change()};
+}
+
+std::vector<DeviceView> JobTable::DevicesAtWork() const {
+  const MutexLock lock(&parts_->mutex);
+  std::vector<DeviceView> devices;
+  for (const std::string& id : parts_->queue.running()) {
+    const JobProgress& progress = parts_->jobs.at(id).job.progress;
+    devices.insert(devices.end(), progress.devices.begin(),
+                   progress.devices.end());
+  }
+  return devices;
 }
 
 void JobTable::Close(bool keeps_jobs) {

@@ -140,9 +140,15 @@ class JobTable {
     bool any_submitted = false;
     // Number of jobs that ended since the start and whose end no client knows.
     uint32_t ended_unseen = 0;
+    // Numbers of jobs that ended since the start, by their state.
+    uint64_t completed = 0;
+    uint64_t failed = 0;
+    uint64_t cancelled = 0;
     Deadline last_change;  // Time of the last change of any job's state.
   };
   Counts counts() const;
+  // Returns the devices of running jobs whose devices take turns.
+  std::vector<DeviceView> DevicesAtWork() const;
 
   // Closes the table: it takes and starts no job any more. With `keeps_jobs`,
   // the running jobs are to let go of their devices, so that the next start of

@@ -17,6 +17,7 @@
 #include "shared/command_line/command_line.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
+#include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -88,6 +89,8 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
   app.AddFlag("--http-public", words.http_is_public,
               "Allow --http an address that other machines reach; whoever "
               "reaches it reads all jobs");
+  app.AddFlag("--log-json", flags.options.log_json,
+              "Log a JSON object a line; so do the daemons that it starts");
   app.AddOption("--ready-fd", flags.ready_fd,
                 "Write \"ready\" to this descriptor when serving, or "
                 "\"failed CODE\"");
@@ -151,6 +154,7 @@ std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
     exit_code = kWrongUse;
     return std::nullopt;
   }
+  if (flags.options.log_json) LogAsJson();
   std::error_code error;
   flags.options.program_dir =
       std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

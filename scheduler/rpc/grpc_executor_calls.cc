@@ -108,6 +108,15 @@ absl::Status GrpcExecutorCalls::Stop(const std::string& socket,
                                    v1::StopRequest(), &response);
 }
 
+absl::StatusOr<std::string> GrpcExecutorCalls::ReadMetrics(
+    const std::string& socket, const Patience& patience) {
+  v1::ReadMetricsResponse response;
+  FGNN_RETURN_IF_ERROR(Call<v1::ExecutorService>(
+      socket, patience, &v1::ExecutorService::Stub::AsyncReadMetrics,
+      v1::ReadMetricsRequest(), &response));
+  return std::move(*response.mutable_text());
+}
+
 absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
     const std::string& socket, const std::string& spec_bytes,
     uint32_t num_batches, const Patience& patience) {

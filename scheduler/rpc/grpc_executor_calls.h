@@ -20,6 +20,8 @@ class GrpcExecutorCalls final : public ExecutorCalls {
                       const Patience& patience) override;
   absl::Status Stop(const std::string& socket,
                     const Patience& patience) override;
+  absl::StatusOr<std::string> ReadMetrics(const std::string& socket,
+                                          const Patience& patience) override;
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const std::string& socket, const std::string& spec_bytes,
       uint32_t num_batches, const Patience& patience) override;

@@ -93,6 +93,9 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
   }
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   ++lost_;
+  if (RunTotals* const totals = run_.environment.totals) {
+    totals->AddFailedCheckpoint();
+  }
   LogError("job {}: checkpoint {}: {}", run_.job.id, path.string(),
            MessageOf(status));
   const bool is_last = epochs_done == run_.spec.training.epochs;

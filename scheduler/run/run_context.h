@@ -7,6 +7,7 @@
 
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/executors/job_executors.h"
+#include "scheduler/figures/run_totals.h"
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/files/path_rules.h"
 #include "scheduler/files/run_folder.h"
@@ -26,6 +27,7 @@ struct JobEnvironment {
   ExecutorCalls* calls = nullptr;
   MemoryLedger* memory = nullptr;
   const PathRules* paths = nullptr;  // nullptr: jobs may name any file.
+  RunTotals* totals = nullptr;  // nullptr: nothing is added up.
 };
 
 // Not thread-safe: for the job's thread.

@@ -41,6 +41,7 @@ void RunRecords::CloseTimeline() {
 
 absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
   std::string digests;
+  RunTotals* const totals = run_.environment.totals;
   const uint64_t edges_before = sum_.edges();
   for (; next_seq_ < last_seq; ++next_seq_) {
     const std::optional<BatchRecord> record = run_.board().record(next_seq_);
@@ -51,6 +52,7 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     }
     sum_.Add(*record);
     planner_.Add(*record);
+    if (totals != nullptr) totals->AddBatch(*record);
     if (run_.job.digest) digests += DigestLine(*record);
     if (timeline_.has_value()) AddToTimeline(*record);
   }
@@ -72,6 +74,9 @@ void RunRecords::EndTimelineOf(uint32_t epoch) {
 }
 
 absl::Status RunRecords::WriteEpoch(const EpochFacts& facts) {
+  if (RunTotals* const totals = run_.environment.totals) {
+    totals->AddEpoch(facts.switches);
+  }
   const absl::Status written =
       run_.folder->AppendMetrics(MetricsLine(facts, sum_));
   if (written.ok()) {

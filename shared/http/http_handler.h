@@ -9,6 +9,8 @@
 namespace fgnn {
 
 struct HttpRequest {
+  // "HOST:PORT" by which the client reaches this server; see IsHostAllowed().
+  std::string host;
   std::string path;  // Decoded, without the query: "/metrics".
   // Decoded parameters behind the "?". The last of equal names counts.
   std::map<std::string, std::string> query;

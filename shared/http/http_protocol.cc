@@ -74,7 +74,9 @@ void Refuse(int status, const std::string& why, httplib::Response& response) {
 
 void RunHandler(const HttpHandler& handler, const httplib::Request& request,
                 httplib::Response& response) {
-  HttpRequest asked{.path = request.path, .query = {}};
+  HttpRequest asked{.host = request.get_header_value("Host"),
+                    .path = request.path,
+                    .query = {}};
   for (const auto& [name, value] : request.params) asked.query[name] = value;
   HttpResponse answer;
   const absl::Status done = CatchExceptions([&] {

@@ -194,6 +194,16 @@ absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
   return absl::OkStatus();
 }
 
+std::string ExecutorDaemon::MetricsText() {
+  MetricPage page;
+  AddProcessMetrics(options_.version, page);
+  page.AddGauge("fgnn_executor_working",
+                "1 while the daemon is attached to a job, else 0.",
+                Report().working ? 1 : 0);
+  starter_->AddMetrics(page);
+  return page.Text();
+}
+
 // The scheduler may call before the registration's answer has been read.
 absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
   MutexLock lock(&mutex_);

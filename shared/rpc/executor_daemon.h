@@ -21,6 +21,7 @@
 #include "shared/base/threads/mutex.h"
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/device/device.h"
+#include "shared/metrics/metric_page.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
@@ -73,6 +74,8 @@ class JobStarter {
   // Called on a thread of the server, one call at a time.
   virtual absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) = 0;
+  // Adds the daemon's own figures. Any thread.
+  virtual void AddMetrics(MetricPage& page) const = 0;
 };
 
 // Progress of a watched call.
@@ -145,6 +148,7 @@ class ExecutorDaemon : private ExecutorHandler {
   // ExecutorHandler. Attach() and Detach() are called one at a time.
   absl::Status Attach(const JobAttachment& attachment) override;
   absl::Status Detach(const std::string& job_id) override;
+  std::string MetricsText() override;
   void RequestStop() override { stop_->RequestStop(); }
 
   absl::StatusOr<HostSession*> Session();

@@ -80,6 +80,15 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
     });
   }
 
+  grpc::Status ReadMetrics(grpc::ServerContext* context,
+                           const v1::ReadMetricsRequest*,
+                           v1::ReadMetricsResponse* response) override {
+    return ServeCall(*context, [&] {
+      response->set_text(handler_->MetricsText());
+      return absl::OkStatus();
+    });
+  }
+
   grpc::Status Stop(grpc::ServerContext* context, const v1::StopRequest*,
                     v1::StopResponse*) override {
     // Not under the mutex: a daemon can be stopped while it attaches.

@@ -34,8 +34,8 @@ struct JobAttachment {
   uint32_t device = 0;
 };
 
-// Carries out the scheduler's calls. Called on threads of the server, never two
-// calls at once.
+// Carries out the scheduler's calls. Called on threads of the server; Attach()
+// and Detach() one at a time.
 class ExecutorHandler {
  public:
   virtual ~ExecutorHandler() = default;
@@ -45,6 +45,9 @@ class ExecutorHandler {
   virtual absl::Status Attach(const JobAttachment& attachment) = 0;
   // Leaves the job. OK if the daemon is not attached to it.
   virtual absl::Status Detach(const std::string& job_id) = 0;
+  // Returns the daemon's figures as text for Prometheus. May be called during
+  // the other calls; returns soon.
+  virtual std::string MetricsText() = 0;
   // Asks the daemon to drain and exit; returns at once.
   virtual void RequestStop() = 0;
 };

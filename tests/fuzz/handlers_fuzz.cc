@@ -43,6 +43,7 @@ class Handler final : public ExecutorHandler {
     return absl::OkStatus();
   }
   absl::Status Detach(const std::string&) override { return absl::OkStatus(); }
+  std::string MetricsText() override { return ""; }
   void RequestStop() override {}
 };
 

@@ -198,8 +198,11 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
     const MutexLock lock(&mutex_);
     times = ++rejections_[seq];
   }
-  LogWarning("batch {} is damaged and will be sampled again: {}", seq.value(),
-             MessageOf(reason));
+  if (TrainingTotals* const totals = options_.report.totals) {
+    totals->AddDamaged();
+  }
+  LogWarning("job {}: batch {} is damaged and will be sampled again: {}",
+             options_.report.job_id, seq.value(), MessageOf(reason));
   FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
   if (times < kMostRejections) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(

@@ -24,6 +24,7 @@
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/daemon/training_totals.h"
 
 namespace fgnn {
 
@@ -52,6 +53,7 @@ struct BatchSourceOptions {
   uint32_t device = 0;  // Index of the trainer's device, if devices take turns.
   uint32_t ahead = 0;   // Most extracted batches that wait; 0: no thread ahead.
   AheadLimit limit;     // The first limit; see LimitAhead().
+  TrainerReport report;
 };
 
 // One caller at a time, but for turns(). If `ahead` is not 0, a thread of the

@@ -42,12 +42,13 @@ absl::Status JobTrainer::CheckSegment(const Segment& segment,
 
 JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
                        StepExchange* steps, Segment* segment, OwnerIndex owner,
-                       uint32_t device)
+                       uint32_t device, TrainerReport report)
     : owner_(owner),
       seed_(spec.training.seed),
       optimizer_(OptimizerFor(spec, segment->shape())),
       backend_(backend),
       steps_(steps),
+      totals_(report.totals),
       segment_(segment),
       board_(segment, owner),
       source_(
@@ -56,7 +57,8 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
            .ahead = spec.features.ahead,
            .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
                                                         : AheadLimit::kNextStep,
-                     std::max(spec.num_trainers(), 1u)}},
+                     std::max(spec.num_trainers(), 1u)},
+           .report = std::move(report)},
           backend, segment) {
   if (segment->options().num_devices > 0) turn_.emplace(segment, owner, device);
 }
@@ -187,6 +189,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.trained_ns = MonotonicNanoseconds();
   FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
+  if (totals_ != nullptr) totals_->Add(record);
   const absl::Status released = std::move(batch.slot).Release();
   source_.GiveBack(std::move(batch.features));
   if (turn_.has_value()) {

@@ -23,6 +23,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/device_turn.h"
+#include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/sync/optimizer.h"
 #include "trainer_service/sync/step_exchange.h"
 
@@ -44,9 +45,11 @@ class JobTrainer {
 
   // Borrows the back end, the exchange and the segment. CheckSegment() returned
   // OK. `steps`: makes and publishes the segment's weights. `device`: index of
-  // the trainer's device if devices take turns, below their number.
+  // the trainer's device if devices take turns, below their number. `report`:
+  // what it says of itself.
   JobTrainer(const JobSpec& spec, TrainerBackend* backend, StepExchange* steps,
-             Segment* segment, OwnerIndex owner, uint32_t device = 0);
+             Segment* segment, OwnerIndex owner, uint32_t device = 0,
+             TrainerReport report = {});
 
   // Does the next piece of work. Returns false if there is none now, or if the
   // device's sampler has the turn.
@@ -127,6 +130,7 @@ class JobTrainer {
   const OptimizerOptions optimizer_;
   TrainerBackend* const backend_;
   StepExchange* const steps_;
+  TrainingTotals* const totals_;  // nullptr: nothing is added up.
   Segment* const segment_;
   GradientBoard board_;
   // The device's turn; nullopt: devices take no turns. Declared before the

@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   options.spec = attachment.spec;
   options.owner = attachment.owner;
   options.device = attachment.device;
+  options.totals = &totals_;
   options.on_failure = start.on_failure;
   LogInfo("job {}: training with {} threads", options.job_id, num_threads);
   return TrainingJob::Start(std::move(options), std::move(backend),

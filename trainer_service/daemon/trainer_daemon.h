@@ -14,6 +14,7 @@
 #include "shared/rpc/executor_daemon.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/daemon/training_job.h"
+#include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/rpc/trainer_rpc.h"
 
@@ -39,6 +40,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
+  void AddMetrics(MetricPage& page) const override { totals_.AddTo(page); }
 
   // TrainerCalls. Any number of calls at a time.
   absl::StatusOr<TrainingProfile> ProfileTraining(
@@ -60,6 +62,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
 
   const BackendFactory open_;
+  TrainingTotals totals_;
   TrainerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };

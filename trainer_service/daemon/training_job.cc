@@ -78,7 +78,8 @@ TrainingJob::TrainingJob(TrainingJobOptions options,
       names_(std::move(names)),
       steps_(segment_.get(), options_.owner),
       trainer_(options_.spec, backend_.get(), &steps_, segment_.get(),
-               options_.owner, options_.device) {}
+               options_.owner, options_.device,
+               {.job_id = options_.job_id, .totals = options_.totals}) {}
 
 TrainingJob::~TrainingJob() { Stop(); }
 
@@ -100,7 +101,7 @@ void TrainingJob::Run() {
   if (absl::IsCancelled(status)) {
     LogInfo("job {} was stopped", options_.job_id);
   } else if (!status.ok()) {
-    LogError("job {} cannot go on here: {}", options_.job_id,
+    LogError("job {}: {}; it cannot go on here", options_.job_id,
              MessageOf(status));
     options_.on_failure(status);
   }

@@ -24,6 +24,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/job_trainer.h"
+#include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/sync/board_exchange.h"
@@ -36,6 +37,7 @@ struct TrainingJobOptions {
   OwnerIndex owner = kNoOwner;
   // Index of this device; used only if the job's devices take turns.
   uint32_t device = 0;
+  TrainingTotals* totals = nullptr;  // Borrowed; null: nothing is added up.
   // Called once, on the work loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };

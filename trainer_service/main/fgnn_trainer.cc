@@ -11,6 +11,7 @@
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
+#include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/commands/trainer_commands.h"
@@ -25,10 +26,11 @@ constexpr int kLeastMappedBytes = 128 << 10;
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
 
-int RunDaemon(fgnn::ExecutorDaemonOptions options,
+int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
               const fgnn::BackendFactory& open) {
   const absl::Status named = fgnn::NameByDevice("trainer", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-trainer" : options.name);
+  if (log_json) fgnn::LogAsJson();
   if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
   if (!named.ok()) return fgnn::ExitCode(named);
   fgnn::RaiseDescriptorLimit();
@@ -61,6 +63,8 @@ int main(int argc, char** argv) {
                 "Its name; default: trainer.N, where N is its first core");
   app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3");
   app.AddOption("--state-dir", options.state_dir, "The service's folder");
+  bool log_json = false;
+  app.AddFlag("--log-json", log_json, "Log a JSON object a line");
   fgnn::TrainerCommands commands(app);
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
@@ -68,7 +72,7 @@ int main(int argc, char** argv) {
                                                int num_threads) {
     return fgnn::CpuBackend::OpenForJob(spec, num_threads, plugins);
   };
-  if (!app.Chosen().has_value()) return RunDaemon(options, open);
+  if (!app.Chosen().has_value()) return RunDaemon(options, log_json, open);
   fgnn::InitLog("fgnn-trainer");
   const fgnn::ThreadedProfiler profile =
       [&open](const fgnn::JobSpec& spec, absl::Span<const fgnn::HopSize> hops,

@@ -88,6 +88,7 @@ class FakeDaemon final : public ExecutorHandler,
     executor_.Detach();
     return absl::OkStatus();
   }
+  std::string MetricsText() override { return "fgnn_x 1\n"; }
   void RequestStop() override { stop_->RequestStop(); }
 
   grpc::Status ProfileSampling(grpc::ServerContext* /*context*/,

@@ -109,6 +109,7 @@ struct UpRequest {
   // Group that the service has to be open to; nullopt: any.
   std::optional<gid_t> socket_group;
   std::string http;             // Address of its pages; empty: any, or none.
+  bool log_json = false;        // For a service that is started.
   bool http_is_public = false;  // For a service that is started.
 };
 
@@ -151,6 +152,7 @@ absl::StatusOr<RunningService> FindOrStart(
     ServiceStart start = {.state_dir = state_dir,
                           .devices = request.devices,
                           .http = request.http,
+                          .log_json = request.log_json,
                           .http_is_public = request.http_is_public};
     if (request.socket_group.has_value()) {
       start.socket_group = absl::StrCat(*request.socket_group);
@@ -182,6 +184,7 @@ struct UpFlags {
   std::vector<std::string> devices;
   std::string socket_group;
   std::string http;
+  bool log_json = false;
   bool http_is_public = false;
 };
 
@@ -189,6 +192,7 @@ struct UpFlags {
 absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags) {
   UpRequest request;
   request.http = flags.http;
+  request.log_json = flags.log_json;
   request.http_is_public = flags.http_is_public;
   FGNN_ASSIGN_OR_RETURN(request.devices, DevicesOfFlag(flags.devices));
   if (!flags.devices.empty()) request.asked_devices = request.devices;
@@ -305,6 +309,8 @@ void AddServiceCommands(Command app, CommandContext& context) {
              "Allow --http an address that other machines reach; whoever "
              "reaches it reads all jobs")
       .Needs(http);
+  up.AddFlag("--log-json", flags->log_json,
+             "Log a JSON object a line; counts for a service that is started");
   up.OnRun([flags, &context] { context.status = Up(*flags, context); });
 
   const Command down = app.AddSubcommand(

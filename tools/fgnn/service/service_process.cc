@@ -229,6 +229,7 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
     words.push_back("--http");
     words.push_back(start.http);
   }
+  if (start.log_json) words.push_back("--log-json");
   if (start.http_is_public) words.push_back("--http-public");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

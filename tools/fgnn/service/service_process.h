@@ -21,6 +21,7 @@ struct ServiceStart {
   // Group whose users may use the service; empty: that of this process.
   std::string socket_group = {};
   std::string http = {};        // Address of --http; empty: no pages.
+  bool log_json = false;        // Whether the daemons log JSON.
   bool http_is_public = false;  // Whether other machines may reach the pages.
 };
 

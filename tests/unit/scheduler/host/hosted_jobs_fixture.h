@@ -33,6 +33,10 @@ class StoppingCalls : public ExecutorCalls {
   absl::Status Stop(const std::string&, const Patience&) override {
     return absl::UnavailableError("it listens nowhere");
   }
+  absl::StatusOr<std::string> ReadMetrics(const std::string&,
+                                          const Patience&) override {
+    return absl::UnimplementedError("");
+  }
   absl::Status Attach(const std::string&, const AttachCall&,
                       const Patience&) override {
     return absl::OkStatus();

@@ -68,6 +68,10 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutALostOne) {
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("trainer.1 died 1 time in 10 minutes")));
   EXPECT_FALSE(a_->devices().IsLost(1));
+  const HostFaults faults = host_->faults();
+  EXPECT_EQ(faults.died, 3U);
+  EXPECT_EQ(faults.devices_lost, 1U);
+  EXPECT_EQ(faults.hung, 0U);
 }
 
 TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
@@ -92,6 +96,9 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   FGNN_ASSERT_OK(executors.Tick());
   EXPECT_THAT(devices.lost(), ElementsAre(1));
   EXPECT_EQ(devices.num_changes(), 1U);
+  EXPECT_EQ(host_->faults().devices_lost, 1U);
+  EXPECT_EQ(host_->faults().sampler_restarts, 1U);
+  EXPECT_EQ(host_->faults().trainer_restarts, 1U);
   FGNN_ASSERT_OK(executors.Tick());
   // One that comes late stays out of it until the device is brought back.
   Run("trainer.1", "cpu:1");

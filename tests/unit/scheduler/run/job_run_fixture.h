@@ -73,6 +73,10 @@ class ScriptedCalls final : public ExecutorCalls {
     daemons_.at(socket)->Detach();
     return absl::OkStatus();
   }
+  absl::StatusOr<std::string> ReadMetrics(
+      const std::string& /*socket*/, const Patience& /*patience*/) override {
+    return absl::UnimplementedError("");
+  }
   absl::Status Stop(const std::string& /*socket*/,
                     const Patience& /*patience*/) override {
     return absl::OkStatus();

@@ -67,6 +67,10 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
     return std::make_unique<FakeJob>(&log_);
   }
 
+  void AddMetrics(MetricPage& page) const override {
+    page.AddGauge("fgnn_own", "The daemon's own.", 7);
+  }
+
   absl::Status Attach(const std::string& job_id, uint64_t generation = 1) {
     grpc::ClientContext context;
     SetDeadline(context, std::chrono::seconds(30));
@@ -105,6 +109,24 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
                          this,
                          &stop_};
 };
+
+TEST_F(ExecutorDaemonTest, TellsItsOwnFiguresBesideTheCommonOnes) {
+  const auto metrics = [this] {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(30));
+    v1::ReadMetricsResponse response;
+    EXPECT_THAT(FromGrpc(stub_->ReadMetrics(&context, {}, &response)), IsOk());
+    return response.text();
+  };
+  EXPECT_THAT(metrics(),
+              testing::AllOf(HasSubstr("fgnn_build_info{version=\"test\"} 1\n"),
+                             HasSubstr("process_open_fds"),
+                             HasSubstr("fgnn_executor_working 0\n"),
+                             HasSubstr("fgnn_own 7\n")));
+  FGNN_ASSERT_OK(Attach("job"));
+  EXPECT_THAT(metrics(), HasSubstr("fgnn_executor_working 1\n"));
+  FGNN_ASSERT_OK(Detach("job"));
+}
 
 TEST_F(ExecutorDaemonTest, AJobThatCannotStartLeavesTheDaemonFree) {
   EXPECT_THAT(Attach("broken"), StatusIs(absl::StatusCode::kDataLoss));

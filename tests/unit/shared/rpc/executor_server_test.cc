@@ -33,6 +33,7 @@ class RecordingHandler final : public ExecutorHandler {
     detached.push_back(job_id);
     return answer;
   }
+  std::string MetricsText() override { return "fgnn_x 1\n"; }
   void RequestStop() override { ++stops; }
 
   std::vector<JobAttachment> attachments;

@@ -126,6 +126,10 @@ TEST_F(JobTrainerTest, HasADamagedBatchSampledAgainButNotForEver) {
   EXPECT_THAT(unlucky.trainer->DoNext(),
               StatusIs(absl::StatusCode::kDataLoss,
                        testing::HasSubstr("batch 0 arrived damaged 3 times")));
+  MetricPage page;
+  totals_.AddTo(page);
+  EXPECT_THAT(page.Text(),
+              testing::HasSubstr("fgnn_trainer_damaged_batches_total 5\n"));
 }
 
 TEST_F(JobTrainerTest, RefusesATaskOfAnotherBatch) {

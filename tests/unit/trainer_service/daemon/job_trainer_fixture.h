@@ -67,7 +67,8 @@ class JobTrainerTest : public testing::Test {
         IsOk());
     made.steps = std::make_unique<BoardExchange>(segment_.get(), owner);
     made.trainer = std::make_unique<JobTrainer>(
-        spec, made.backend.get(), made.steps.get(), segment_.get(), owner);
+        spec, made.backend.get(), made.steps.get(), segment_.get(), owner,
+        /*device=*/0, TrainerReport{.job_id = "job", .totals = &totals_});
     return made;
   }
 
@@ -121,6 +122,7 @@ class JobTrainerTest : public testing::Test {
   }
 
   TempFolder folder_;
+  TrainingTotals totals_;  // Totals of all trainers of MakeTrainer().
   std::unique_ptr<Segment> segment_;
   std::optional<GlobalQueue> scheduler_queue_;
   std::optional<GradientBoard> scheduler_board_;

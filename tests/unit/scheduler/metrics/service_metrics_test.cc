@@ -1,0 +1,108 @@
+#include "scheduler/metrics/service_metrics.h"
+
+#include "nlohmann/json.hpp"
+#include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+// Answers for the daemon that is reached, and for no other.
+class MetricCalls final : public StoppingCalls {
+ public:
+  absl::StatusOr<std::string> ReadMetrics(const std::string& socket,
+                                          const Patience&) override {
+    if (socket == "/run/sampler.0") return "fgnn_x 1\n";
+    return absl::UnavailableError("it hangs");
+  }
+};
+
+class ServiceMetricsTest : public HostedJobsTest {
+ protected:
+  void SetUp() override {
+    StartHost(/*spawn=*/false);
+    Run("sampler.0", "cpu:0");
+    Run("trainer.0", "cpu:0");
+    FGNN_ASSERT_OK_AND_ASSIGN(JobStore store,
+                              JobStore::Open(temp_ / "jobs.sqlite"));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        table_,
+        JobTable::Open(std::move(store), temp_.path(), {.devices = {"cpu:0"}}));
+    metrics_.emplace("/state", MetricSources{.table = table_.get(),
+                                             .host = host_.get(),
+                                             .calls = &calls_of_metrics_,
+                                             .totals = &totals_});
+  }
+
+  MetricCalls calls_of_metrics_;
+  RunTotals totals_;
+  std::unique_ptr<JobTable> table_;
+  std::optional<ServiceMetrics> metrics_;
+};
+
+TEST_F(ServiceMetricsTest, EveryDaemonIsATargetByTheNameOfItsService) {
+  const HttpResponse answer = metrics_->Targets("localhost:9470");
+  EXPECT_EQ(answer.content_type, "application/json");
+  const nlohmann::json targets = nlohmann::json::parse(answer.body);
+  ASSERT_EQ(targets.size(), 3U);
+  EXPECT_EQ(targets[0], nlohmann::json::parse(R"({
+    "targets": ["localhost:9470"],
+    "labels": {"__metrics_path__": "/metrics", "service": "/state",
+               "role": "scheduler"}})"));
+  EXPECT_EQ(targets[1], nlohmann::json::parse(R"({
+    "targets": ["localhost:9470"],
+    "labels": {"__metrics_path__": "/metrics/daemon", "service": "/state",
+               "role": "sampler", "__param_name": "sampler.0",
+               "daemon": "sampler.0", "device": "cpu:0"}})"));
+}
+
+TEST_F(ServiceMetricsTest, ADaemonThatDoesNotAnswerIsDown) {
+  const HttpResponse answers = metrics_->OfDaemon("sampler.0");
+  EXPECT_EQ(answers.status, 200);
+  EXPECT_EQ(answers.body, "fgnn_x 1\n");
+  const HttpResponse hangs = metrics_->OfDaemon("trainer.0");
+  EXPECT_EQ(hangs.status, 503);
+  EXPECT_THAT(hangs.body, HasSubstr("trainer.0: it hangs"));
+  EXPECT_EQ(metrics_->OfDaemon("trainer.1").status, 404);
+  Kill("sampler.0");
+  EXPECT_EQ(metrics_->OfDaemon("sampler.0").status, 404);
+}
+
+TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
+  BatchRecord record;
+  record.num_edges = 30;
+  record.num_input_nodes = 10;
+  record.num_cache_hits = 4;
+  record.extract = 0.5;
+  totals_.AddBatch(record);
+  totals_.AddBatch(record);
+  totals_.AddEpoch(/*switches=*/3);
+  totals_.AddFailedCheckpoint();
+  FGNN_ASSERT_OK(Want("a", "cpu:0"));
+  const std::unique_ptr<JobSegment> segment = SegmentOf("a");
+  Daemons("a").OpenSegment(segment.get());
+  Kill("trainer.0");
+  const std::string text = metrics_->OfScheduler().body;
+  for (const char* line :
+       {"fgnn_committed_epochs_total 1", "fgnn_committed_batches_total 2",
+        "fgnn_committed_edges_total 60", "fgnn_committed_cache_hits_total 8",
+        "fgnn_committed_cache_misses_total 12", "fgnn_switches_total 3",
+        "fgnn_committed_stage_seconds_total{stage=\"extract\"} 1",
+        "fgnn_queue_slots{state=\"free\"} 4",
+        "fgnn_queue_slots{state=\"ready\"} 0",
+        "fgnn_daemons{device=\"cpu:0\",role=\"trainer\",state=\"dead\"} 1",
+        "fgnn_daemon_restarts_total{role=\"trainer\"} 1",
+        "fgnn_faults_total{kind=\"daemon_died\"} 1",
+        "fgnn_faults_total{kind=\"checkpoint_failed\"} 1",
+        "fgnn_jobs{state=\"running\"} 0",
+        "fgnn_jobs_ended_total{state=\"failed\"} 0"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));
+  }
+  Daemons("a").CloseSegment();
+  EXPECT_THAT(metrics_->OfScheduler().body,
+              HasSubstr("fgnn_queue_slots{state=\"free\"} 0\n"));
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,63 @@
+#include "shared/telemetry/json_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nlohmann/json.hpp"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+nlohmann::json LineOf(std::string_view message) {
+  const std::chrono::system_clock::time_point time(
+      std::chrono::milliseconds(1'769'860'800'007));
+  return nlohmann::json::parse(
+      JsonLogLine(time, "warning", "trainer.0", message));
+}
+
+TEST(JsonLogTest, ALineHasTimeLevelProcessAndMessage) {
+  EXPECT_EQ(LineOf("the scheduler is back"),
+            nlohmann::json({{"time", "2026-01-31T12:00:00.007Z"},
+                            {"level", "warning"},
+                            {"process", "trainer.0"},
+                            {"message", "the scheduler is back"}}));
+}
+
+TEST(JsonLogTest, ALineAboutABatchNamesJobAndBatch) {
+  for (const char* message :
+       {"job 20260131-115900-7f3a: batch 17 is damaged",
+        "job 20260131-115900-7f3a: batch 17: no memory"}) {
+    const nlohmann::json line = LineOf(message);
+    EXPECT_EQ(line["job"], "20260131-115900-7f3a");
+    EXPECT_EQ(line["batch"], 17);
+    EXPECT_EQ(line["message"], message);
+  }
+}
+
+TEST(JsonLogTest, ALineAboutAJobNamesTheJob) {
+  for (const char* message : {"job 20260131-115900-7f3a: epoch 3",
+                              "job 20260131-115900-7f3a was stopped"}) {
+    const nlohmann::json line = LineOf(message);
+    EXPECT_EQ(line["job"], "20260131-115900-7f3a");
+    EXPECT_FALSE(line.contains("batch"));
+  }
+}
+
+TEST(JsonLogTest, OtherWordsAreNoJob) {
+  for (const char* message : {"job store: it is damaged", "job ", "jobs wait",
+                              "starting jobs: no", "job : x"}) {
+    EXPECT_FALSE(LineOf(message).contains("job")) << message;
+  }
+}
+
+TEST(JsonLogTest, AnyBytesMakeOneLineOfAscii) {
+  const std::string line =
+      JsonLogLine({}, "info", "x", "a\"b\nc\x1b[31m\xff\xc3\xa9");
+  EXPECT_THAT(line, HasSubstr("a\\\"b\\nc\\u001b[31m\\ufffd\\u00e9"));
+  for (const char byte : line) EXPECT_TRUE(byte >= ' ' && byte <= '~') << line;
+}
+
+}  // namespace
+}  // namespace fgnn

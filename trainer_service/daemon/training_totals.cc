@@ -1,0 +1,57 @@
+#include "trainer_service/daemon/training_totals.h"
+
+#include <utility>
+
+namespace fgnn {
+
+void TrainingTotals::Add(const BatchRecord& record) {
+  const MutexLock lock(&mutex_);
+  ++sums_.batches;
+  sums_.edges += record.num_edges;
+  sums_.input_nodes += record.num_input_nodes;
+  sums_.cache_hits += record.num_cache_hits;
+  sums_.wait += double{record.wait};
+  sums_.extract += double{record.extract};
+  sums_.train += double{record.train};
+  sums_.sync += double{record.sync};
+}
+
+void TrainingTotals::AddDamaged() {
+  const MutexLock lock(&mutex_);
+  ++sums_.damaged;
+}
+
+void TrainingTotals::AddTo(MetricPage& page) const {
+  Sums sums;
+  {
+    const MutexLock lock(&mutex_);
+    sums = sums_;
+  }
+  const auto add = [&page](const char* name, const char* help, uint64_t value) {
+    page.AddCounter(name, help, static_cast<double>(value));
+  };
+  add("fgnn_trainer_batches_total", "Batches that this trainer trained.",
+      sums.batches);
+  add("fgnn_trainer_damaged_batches_total",
+      "Batches that arrived damaged at this trainer and were sampled again.",
+      sums.damaged);
+  add("fgnn_trainer_edges_total",
+      "Edges in the batches that this trainer trained.", sums.edges);
+  add("fgnn_trainer_cache_hits_total",
+      "Input nodes whose features this trainer found in its cache.",
+      sums.cache_hits);
+  add("fgnn_trainer_cache_misses_total",
+      "Input nodes whose features this trainer read from the dataset.",
+      sums.input_nodes - sums.cache_hits);
+  const std::pair<const char*, double> stages[] = {{"wait", sums.wait},
+                                                   {"extract", sums.extract},
+                                                   {"train", sums.train},
+                                                   {"sync", sums.sync}};
+  for (const auto& [stage, seconds] : stages) {
+    page.AddCounter("fgnn_trainer_stage_seconds_total",
+                    "Seconds of this trainer in each stage.", seconds,
+                    {{"stage", stage}});
+  }
+}
+
+}  // namespace fgnn
