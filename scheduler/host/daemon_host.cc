@@ -140,6 +140,13 @@ std::vector<std::string> DaemonHost::RunningJobs() const {
   return state_->members.open_jobs();
 }
 
+std::optional<SlotCounts> DaemonHost::QueueOf(const std::string& job_id) const {
+  const MutexLock lock(&state_->mutex);
+  JobSegment* const segment = state_->table.SegmentOf(job_id);
+  if (segment == nullptr) return std::nullopt;
+  return segment->queue().Counts();
+}
+
 absl::StatusOr<DevicePlan> DaemonHost::SwitchDevice(
     const std::string& job_id, const std::string& device,
     std::optional<DevicePlan> plan) {

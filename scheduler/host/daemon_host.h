@@ -28,6 +28,7 @@
 #include "scheduler/host/host_state.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/queue/global_queue.h"
 
 namespace fgnn {
 
@@ -70,6 +71,9 @@ class DaemonHost {
   HostFaults faults() const;
   // Returns the ids of the jobs that daemons work on.
   std::vector<std::string> RunningJobs() const;
+  // Returns the slots of a running job's global queue by their states. nullopt:
+  // the job has no open segment.
+  std::optional<SlotCounts> QueueOf(const std::string& job_id) const;
   // Sets by hand what a device of the job does from now on; nullopt: what is
   // planned. A lost device is brought back. Returns the plan in force after
   // that. FailedPrecondition: the job does not run, its devices do not change

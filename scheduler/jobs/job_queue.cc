@@ -122,6 +122,16 @@ const JobOrder& JobQueue::Order() {
   return *order_;
 }
 
+std::vector<std::string> JobQueue::First(size_t most) {
+  std::vector<std::string> ids;
+  if (most == 0) return ids;
+  for (const JobWait& wait : Order().waits) {
+    if (ids.size() == most) break;
+    ids.push_back(snapshot_.queued[wait.job].id);
+  }
+  return ids;
+}
+
 std::string JobQueue::ReasonOf(const ActiveJob& active) {
   const JobOrder& order = Order();
   return fgnn::ReasonOf(order.waits[wait_of_[active.queued_at]], order,

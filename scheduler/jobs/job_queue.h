@@ -44,6 +44,8 @@ class JobQueue {
   // Returns the order as it is now. Valid until the next call of SetChanged()
   // or Order().
   const JobOrder& Order();
+  // Returns the ids of the first `most` queued jobs, in the order as it is now.
+  std::vector<std::string> First(size_t most);
   // Returns when the next job is no longer held back, by the last Order().
   Deadline order_until() const { return order_until_; }
   // Returns the number of the order's last change.

@@ -93,6 +93,18 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
   });
 }
 
+JobsNow JobTable::Now(size_t most_waiting) const {
+  const MutexLock lock(&parts_->mutex);
+  JobsNow now;
+  for (const std::string& id : parts_->queue.running()) {
+    now.running.push_back(parts_->lookup.Describe(parts_->jobs.at(id)));
+  }
+  for (const std::string& id : parts_->queue.First(most_waiting)) {
+    now.waiting.push_back(parts_->lookup.Describe(parts_->jobs.at(id)));
+  }
+  return now;
+}
+
 absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
   const MutexLock lock(&parts_->mutex);
   if (absl::Status ended = parts_->lookup.CheckHasNotEnded(id); !ended.ok()) {

@@ -55,6 +55,12 @@ struct JobTableOptions {
   DemandReader read_demand = nullptr;
 };
 
+// The jobs that have devices or wait for some.
+struct JobsNow {
+  std::vector<Job> running;
+  std::vector<Job> waiting;
+};
+
 // The table as clients and the service itself use it. Thread-safe.
 class JobTable {
  public:
@@ -98,6 +104,9 @@ class JobTable {
   // Returns at most `limit` jobs that pass the filter, newest first.
   absl::StatusOr<std::vector<Job>> List(const JobFilter& filter,
                                         uint32_t limit);
+  // Returns the jobs that have devices, and the first `most_waiting` of those
+  // that wait, in the order in which they would start.
+  JobsNow Now(size_t most_waiting) const;
   // Cancels a job. A job without devices ends at once. A job with devices ends
   // once its thread has released them: see WaitForChange(). FailedPrecondition:
   // the job completed or failed already. OK: also if the job was cancelled

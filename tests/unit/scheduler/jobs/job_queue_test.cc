@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/clock.h"
@@ -64,6 +65,24 @@ TEST_F(JobQueueTest, PriorityComesFirstAlsoAfterARestart) {
   EXPECT_EQ(Start(), usual);
   Complete(usual);
   EXPECT_EQ(Start(), low);
+}
+
+TEST_F(JobQueueTest, TheFirstJobsThatWaitAreToldInTheOrderOfTheirStarts) {
+  const std::string low = Submit({.priority = -1});
+  const std::string usual = Submit();
+  const std::string high = Submit({.priority = 1});
+  ASSERT_EQ(Start(), high);
+  const auto ids = [](const std::vector<Job>& jobs) {
+    std::vector<std::string> found;
+    for (const Job& job : jobs) found.push_back(job.id);
+    return found;
+  };
+  const JobsNow now = table_->Now(/*most_waiting=*/2);
+  EXPECT_THAT(ids(now.running), ElementsAre(high));
+  EXPECT_THAT(ids(now.waiting), ElementsAre(usual, low));
+  EXPECT_FALSE(now.waiting.front().waiting_for.empty());
+  EXPECT_THAT(ids(table_->Now(1).waiting), ElementsAre(usual));
+  EXPECT_TRUE(table_->Now(0).waiting.empty());
 }
 
 TEST_F(JobQueueTest, AUserWhoHasHadLessGoesFirstAlsoAfterARestart) {
