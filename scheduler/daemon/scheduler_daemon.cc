@@ -19,6 +19,7 @@
 #include "scheduler/rpc/idle_end.h"
 #include "scheduler/rpc/spec_codec.h"
 #include "scheduler/run/job_runner.h"
+#include "scheduler/status_page/status_page.h"
 #include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -63,6 +64,18 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
   return server;
 }
 
+std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
+                                     const std::vector<std::string>& devices,
+                                     JobTable* table, DaemonHost* host) {
+  return std::make_unique<StatusPage>(
+      StatusPageFacts{.version = options.version,
+                      .state_dir = options.state_dir.string(),
+                      .started_ms = UnixMilliseconds(),
+                      .devices = devices,
+                      .decode = DecodeSpec},
+      table, host);
+}
+
 // Removes what an earlier service left. No other service may start in the state
 // folder meanwhile.
 void ClearLeftovers(const std::filesystem::path& state_dir) {
@@ -103,6 +116,7 @@ struct SchedulerDaemon::Parts {
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
   std::unique_ptr<ServiceMetrics> metrics;
+  std::unique_ptr<StatusPage> page;  // nullptr: no pages are served.
   std::unique_ptr<HttpServer> http;  // nullptr: no pages are served.
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<JobRunner> runner;
@@ -165,13 +179,19 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                                           UniqueFd segment) {
                  return host->TakeBack(job_id, std::move(segment));
                }}));
-  parts->metrics = std::make_unique<ServiceMetrics>(
-      options.state_dir.string(), MetricSources{.table = parts->table.get(),
-                                                .host = parts->host.get(),
-                                                .calls = &parts->calls,
-                                                .totals = &parts->totals});
-  FGNN_ASSIGN_OR_RETURN(parts->http,
-                        StartHttp(options.http, parts->metrics->Pages()));
+  HttpHandlers pages;
+  if (options.http.has_value()) {
+    parts->metrics = std::make_unique<ServiceMetrics>(
+        options.state_dir.string(), MetricSources{.table = parts->table.get(),
+                                                  .host = parts->host.get(),
+                                                  .calls = &parts->calls,
+                                                  .totals = &parts->totals});
+    parts->page =
+        MakePage(options, devices, parts->table.get(), parts->host.get());
+    pages = parts->page->Handlers();
+    pages.merge(parts->metrics->Pages());
+  }
+  FGNN_ASSIGN_OR_RETURN(parts->http, StartHttp(options.http, std::move(pages)));
   FGNN_ASSIGN_OR_RETURN(
       parts->server,
       ControlServer::Start({.version = options.version,

@@ -237,6 +237,9 @@ std::string ServiceText(const v1::ServiceInfo& service) {
       service.jobs_paused() == 0
           ? ""
           : absl::StrCat(", ", service.jobs_paused(), " paused"));
+  if (!service.http().empty()) {
+    absl::StrAppendFormat(&text, "pages         http://%s/\n", service.http());
+  }
   if (service.executors_size() > 0) {
     text += "\n" + ExecutorTable(service.executors());
   }

@@ -1,0 +1,145 @@
+#include "scheduler/status_page/status_json.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "shared/base/json_text.h"
+#include "shared/base/printable_text.h"
+#include "shared/base/status.h"
+#include "shared/measured/score_fields.h"
+
+namespace fgnn {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kLongestText = 500;
+constexpr size_t kMostListed = 64;  // Devices of a job, jobs before it.
+
+std::string Text(std::string_view text) {
+  return PrintableText(text, kLongestText);
+}
+
+ordered_json Texts(const std::vector<std::string>& texts) {
+  ordered_json json = ordered_json::array();
+  for (const std::string& text : texts) {
+    if (json.size() == kMostListed) break;
+    json.push_back(Text(text));
+  }
+  return json;
+}
+
+// Returns the scores that are known, by their keys.
+ordered_json ScoresToJson(const Scores& scores) {
+  ordered_json json = ordered_json::object();
+  for (const Objective objective :
+       {Objective::kClasses, Objective::kLinks, Objective::kValues,
+        Objective::kLabelSets}) {
+    for (const ScoreField& field : ScoreFields(objective)) {
+      const std::optional<double>& score = scores.*field.score;
+      if (score.has_value()) json[field.key] = *score;
+    }
+  }
+  return json;
+}
+
+ordered_json ProgressToJson(const JobProgress& progress) {
+  return {{"phase", Text(progress.phase)},
+          {"epochs", progress.epochs},
+          {"epochs_done", progress.epochs_done},
+          {"batches_committed", progress.batches_committed},
+          {"batches_expected", progress.batches_expected},
+          {"loss", progress.loss},
+          {"edges_per_second", progress.edges_per_second},
+          {"seconds_left", progress.seconds_left},
+          {"valid", ScoresToJson(progress.valid)},
+          {"test", ScoresToJson(progress.test)},
+          {"restarts", progress.restarts},
+          {"warning", Text(progress.warning)}};
+}
+
+}  // namespace
+
+ordered_json JobToJson(const Job& job) {
+  return {{"job_id", Text(job.id)},
+          {"name", Text(job.name)},
+          {"user", Text(job.user)},
+          {"state", std::string(NameOf(job.state))},
+          {"priority", job.priority},
+          {"submitted_ms", job.submitted_ms},
+          {"started_ms", job.started_ms},
+          {"finished_ms", job.finished_ms},
+          {"run_seconds", job.run_seconds},
+          {"waiting_for", Text(job.waiting_for)},
+          {"error_message", Text(MessageOf(job.error))},
+          {"attempts", job.attempts},
+          {"devices", Texts(job.devices)},
+          {"progress", ProgressToJson(job.progress)}};
+}
+
+ordered_json JobsToJson(const std::vector<Job>& jobs) {
+  ordered_json json = ordered_json::array();
+  for (const Job& job : jobs) json.push_back(JobToJson(job));
+  return json;
+}
+
+ordered_json JobDetailsToJson(const Job& job) {
+  ordered_json json = JobToJson(job);
+  json["run_dir"] = Text(job.run_dir);
+  json["dataset"] = Text(job.dataset);
+  json["after"] = Texts(job.after);
+  json["retries"] = job.retries;
+  json["time_limit_seconds"] = job.time_limit_seconds;
+  json["preemptions"] = job.preemptions;
+  return json;
+}
+
+ordered_json DevicesToJson(const std::vector<DeviceNow>& devices) {
+  ordered_json json = ordered_json::array();
+  for (const DeviceNow& device : devices) {
+    json.push_back({{"name", device.name},
+                    {"job_id", Text(device.job_id)},
+                    {"plan", device.plan},
+                    {"by_hand", device.by_hand},
+                    {"works", device.works},
+                    {"sample_ms", device.times.sample * 1e3},
+                    {"train_ms", device.times.train * 1e3},
+                    {"standby_ms", device.times.standby * 1e3},
+                    {"sampled", device.sampled},
+                    {"trained", device.trained},
+                    {"wakes", device.wakes},
+                    {"busy", device.busy}});
+  }
+  return json;
+}
+
+ordered_json ExecutorsToJson(const std::vector<ExecutorView>& executors) {
+  ordered_json json = ordered_json::array();
+  for (const ExecutorView& executor : executors) {
+    json.push_back({{"name", executor.placement.name},
+                    {"role", std::string(NameOf(executor.placement.role))},
+                    {"device", executor.placement.device},
+                    {"pid", executor.pid},
+                    {"state", std::string(NameOf(executor.state))},
+                    {"job_id", Text(executor.job_id)},
+                    {"batches", executor.batches},
+                    {"restarts", executor.restarts},
+                    {"resident_bytes", executor.resident_bytes}});
+  }
+  return json;
+}
+
+ordered_json QueuesToJson(const std::vector<QueueNow>& queues) {
+  ordered_json json = ordered_json::array();
+  for (const QueueNow& queue : queues) {
+    json.push_back({{"job_id", Text(queue.job_id)},
+                    {"free", queue.counts.free},
+                    {"writing", queue.counts.writing},
+                    {"ready", queue.counts.ready},
+                    {"reading", queue.counts.reading}});
+  }
+  return json;
+}
+
+}  // namespace fgnn
