@@ -115,9 +115,10 @@ struct SchedulerDaemon::Parts {
   GrpcExecutorCalls calls;
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
+  // These are nullptr if no pages are served.
   std::unique_ptr<ServiceMetrics> metrics;
-  std::unique_ptr<StatusPage> page;  // nullptr: no pages are served.
-  std::unique_ptr<HttpServer> http;  // nullptr: no pages are served.
+  std::unique_ptr<StatusPage> page;
+  std::unique_ptr<HttpServer> http;
   std::unique_ptr<ControlServer> server;
   std::unique_ptr<JobRunner> runner;
 };
