@@ -14,6 +14,7 @@ import harness
 BUILD_DIR = harness.BIN_DIR.resolve().parent
 SOURCE_DIR = pathlib.Path(os.environ['FGNN_SOURCE_DIR']).resolve()
 TORCH = pathlib.Path(os.environ['FGNN_TORCH_ROOT'])
+SCRIPTS = ('fgnn-certificates', 'fgnn-setup-torch')
 PROGRAMS = ('fgnn', *harness.DAEMONS)
 
 
@@ -62,7 +63,7 @@ class InstallTest(harness.ServiceTest):
             self.assertEqual('[libprotobuf.so' in dynamic, not of_ours, file)
 
     def test_programs_completion_and_pages_are_there(self):
-        for name in (*PROGRAMS, 'fgnn-setup-torch'):
+        for name in (*PROGRAMS, *SCRIPTS):
             subprocess.run([self.prefix / 'bin' / name, '--help'], check=True,
                            capture_output=True, timeout=60)
         self.assertEqual(
@@ -71,7 +72,7 @@ class InstallTest(harness.ServiceTest):
         self.assertEqual(
             sorted(page.name for page in
                    (self.prefix / 'share/man/man1').iterdir()),
-            sorted(f'{name}.1.gz' for name in (*PROGRAMS, 'fgnn-setup-torch')))
+            sorted(f'{name}.1.gz' for name in (*PROGRAMS, *SCRIPTS)))
         page = gzip.decompress(
             (self.prefix / 'share/man/man1/fgnn.1.gz').read_bytes()).decode()
         self.assertIn('\n.SH fgnn dataset import csv\n', page)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "tools/fgnn/service/service_place.h"
 
 namespace fgnn {
 
@@ -16,11 +17,15 @@ struct CommandContext {
   // Global flags. An empty folder: neither a flag nor the environment names
   // one.
   std::filesystem::path state_dir;
+  std::string server;             // See ServicePlace.
+  std::filesystem::path tls_dir;  // As above.
+  bool insecure = false;          // As above.
   bool json = false;
   bool quiet = false;  // A flag of the commands that follow a job.
 
   // State folder if no flag names one; empty if it is not known.
   std::filesystem::path default_state_dir;
+  std::string default_server;             // As above, for `server`.
   absl::Status default_state_dir_status;  // Reason why it is not known.
 
   // Returns the allocations of the calling thread so far, for `bench`. Null in
@@ -34,8 +39,11 @@ struct CommandContext {
   std::optional<int> exit_code;
 };
 
+// Returns the service that the flags name.
+ServicePlace PlaceOf(const CommandContext& context);
+
 // Returns a command for the user to type next: "fgnn watch 4f", with
-// --state-dir where it is needed.
+// --state-dir or --server where it is needed.
 std::string CommandToType(const CommandContext& context,
                           const std::string& words);
 

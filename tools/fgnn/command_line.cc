@@ -24,7 +24,9 @@ constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
                                            "help", "simulate"};
 
 absl::Status CheckStateDir(Command root, const CommandContext& context) {
-  if (!context.state_dir.empty()) return absl::OkStatus();
+  if (!context.state_dir.empty() || !context.server.empty()) {
+    return absl::OkStatus();
+  }
   const std::optional<Command> command = root.Chosen();
   if (command.has_value() &&
       absl::c_linear_search(kWithoutService, command->Name())) {
@@ -33,6 +35,34 @@ absl::Status CheckStateDir(Command root, const CommandContext& context) {
   return context.default_state_dir_status.ok()
              ? absl::InvalidArgumentError("--state-dir is empty")
              : context.default_state_dir_status;
+}
+
+// Commands that read or start what is on this machine.
+constexpr const char* kOnThisMachine[] = {"logs", "metrics", "plan",
+                                          "plot", "predict", "up"};
+
+// Decides between --server and --state-dir, where both are known: a flag counts
+// before the environment. InvalidArgument: both are flags, or the command works
+// on the service's own machine only.
+absl::Status CheckServer(Command root, CommandContext& context) {
+  if (context.server.empty()) return absl::OkStatus();
+  if (context.state_dir != context.default_state_dir) {
+    if (context.server != context.default_server) {
+      return absl::InvalidArgumentError(
+          "--server and --state-dir name two services; leave one out");
+    }
+    context.server.clear();
+    return absl::OkStatus();
+  }
+  const std::optional<Command> command = root.Chosen();
+  if (command.has_value() &&
+      absl::c_linear_search(kOnThisMachine, command->Name())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'fgnn ", command->Name(),
+        "' works on the service's own machine only; call it there, without "
+        "--server and FGNN_SERVER"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -49,6 +79,17 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
                 "(FGNN_STATE_DIR)")
       .Takes("DIR")
       .ShowDefault();
+  app.AddOption("--server", context.server,
+                "Instead, the service that listens there, on another machine "
+                "(FGNN_SERVER)")
+      .Takes("HOST:PORT");
+  app.AddOption("--tls-dir", context.tls_dir,
+                "Folder with ca.pem, and user.pem and user.key or token, for "
+                "--server (FGNN_TLS_DIR)")
+      .Takes("DIR")
+      .ShowDefault();
+  app.AddFlag("--insecure", context.insecure,
+              "Speak to --server in the clear, with a token");
   app.AddFlag("--json", context.json,
               "Print JSON on stdout and everything else on stderr");
   AddRunCommand(app, context);
@@ -68,7 +109,10 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   AddCompletionCommand(app, context);
   AddHelpCommand(app, context);
   AddExamples(app);
-  line->CheckFirst([app, &context] { return CheckStateDir(app, context); });
+  line->CheckFirst([app, &context]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckServer(app, context));
+    return CheckStateDir(app, context);
+  });
   return line;
 }
 

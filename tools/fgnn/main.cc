@@ -11,6 +11,7 @@
 #include "tools/bench/allocation_counter.h"
 #include "tools/fgnn/command_context.h"
 #include "tools/fgnn/command_line.h"
+#include "tools/fgnn/service/service_place.h"
 
 int main(int argc, char** argv) {
   fgnn::InitLog("fgnn");
@@ -21,6 +22,12 @@ int main(int argc, char** argv) {
   context.default_state_dir = state_dir.ok() ? *state_dir : "";
   context.default_state_dir_status = state_dir.status();
   context.state_dir = context.default_state_dir;
+  const char* const server = std::getenv("FGNN_SERVER");
+  context.default_server = server == nullptr ? "" : server;
+  context.server = context.default_server;
+  context.tls_dir =
+      fgnn::DefaultTlsDir(std::getenv("FGNN_TLS_DIR"),
+                          std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
   context.thread_allocations = fgnn::ThreadAllocations;
   const auto line = fgnn::MakeCommandLine(context);
   return fgnn::RunCommandLine(*line, context,

@@ -109,7 +109,7 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
 
 absl::Status ListDevices(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
+                        ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(auto devices, client.ListDevices());
   for (v1::Device& device : *devices.mutable_devices()) {
     if (device.plan() != "together") continue;
@@ -126,7 +126,7 @@ absl::Status ListDevices(const CommandContext& context) {
 
 absl::Status Switch(const SwitchFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
+                        ServiceClient::Connect(PlaceOf(context)));
   v1::SwitchDeviceRequest request;
   request.set_job_id(flags.job_id);
   request.set_device(flags.device);

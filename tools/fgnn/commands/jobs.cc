@@ -37,7 +37,7 @@ absl::Status Submit(const JobRequestFlags& flags,
                     const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const auto request, MakeJobRequest(flags));
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
+                        ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::SubmitJobResponse submitted,
                         client.Submit(request));
   const v1::Job& job = submitted.job();
@@ -70,8 +70,7 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
     FGNN_ASSIGN_OR_RETURN(const v1::JobState state, ParseStateName(name));
     request.add_states(state);
   }
-  FGNN_ASSIGN_OR_RETURN(JobHistory history,
-                        JobHistory::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const auto jobs, history.ListJobs(request));
   if (context.json) {
     PrintJson(ToJson(jobs));
@@ -100,8 +99,7 @@ void AddListFlags(Command jobs, ListFlags& flags) {
 
 absl::Status Show(const std::string& job_id, bool spec_only,
                   const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(JobHistory history,
-                        JobHistory::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(job_id));
   if (context.json) {
     PrintJson(spec_only ? ToJson(job.spec()) : ToJson(job));
@@ -115,7 +113,7 @@ absl::Status Show(const std::string& job_id, bool spec_only,
 
 void Watch(const std::string& job_id, CommandContext& context) {
   Interrupt interrupt;  // Made before gRPC starts threads.
-  auto client = ServiceClient::Connect(context.state_dir);
+  auto client = ServiceClient::Connect(PlaceOf(context));
   if (!client.ok()) {
     context.status = client.status();
     return;
@@ -134,7 +132,7 @@ absl::Status Change(
     absl::StatusOr<v1::Job> (ServiceClient::*change)(const std::string&),
     const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
+                        ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, (client.*change)(job_id));
   if (context.json) {
     PrintJson(ToJson(job));

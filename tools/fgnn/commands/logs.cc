@@ -33,7 +33,8 @@ constexpr int64_t kMarginMs = 1000;
 absl::StatusOr<LogSelection> SelectionFor(const std::string& name,
                                           const fs::path& state_dir) {
   if (name.empty()) return LogSelection{};
-  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history,
+                        JobHistory::Open({.state_dir = state_dir}));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(name));
   LogSelection selection;
   selection.from = LogTime(job.submitted_ms() - kMarginMs);

@@ -166,7 +166,7 @@ MachineCheck CheckService(const fs::path& state_dir) {
                    "one: fgnn up --socket-group GROUP");
   }
   if (!*listens) return Ok("service", "none runs; 'fgnn up' starts one");
-  auto client = ServiceClient::Connect(state_dir);
+  auto client = ServiceClient::Connect({.state_dir = state_dir});
   const auto info = client.ok()
                         ? client->GetService()
                         : absl::StatusOr<v1::ServiceInfo>(client.status());

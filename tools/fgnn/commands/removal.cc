@@ -89,8 +89,7 @@ absl::Status DeleteAll(JobDeleter& deleter, const std::vector<std::string>& ids,
 
 absl::Status Remove(const std::vector<std::string>& names,
                     const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter,
-                        JobDeleter::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(PlaceOf(context)));
   // A word that names no job is refused before any job is deleted. And 'last'
   // is another job once one is deleted.
   std::vector<std::string> ids;
@@ -109,9 +108,9 @@ struct PruneFlags {
 };
 
 // Returns the user's jobs that ended at least so many seconds ago.
-absl::StatusOr<std::vector<v1::Job>> FindOlder(
-    uint32_t seconds, const std::string& user,
-    const std::filesystem::path& state_dir) {
+absl::StatusOr<std::vector<v1::Job>> FindOlder(uint32_t seconds,
+                                               const std::string& user,
+                                               const ServicePlace& place) {
   const int64_t until_ms = UnixMilliseconds() - int64_t{seconds} * kMsPerSecond;
   v1::ListJobsRequest request;
   request.set_limit(kAllJobs);
@@ -121,7 +120,7 @@ absl::StatusOr<std::vector<v1::Job>> FindOlder(
         v1::JOB_STATE_CANCELLED}) {
     request.add_states(state);
   }
-  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(place));
   FGNN_ASSIGN_OR_RETURN(const v1::ListJobsResponse listed,
                         history.ListJobs(request));
   std::vector<v1::Job> older;
@@ -142,7 +141,7 @@ absl::Status Prune(const PruneFlags& flags, const CommandContext& context) {
   const std::string user =
       flags.user.empty() ? UserName(::geteuid()) : flags.user;
   FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
-                        FindOlder(*seconds, user, context.state_dir));
+                        FindOlder(*seconds, user, PlaceOf(context)));
   RemovalReport report(context.json, flags.dry_run);
   std::vector<std::string> ids;
   for (const v1::Job& job : jobs) {
@@ -153,8 +152,7 @@ absl::Status Prune(const PruneFlags& flags, const CommandContext& context) {
     report.End();
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter,
-                        JobDeleter::Open(context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(PlaceOf(context)));
   return DeleteAll(deleter, ids, report);
 }
 

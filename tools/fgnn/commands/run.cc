@@ -89,7 +89,7 @@ absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
     FGNN_ASSIGN_OR_RETURN(started, StartServiceFor(state_dir, run.spec));
   }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(state_dir));
+                        ServiceClient::Connect({.state_dir = state_dir}));
   absl::StatusOr<v1::SubmitJobResponse> answer = client.Submit(run.request);
   if (!answer.ok()) {
     if (started.has_value()) EndService(client, *started);
@@ -101,8 +101,23 @@ absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
                       started};
 }
 
-absl::StatusOr<SubmittedJob> SubmitToSomeService(
-    const std::filesystem::path& state_dir, const RunRequest& run) {
+// Submits to a service on another machine, which this program never starts.
+absl::StatusOr<SubmittedJob> SubmitRemotely(const ServicePlace& place,
+                                            const RunRequest& run) {
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client, ServiceClient::Connect(place));
+  FGNN_ASSIGN_OR_RETURN(v1::SubmitJobResponse answer,
+                        client.Submit(run.request));
+  return SubmittedJob{std::move(client),
+                      std::move(*answer.mutable_job()),
+                      {answer.notes().begin(), answer.notes().end()},
+                      std::nullopt};
+}
+
+absl::StatusOr<SubmittedJob> SubmitToSomeService(const ServicePlace& place,
+                                                 const RunRequest& run) {
+  if (place.is_remote()) return SubmitRemotely(place, run);
+  const std::filesystem::path state_dir =
+      std::filesystem::absolute(place.state_dir);
   absl::StatusOr<SubmittedJob> submitted;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     submitted = SubmitOnce(state_dir, run);
@@ -118,8 +133,20 @@ absl::StatusOr<RunRequest> RequestOf(const JobRequestFlags& flags) {
   return run;
 }
 
-absl::StatusOr<RunRequest> RequestToResume(
-    const std::string& run_name, const std::filesystem::path& state_dir) {
+// The run's folder is on the service's machine, which alone can look into it.
+absl::StatusOr<RunRequest> RequestToResumeRemotely(const std::string& job_id,
+                                                   const ServicePlace& place) {
+  RunRequest run;
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client, ServiceClient::Connect(place));
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
+  run.request = MakeRequestToResume(job.run_dir());
+  return run;
+}
+
+absl::StatusOr<RunRequest> RequestToResume(const std::string& run_name,
+                                           const ServicePlace& place) {
+  if (place.is_remote()) return RequestToResumeRemotely(run_name, place);
+  const std::filesystem::path& state_dir = place.state_dir;
   RunRequest run;
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run_dir,
                         FindRunFolder(run_name, state_dir));
@@ -137,8 +164,7 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
     context.status = run.status();
     return;
   }
-  auto submitted =
-      SubmitToSomeService(std::filesystem::absolute(context.state_dir), *run);
+  auto submitted = SubmitToSomeService(PlaceOf(context), *run);
   if (!submitted.ok()) {
     context.status = submitted.status();
     return;
@@ -162,7 +188,7 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
 bool FollowContinued(const std::string& job_id, CommandContext& context) {
   if (job_id.find('/') != std::string::npos) return false;
   Interrupt interrupt;  // Made before gRPC starts threads.
-  auto client = ServiceClient::Connect(context.state_dir);
+  auto client = ServiceClient::Connect(PlaceOf(context));
   if (!client.ok()) return false;
   auto job = client->GetJob(job_id);
   if (!job.ok() || HasEnded(job->state())) return false;
@@ -206,7 +232,7 @@ void AddResumeCommand(Command app, CommandContext& context) {
   AddQuietFlag(resume, context);
   resume.OnRun([run, &context] {
     if (FollowContinued(*run, context)) return;
-    Follow([&] { return RequestToResume(*run, context.state_dir); }, context);
+    Follow([&] { return RequestToResume(*run, PlaceOf(context)); }, context);
   });
 }
 

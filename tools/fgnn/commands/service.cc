@@ -144,7 +144,8 @@ absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
 // ended.
 absl::StatusOr<RunningService> FindOrStart(
     const std::filesystem::path& state_dir, const UpRequest& request) {
-  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  absl::StatusOr<ServiceClient> client =
+      ServiceClient::Connect({.state_dir = state_dir});
   const bool is_found = client.ok();
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
@@ -159,7 +160,7 @@ absl::StatusOr<RunningService> FindOrStart(
     }
     FGNN_RETURN_IF_ERROR(StartService(start).status());
     headline = "the service runs";
-    client = ServiceClient::Connect(state_dir);
+    client = ServiceClient::Connect({.state_dir = state_dir});
   }
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
@@ -247,14 +248,30 @@ absl::StatusOr<std::optional<pid_t>> AskToEnd(
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
   if (!listens) return std::optional<pid_t>();
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(state_dir));
+                        ServiceClient::Connect({.state_dir = state_dir}));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   FGNN_RETURN_IF_ERROR(client.Shutdown());
   FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
   return std::optional<pid_t>(info.pid());
 }
 
+// A service on another machine ends after its answer; its pid says nothing
+// here.
+absl::Status EndRemotely(bool by_force, const CommandContext& context) {
+  if (by_force) {
+    return absl::InvalidArgumentError(
+        "--force works on the service's own machine only; leave --server out");
+  }
+  FGNN_ASSIGN_OR_RETURN(ServiceClient client,
+                        ServiceClient::Connect(PlaceOf(context)));
+  FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
+  FGNN_RETURN_IF_ERROR(client.Shutdown());
+  PrintEnd(context, info.pid());
+  return absl::OkStatus();
+}
+
 absl::Status Down(bool by_force, const CommandContext& context) {
+  if (PlaceOf(context).is_remote()) return EndRemotely(by_force, context);
   const std::filesystem::path state_dir =
       std::filesystem::absolute(context.state_dir);
   absl::StatusOr<std::optional<pid_t>> ended = AskToEnd(state_dir);
@@ -272,7 +289,7 @@ absl::Status Down(bool by_force, const CommandContext& context) {
 
 absl::Status ShowStatus(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(context.state_dir));
+                        ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   if (context.json) {
     std::cout << JsonText(ToJson(info), 2) << "\n";

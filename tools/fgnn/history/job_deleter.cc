@@ -1,5 +1,6 @@
 #include "tools/fgnn/history/job_deleter.h"
 
+#include <filesystem>
 #include <system_error>
 
 #include "scheduler/files/run_removal.h"
@@ -10,10 +11,11 @@
 
 namespace fgnn {
 
-absl::StatusOr<JobDeleter> JobDeleter::Open(
-    const std::filesystem::path& state_dir) {
-  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+absl::StatusOr<JobDeleter> JobDeleter::Open(const ServicePlace& place) {
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(place);
   if (client.ok()) return JobDeleter(*std::move(client));
+  if (place.is_remote()) return client.status();
+  const std::filesystem::path& state_dir = place.state_dir;
   const std::filesystem::path path = JobStorePath(state_dir);
   std::error_code error;
   if (!absl::IsUnavailable(client.status()) ||

@@ -2,7 +2,6 @@
 #ifndef FGNN_TOOLS_FGNN_HISTORY_JOB_DELETER_H_
 #define FGNN_TOOLS_FGNN_HISTORY_JOB_DELETER_H_
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,12 +17,11 @@ namespace fgnn {
 // Thread-compatible.
 class JobDeleter {
  public:
-  // Has the service that listens in `state_dir` delete. Where none runs, takes
+  // Has the service of `place` delete. Where none runs on this machine, takes
   // the folder's lock, which keeps a service from starting there meanwhile.
   // Unavailable: no service has run there yet. Also the other errors of
   // ServiceClient::Connect(), StateLock::Take() and JobStore::Open().
-  static absl::StatusOr<JobDeleter> Open(
-      const std::filesystem::path& state_dir);
+  static absl::StatusOr<JobDeleter> Open(const ServicePlace& place);
 
   // Returns the id of the job that `name` names.
   absl::StatusOr<std::string> FindId(const std::string& name);

@@ -1,5 +1,6 @@
 #include "tools/fgnn/history/job_history.h"
 
+#include <filesystem>
 #include <iostream>
 
 #include "shared/base/printable_text.h"
@@ -7,11 +8,13 @@
 
 namespace fgnn {
 
-absl::StatusOr<JobHistory> JobHistory::Open(
-    const std::filesystem::path& state_dir) {
-  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+absl::StatusOr<JobHistory> JobHistory::Open(const ServicePlace& place) {
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(place);
   if (client.ok()) return JobHistory(*std::move(client));
-  if (!absl::IsUnavailable(client.status())) return client.status();
+  if (place.is_remote() || !absl::IsUnavailable(client.status())) {
+    return client.status();
+  }
+  const std::filesystem::path& state_dir = place.state_dir;
   absl::StatusOr<StoredJobs> stored = StoredJobs::Read(state_dir);
   if (absl::IsNotFound(stored.status())) return client.status();
   FGNN_RETURN_IF_ERROR(stored.status());

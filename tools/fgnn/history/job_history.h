@@ -2,7 +2,6 @@
 #ifndef FGNN_TOOLS_FGNN_HISTORY_JOB_HISTORY_H_
 #define FGNN_TOOLS_FGNN_HISTORY_JOB_HISTORY_H_
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,12 +16,11 @@ namespace fgnn {
 // Thread-compatible.
 class JobHistory {
  public:
-  // Asks the service that listens in `state_dir`. Where none runs, reads the
-  // folder, and says so in one line on stderr. Unavailable: no service has run
-  // there yet. Also the other errors of ServiceClient::Connect() and
-  // StoredJobs::Read().
-  static absl::StatusOr<JobHistory> Open(
-      const std::filesystem::path& state_dir);
+  // Asks the service of `place`. Where none runs on this machine,
+  // reads the folder, and says so in one line on stderr. Unavailable: no
+  // service has run there yet. Also the other errors of
+  // ServiceClient::Connect() and StoredJobs::Read().
+  static absl::StatusOr<JobHistory> Open(const ServicePlace& place);
 
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
   absl::StatusOr<v1::ListJobsResponse> ListJobs(

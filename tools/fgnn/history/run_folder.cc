@@ -66,7 +66,8 @@ absl::StatusOr<fs::path> FindAmongRuns(const std::string& part,
 // neither knows the job.
 absl::StatusOr<v1::Job> FindJob(const std::string& name,
                                 const fs::path& state_dir) {
-  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  absl::StatusOr<ServiceClient> client =
+      ServiceClient::Connect({.state_dir = state_dir});
   if (client.ok()) return client->GetJob(name);
   absl::StatusOr<StoredJobs> stored = StoredJobs::Read(state_dir);
   if (stored.ok()) return stored->GetJob(name);

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +106,37 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
             << PrintableText(job.run_dir()) << std::endl;
 }
 
+// Returns the epochs that were completed since the last call, given the job.
+using EpochSource = std::function<absl::StatusOr<std::vector<EpochMetrics>>(
+    const v1::Job& now)>;
+
+EpochSource EpochsInFolder(const v1::Job& job) {
+  return [metrics = EpochMetricsReader(std::filesystem::path(job.run_dir()) /
+                                       "metrics.jsonl")](
+             const v1::Job& /*now*/) mutable { return metrics.ReadNew(); };
+}
+
+// For a service on another machine. Asks only when there is more to tell.
+EpochSource EpochsOfService(ServiceClient& client) {
+  return [&client, known = uint32_t{0}](const v1::Job& now) mutable
+         -> absl::StatusOr<std::vector<EpochMetrics>> {
+    std::vector<EpochMetrics> epochs;
+    if (now.progress().epochs_done() <= known) return epochs;
+    FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                          client.GetMetrics(now.job_id(), known));
+    for (const std::string& line : lines) {
+      EpochMetrics epoch = EpochMetrics::parse(line, nullptr,
+                                               /*allow_exceptions=*/false);
+      if (!epoch.is_object()) {
+        return absl::DataLossError("metrics of the service: not a JSON object");
+      }
+      epoch["epoch"] = ++known;
+      epochs.push_back(std::move(epoch));
+    }
+    return epochs;
+  };
+}
+
 }  // namespace
 
 void AddQuietFlag(Command command, CommandContext& context) {
@@ -115,12 +149,13 @@ absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
                                   ServiceClient& client, const v1::Job& job,
                                   Interrupt& interrupt) {
   ProgressReporter reporter(StyleFor(context), std::cout);
-  EpochMetricsReader metrics(std::filesystem::path(job.run_dir()) /
-                             "metrics.jsonl");
+  const EpochSource new_epochs = PlaceOf(context).is_remote()
+                                     ? EpochsOfService(client)
+                                     : EpochsInFolder(job);
   std::vector<EpochMetrics> epochs;
   absl::Status metrics_status;
   const auto show_finished_epochs = [&](const v1::Job& now) {
-    const auto finished = metrics.ReadNew();
+    const auto finished = new_epochs(now);
     if (!finished.ok()) {
       metrics_status = finished.status();
       return;

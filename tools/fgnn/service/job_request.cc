@@ -149,6 +149,14 @@ absl::Status CheckCanResume(const std::filesystem::path& run_dir) {
       "again"));
 }
 
+v1::SubmitJobRequest MakeRequestToResume(const std::string& run_dir) {
+  v1::SubmitJobRequest request;
+  request.set_run_dir(run_dir);
+  request.set_client_key(MakeClientKey());
+  request.set_resume(true);
+  return request;
+}
+
 // The service knows whether the run had digests and a trace. For runs of
 // earlier releases their files show it.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
@@ -157,10 +165,7 @@ absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
   const std::filesystem::path absolute =
       std::filesystem::canonical(run_dir, error);
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
-  v1::SubmitJobRequest request;
-  request.set_run_dir(absolute.string());
-  request.set_client_key(MakeClientKey());
-  request.set_resume(true);
+  v1::SubmitJobRequest request = MakeRequestToResume(absolute.string());
   request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
   request.set_trace(std::filesystem::exists(absolute / "trace.json", error));

@@ -43,6 +43,10 @@ absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
 // NotFound, with the way out: the folder has no run to go on with.
 absl::Status CheckCanResume(const std::filesystem::path& run_dir);
 
+// Returns a request to go on in a run's folder on the service's machine, which
+// this program does not look into.
+v1::SubmitJobRequest MakeRequestToResume(const std::string& run_dir);
+
 // Returns a request to go on in a run's folder.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir);

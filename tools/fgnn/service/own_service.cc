@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kEndTimeout{30};
 absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
                                const v1::JobSpec& spec, Interrupt& interrupt) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(state_dir));
+                        ServiceClient::Connect({.state_dir = state_dir}));
   v1::SubmitJobRequest request;
   *request.mutable_spec() = spec;
   request.set_client_key("bench");  // This service has only one job.
@@ -33,7 +33,8 @@ absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
 
 // Ends the service, whatever it does. It may have ended by itself.
 absl::Status EndService(const fs::path& state_dir, pid_t service) {
-  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(state_dir);
+  absl::StatusOr<ServiceClient> client =
+      ServiceClient::Connect({.state_dir = state_dir});
   if (client.ok()) (void)client->Shutdown();
   return WaitUntilGone(service, DeadlineIn(kEndTimeout));
 }

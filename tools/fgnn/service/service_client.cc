@@ -11,6 +11,7 @@
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
+#include "shared/rpc/remote_channel.h"
 #include "shared/rpc/status.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/service/service_process.h"
@@ -86,7 +87,9 @@ Request NameJob(const std::string& job_id) {
 }  // namespace
 
 absl::StatusOr<ServiceClient> ServiceClient::Connect(
-    const std::filesystem::path& state_dir) {
+    const ServicePlace& place) {
+  if (place.is_remote()) return ConnectRemote(place);
+  const std::filesystem::path& state_dir = place.state_dir;
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
   if (!listens) {
     return absl::UnavailableError(absl::StrCat(
@@ -95,10 +98,34 @@ absl::StatusOr<ServiceClient> ServiceClient::Connect(
   }
   std::filesystem::path socket_path = SchedulerSocketPath(state_dir);
   FGNN_ASSIGN_OR_RETURN(const auto channel, MakeChannel(socket_path));
-  ServiceClient client(std::move(socket_path), v1::JobService::NewStub(channel),
-                       v1::DeviceService::NewStub(channel));
+  ServiceClient client(std::move(socket_path), channel);
   FGNN_RETURN_IF_ERROR(client.CheckThatItAnswers(state_dir));
   return client;
+}
+
+absl::StatusOr<ServiceClient> ServiceClient::ConnectRemote(
+    const ServicePlace& place) {
+  RemoteService service = {
+      .address = {}, .tls_dir = place.tls_dir, .insecure = place.insecure};
+  const absl::StatusOr<HostPort> address = ParseHostPort(place.server);
+  if (!address.ok()) return Annotate(address.status(), "--server");
+  service.address = *address;
+  FGNN_ASSIGN_OR_RETURN(auto channel, MakeRemoteChannel(service));
+  ServiceClient client({}, std::move(channel));
+  const absl::Status answer = client.GetService().status();
+  if (absl::IsUnavailable(answer) || absl::IsDeadlineExceeded(answer)) {
+    FGNN_RETURN_IF_ERROR(ExplainUnreachable(service));
+  }
+  if (!answer.ok()) return Annotate(answer, service.address.Text());
+  return client;
+}
+
+bool ServiceClient::WaitUntilBack() {
+  if (socket_path_.empty()) {
+    return channel_->WaitForConnected(std::chrono::system_clock::now() +
+                                      kComeBackTimeout);
+  }
+  return WaitForServer(socket_path_, DeadlineIn(kComeBackTimeout)).ok();
 }
 
 absl::Status ServiceClient::CheckThatItAnswers(
@@ -173,6 +200,17 @@ absl::StatusOr<v1::DeleteJobResponse> ServiceClient::Delete(
               NameJob<v1::DeleteJobRequest>(job_id), kActionTimeout);
 }
 
+absl::StatusOr<std::vector<std::string>> ServiceClient::GetMetrics(
+    const std::string& job_id, uint32_t after_epoch) {
+  auto request = NameJob<v1::GetMetricsRequest>(job_id);
+  request.set_after_epoch(after_epoch);
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::GetMetricsResponse response,
+      Call(*stub_, &v1::JobService::Stub::GetMetrics, request));
+  return std::vector<std::string>(response.lines().begin(),
+                                  response.lines().end());
+}
+
 absl::Status ServiceClient::KeepRunning() {
   return Call(*stub_, &v1::JobService::Stub::KeepRunning,
               v1::KeepRunningRequest())
@@ -219,7 +257,7 @@ absl::StatusOr<v1::Job> ServiceClient::Watch(
           absl::StrCat("the service stopped telling of job ", job_id,
                        " while it was ", StateName(job.state())));
     }
-    if (!WaitForServer(socket_path_, DeadlineIn(kComeBackTimeout)).ok()) {
+    if (!WaitUntilBack()) {
       return absl::UnavailableError(absl::StrCat(
           "the service went away while job ", job_id, " was ",
           StateName(job.state()), "; see 'fgnn logs ", job_id, "'"));

@@ -1,19 +1,24 @@
-// A client of the service of one state folder. Every call has a deadline and
-// names the user of this process.
+// A client of the service of one state folder, or of one on another machine.
+// Every call has a deadline.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_SERVICE_CLIENT_H_
 #define FGNN_TOOLS_FGNN_SERVICE_SERVICE_CLIENT_H_
 
+#include <grpcpp/channel.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/device_service.grpc.pb.h"
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "tools/fgnn/service/interrupt.h"
+#include "tools/fgnn/service/service_place.h"
 
 namespace fgnn {
 
@@ -24,8 +29,9 @@ class ServiceClient {
   // Unavailable, with the command that starts a service: no server listens in
   // `state_dir`. PermissionDenied: this user may not use its socket.
   // DeadlineExceeded: the server there does not answer as a service.
-  static absl::StatusOr<ServiceClient> Connect(
-      const std::filesystem::path& state_dir);
+  // For a service on another machine: the errors of MakeRemoteChannel() and
+  // ExplainUnreachable(). Unauthenticated: it does not know this user.
+  static absl::StatusOr<ServiceClient> Connect(const ServicePlace& place);
 
   absl::StatusOr<v1::ServiceInfo> GetService();
   // A second call with the same client_key returns the same job.
@@ -42,6 +48,9 @@ class ServiceClient {
   absl::StatusOr<v1::Job> Continue(const std::string& job_id);
   // Deletes a job that has ended, and its run's folder if that is its own.
   absl::StatusOr<v1::DeleteJobResponse> Delete(const std::string& job_id);
+  // Returns lines of the run's metrics.jsonl, of epochs behind `after_epoch`.
+  absl::StatusOr<std::vector<std::string>> GetMetrics(const std::string& job_id,
+                                                      uint32_t after_epoch);
   // A service that ends when idle stays from now on. Unavailable: it is ending.
   absl::Status KeepRunning();
   absl::Status Shutdown();
@@ -58,15 +67,20 @@ class ServiceClient {
 
  private:
   ServiceClient(std::filesystem::path socket_path,
-                std::unique_ptr<v1::JobService::Stub> stub,
-                std::unique_ptr<v1::DeviceService::Stub> device_stub)
+                std::shared_ptr<grpc::Channel> channel)
       : socket_path_(std::move(socket_path)),
-        stub_(std::move(stub)),
-        device_stub_(std::move(device_stub)) {}
+        channel_(std::move(channel)),
+        stub_(v1::JobService::NewStub(channel_)),
+        device_stub_(v1::DeviceService::NewStub(channel_)) {}
 
+  static absl::StatusOr<ServiceClient> ConnectRemote(const ServicePlace& place);
   absl::Status CheckThatItAnswers(const std::filesystem::path& state_dir);
+  // Waits until a service that has gone away is back. Returns false if it is
+  // not back in ten seconds.
+  bool WaitUntilBack();
 
-  std::filesystem::path socket_path_;
+  std::filesystem::path socket_path_;  // Empty: it is on another machine.
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> stub_;
   std::unique_ptr<v1::DeviceService::Stub> device_stub_;
 };

@@ -183,6 +183,23 @@ TEST(CommandLineTest, WithoutAHomeTheStateFolderHasToBeNamed) {
               testing::Not(HasSubstr("--state-dir")));
 }
 
+TEST(CommandLineTest, AServiceElsewhereIsNamedOnceAndNotForFilesOfIts) {
+  const Answer logs = Type({"logs", "--server", "gpu1:7070"});
+  EXPECT_EQ(logs.exit_code, 2);
+  EXPECT_THAT(logs.err, HasSubstr("own machine"));
+  const Answer both =
+      Type({"jobs", "--server", "gpu1:7070", "--state-dir", "/elsewhere"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("two services"));
+  const Answer wrong = Type({"jobs", "--server", "gpu1"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("HOST:PORT"));
+  const Answer bare =
+      Type({"jobs", "--server", "gpu1:7070", "--tls-dir", "/nonexistent"});
+  EXPECT_EQ(bare.exit_code, 2);
+  EXPECT_THAT(bare.err, HasSubstr("/nonexistent has no ca.pem"));
+}
+
 TEST(CommandLineTest, CommandsToTypeNameAStateFolderThatIsNotTheDefault) {
   CommandContext context;
   context.default_state_dir = "/a";
@@ -190,6 +207,11 @@ TEST(CommandLineTest, CommandsToTypeNameAStateFolderThatIsNotTheDefault) {
   EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn watch 4f");
   context.state_dir = "/b";
   EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn --state-dir /b watch 4f");
+  context.server = "gpu1:7070";
+  EXPECT_EQ(CommandToType(context, "watch 4f"),
+            "fgnn --server gpu1:7070 watch 4f");
+  context.default_server = context.server;
+  EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn watch 4f");
 }
 
 }  // namespace

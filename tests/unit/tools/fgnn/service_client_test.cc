@@ -93,7 +93,7 @@ class ServiceClientTest : public testing::Test {
   std::vector<v1::JobState> Watch(absl::StatusOr<v1::Job>& outcome) {
     std::vector<v1::JobState> seen;
     Interrupt interrupt;
-    auto client = ServiceClient::Connect(state_dir_);
+    auto client = ServiceClient::Connect({.state_dir = state_dir_});
     EXPECT_THAT(client, IsOk());
     outcome = client->Watch("4f", interrupt, [&seen](const v1::Job& job) {
       seen.push_back(job.state());
@@ -108,7 +108,7 @@ class ServiceClientTest : public testing::Test {
 
 TEST_F(ServiceClientTest, CallsHaveADeadlineAndErrorsKeepTheirCode) {
   FGNN_ASSERT_OK_AND_ASSIGN(ServiceClient client,
-                            ServiceClient::Connect(state_dir_));
+                            ServiceClient::Connect({.state_dir = state_dir_}));
   EXPECT_THAT(client.GetJob("4f"),
               StatusIs(absl::StatusCode::kNotFound, "no job '4f'"));
   EXPECT_TRUE(service_.saw_deadline);
@@ -151,7 +151,7 @@ TEST_F(ServiceClientTest, CtrlCEndsAWatch) {
   service_.watches = {{{v1::JOB_STATE_RUNNING}, grpc::Status::CANCELLED, true}};
   Interrupt interrupt;
   FGNN_ASSERT_OK_AND_ASSIGN(ServiceClient client,
-                            ServiceClient::Connect(state_dir_));
+                            ServiceClient::Connect({.state_dir = state_dir_}));
   EXPECT_THAT(client.Watch("4f", interrupt,
                            [](const v1::Job&) { ::kill(::getpid(), SIGINT); }),
               StatusIs(absl::StatusCode::kCancelled));
@@ -163,7 +163,7 @@ TEST_F(ServiceClientTest, ADeadServicesSocketIsNoService) {
   server_.reset();
   FGNN_ASSERT_OK_AND_ASSIGN(const bool after, ServiceListens(state_dir_));
   EXPECT_FALSE(after);
-  EXPECT_THAT(ServiceClient::Connect(state_dir_),
+  EXPECT_THAT(ServiceClient::Connect({.state_dir = state_dir_}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fgnn up")));
 }
 
@@ -213,7 +213,7 @@ TEST_F(ServiceClientTest, NamesASocketThatSomethingElseListensOn) {
   const std::filesystem::path path = SchedulerSocketPath(state_dir_);
   const Stranger stranger(path);
   EXPECT_THAT(
-      ServiceClient::Connect(state_dir_),
+      ServiceClient::Connect({.state_dir = state_dir_}),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr(path.string())));
 }
 

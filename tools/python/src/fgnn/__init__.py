@@ -10,7 +10,7 @@ from fgnn.client import Client, ServiceInfo
 from fgnn.errors import (AlreadyExists, DataLoss, DeadlineExceeded, Error,
                          InvalidJob, JobCancelled, JobFailed, NotFound,
                          OutOfResources, PermissionDenied, ProgramFailed,
-                         Unavailable, WrongState)
+                         Unauthenticated, Unavailable, WrongState)
 from fgnn.job import Job, JobError
 from fgnn.pyg import from_pyg, to_pyg
 from fgnn.states import JobState, Progress
@@ -19,6 +19,6 @@ __all__ = [
     'AlreadyExists', 'Client', 'DataLoss', 'DeadlineExceeded', 'Error',
     'InvalidJob', 'Job', 'JobCancelled', 'JobError', 'JobFailed', 'JobState',
     'NotFound', 'OutOfResources', 'PermissionDenied', 'Progress',
-    'ProgramFailed', 'ServiceInfo', 'Unavailable', 'WrongState', 'from_pyg',
-    'to_pyg',
+    'ProgramFailed', 'ServiceInfo', 'Unauthenticated', 'Unavailable',
+    'WrongState', 'from_pyg', 'to_pyg',
 ]

@@ -1,4 +1,4 @@
-"""A service of this machine."""
+"""A service of this machine, or of another one."""
 
 import dataclasses
 import os
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from fgnn import errors, spec, state_dir as places
+from fgnn import errors, remote, spec, state_dir as places
 from fgnn.job import Job, Service
 from fgnn.rpc import Calls
 from fgnn.states import JobState, to_name
@@ -36,12 +36,34 @@ class Client:
     others. `program` is the command `fgnn`, which makes predictions and logs.
     Jobs belong to the user of this process. Thread-safe.
 
+    `server` names a service on another machine instead, as HOST:PORT, by
+    default $FGNN_SERVER where state_dir is not given. `tls_dir` is the folder
+    with ca.pem, and user.pem and user.key or token: by default $FGNN_TLS_DIR,
+    else ~/.config/fgnn. Jobs belong to the user whom these name. Folders of
+    jobs are on that machine, so predictions, summaries and logs are not to be
+    had. `insecure` speaks in the clear, with a token. Unauthenticated: the
+    service does not know the caller.
+
     Unavailable: no service runs there. Every call has a deadline, and one that
     meets the service's end is made again where it is back within ten seconds.
     """
 
     def __init__(self, state_dir: str | os.PathLike[str] | None = None, *,
-                 program: str = 'fgnn') -> None:
+                 program: str = 'fgnn', server: str | None = None,
+                 tls_dir: str | os.PathLike[str] | None = None,
+                 insecure: bool = False) -> None:
+        if server is None and state_dir is None:
+            server = os.environ.get('FGNN_SERVER') or None
+        if server is not None:
+            if state_dir is not None:
+                raise errors.InvalidJob(
+                    'server and state_dir name two services; leave one out')
+            elsewhere = remote.Remote(
+                server, remote.default_tls_dir() if tls_dir is None else
+                pathlib.Path(tls_dir), insecure)
+            self._service = Service(
+                Calls(elsewhere), pathlib.Path('/nonexistent'), program)
+            return
         folder = (places.default_state_dir() if state_dir is None else
                   pathlib.Path(state_dir)).absolute()
         socket = places.socket_path(folder)

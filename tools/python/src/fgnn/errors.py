@@ -39,6 +39,11 @@ class PermissionDenied(Error):
     code = 'PERMISSION_DENIED'
 
 
+class Unauthenticated(Error):
+    """The service at a port does not know who calls, and says why."""
+    code = 'UNAUTHENTICATED'
+
+
 class WrongState(Error):
     """The job's state does not allow that."""
     code = 'FAILED_PRECONDITION'
@@ -85,7 +90,8 @@ class JobCancelled(Error):
 
 _BY_CODE: dict[str, type[Error]] = {
     kind.code: kind for kind in (
-        InvalidJob, NotFound, AlreadyExists, PermissionDenied, WrongState,
+        InvalidJob, NotFound, AlreadyExists, PermissionDenied, Unauthenticated,
+        WrongState,
         OutOfResources, Unavailable, DataLoss, DeadlineExceeded)}
 
 

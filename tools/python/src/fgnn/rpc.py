@@ -10,6 +10,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fgnn import errors, state_dir
+from fgnn.remote import Remote
 from fgnn.v1 import job_service_pb2 as pb
 
 SERVICE = 'fgnn.v1.JobService'
@@ -51,10 +52,20 @@ def _is_busy(error: grpc.RpcError) -> bool:
 class Calls:
     """One service's calls. Thread-safe."""
 
-    def __init__(self, socket: pathlib.Path) -> None:
-        self.socket = socket
-        self._channel = grpc.insecure_channel(
-            'unix:' + urllib.parse.quote(str(socket)), options=_OPTIONS)
+    def __init__(self, place: pathlib.Path | Remote) -> None:
+        """The socket of a service of this machine, or one elsewhere."""
+        self._place = place
+        self._metadata: tuple[tuple[str, str], ...] = ()
+        if isinstance(place, Remote):
+            self._metadata = place.metadata()
+            credentials = place.credentials()
+            self._channel = (
+                grpc.insecure_channel(place.server, options=_OPTIONS)
+                if credentials is None else grpc.secure_channel(
+                    place.server, credentials, options=_OPTIONS))
+        else:
+            self._channel = grpc.insecure_channel(
+                'unix:' + urllib.parse.quote(str(place)), options=_OPTIONS)
         self._submit = self._unary('SubmitJob', pb.SubmitJobResponse)
         self._get = self._unary('GetJob', pb.Job)
         self._list = self._unary('ListJobs', pb.ListJobsResponse)
@@ -111,7 +122,8 @@ class Calls:
         misses = 0
         while True:
             call = self._watch(
-                request, timeout=WATCH_SECONDS, wait_for_ready=True)
+                request, timeout=WATCH_SECONDS, wait_for_ready=True,
+                metadata=self._metadata)
             heard = False
             try:
                 for job in call:
@@ -145,7 +157,8 @@ class Calls:
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
-                return method(request, timeout=left, wait_for_ready=was_away)
+                return method(request, timeout=left, wait_for_ready=was_away,
+                              metadata=self._metadata)
             except grpc.RpcError as error:
                 code = errors.code_of(error)
                 if code == grpc.StatusCode.UNAVAILABLE and not was_away:
@@ -158,8 +171,15 @@ class Calls:
                     raise errors.from_rpc(error) from None
 
     def _wait_until_back(self, job_id: str) -> None:
-        if not state_dir.wait_for_server(self.socket, COME_BACK_SECONDS):
+        if isinstance(self._place, Remote):
+            deadline = time.monotonic() + COME_BACK_SECONDS
+            while why := self._place.explain():
+                if (not isinstance(why, errors.Unavailable) or
+                        time.monotonic() > deadline):
+                    raise why
+                time.sleep(_LONGEST_PAUSE_SECONDS)
+        elif not state_dir.wait_for_server(self._place, COME_BACK_SECONDS):
             during = f' while job {job_id} was watched' if job_id else ''
             raise errors.Unavailable(
-                f'the service at {self.socket} went away{during}; start one '
+                f'the service at {self._place} went away{during}; start one '
                 "with 'fgnn up'")

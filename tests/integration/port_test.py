@@ -1,0 +1,128 @@
+"""A service on a TCP port, with certificates of tools/fgnn-certificates."""
+
+import os
+import pathlib
+import pwd
+import subprocess
+
+import harness
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class PortTest(harness.ServiceTest):
+
+    def setUp(self):
+        super().setUp()
+        self.tls = self.service.folder / 'tls'
+        self.user = pwd.getpwuid(os.getuid()).pw_name
+        self.certificates('ca')
+        self.certificates('server', '127.0.0.1')
+
+    def certificates(self, *words, folder=None):
+        return subprocess.run(
+            [ROOT / 'tools/fgnn-certificates', '--dir', folder or self.tls,
+             *words], check=True, capture_output=True, text=True)
+
+    def make_user(self, role, name, *words, folder=None):
+        """A user's folder, with a certificate."""
+        out = self.service.folder / name
+        self.certificates('user', self.user, '--role', role, '--out', out,
+                          *words, folder=folder)
+        return out
+
+    def scheduler(self, *words):
+        return [harness.BIN_DIR / 'fgnn-scheduler', '--state-dir',
+                self.service.state_dir, *words]
+
+    def start_service(self):
+        self.log = self.service.folder / 'scheduler.log'
+        with open(self.log, 'wb') as log:
+            process = subprocess.Popen(
+                self.scheduler('--spawn-daemons', '--devices', 'cpu:0',
+                               '--listen', '127.0.0.1:0', '--tls-dir',
+                               self.tls), stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        self.service.wait_for(self.find_address, 'the port')
+
+    def logged(self):
+        return self.log.read_text(encoding='utf-8')
+
+    def find_address(self):
+        lines = [line for line in self.logged().splitlines()
+                 if 'listening on ' in line]
+        if lines:
+            self.address = lines[0].split('listening on ')[1].split(',')[0]
+        return bool(lines)
+
+    def fgnn(self, tls_dir, *words, code=0):
+        result = subprocess.run(
+            [harness.BIN_DIR / 'fgnn', '--server', self.address, '--tls-dir',
+             tls_dir, *words], capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def test_a_user_with_a_certificate_trains_as_on_the_socket(self):
+        self.start_service()
+        mine = self.make_user('submit', 'mine')
+        local = self.service.run({}, '--digest')
+        run_dir = self.service.folder / 'remote'
+        out = self.fgnn(mine, 'run', *self.service.job_words(), '--run-dir',
+                        run_dir, '--digest', '--name', 'far').stdout
+        self.assertIn('epoch 2/2', out)
+        self.assert_same_run(run_dir, local)
+        self.assertIn('far', self.fgnn(mine, 'jobs', '--user', self.user).stdout)
+        self.fgnn(mine, 'rm', 'far')
+        self.assertFalse(run_dir.exists())
+        # Its role is too small to end the service, also for its own user.
+        refused = self.fgnn(mine, 'down', code=1)
+        self.assertIn('needs the role operate', refused.stderr)
+        self.assertRegex(self.logged(),
+                         f'refused {self.user} from 127.0.0.1, '
+                         '/fgnn.v1.JobService/Shutdown: .*role operate')
+        self.assertIn('own machine', self.fgnn(mine, 'logs', code=2).stderr)
+        self.fgnn(self.make_user('operate', 'boss'), 'down')
+        self.assert_nothing_left()
+
+    def test_strangers_are_refused_and_logged(self):
+        self.start_service()
+        self.assertIn('no ca.pem', self.fgnn(
+            self.service.folder, 'status', code=2).stderr)
+        self.assertIn('user.pem', self.fgnn(self.tls, 'status', code=2).stderr)
+        other = self.service.folder / 'other'
+        self.certificates('ca', folder=other)
+        theirs = self.make_user('operate', 'theirs', folder=other)
+        self.assertIn('not signed by the authority',
+                      self.fgnn(theirs, 'status', code=1).stderr)
+        (theirs / 'ca.pem').write_bytes((self.tls / 'ca.pem').read_bytes())
+        self.assertIn('does not trust the authority',
+                      self.fgnn(theirs, 'status', code=1).stderr)
+        self.assertRegex(self.logged(), 'refused .*does not trust')
+        old = self.make_user('operate', 'old', '--days', '-1')
+        self.assertIn('has expired', self.fgnn(old, 'status', code=1).stderr)
+        self.assertRegex(self.logged(), 'refused .*has expired')
+        (old / 'user.key').chmod(0o644)
+        self.assertIn('chmod 600', self.fgnn(old, 'status', code=1).stderr)
+
+    def test_in_the_clear_beyond_this_machine_is_refused(self):
+        tokens = self.certificates('token', self.user, '--role', 'submit')
+        for words in (['--listen', '0.0.0.0:0', '--tokens',
+                       self.tls / 'tokens'], ['--listen', '127.0.0.1:0']):
+            refused = subprocess.run(
+                self.scheduler(*words), capture_output=True, text=True,
+                timeout=harness.COMMAND_SECONDS, check=False)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn('fgnn-certificates', refused.stderr)
+        again = subprocess.run(
+            [ROOT / 'tools/fgnn-certificates', '--dir', self.tls, 'ca'],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn('is there already', again.stderr)
+        self.assertEqual(
+            pathlib.Path(tokens.stdout.strip()).stat().st_mode & 0o777, 0o600)
+
+
+if __name__ == '__main__':
+    harness.main()

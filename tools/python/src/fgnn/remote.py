@@ -1,0 +1,98 @@
+"""Services on other machines, as shared/rpc/remote_channel.h says."""
+
+import dataclasses
+import os
+import pathlib
+import socket
+import ssl
+
+import grpc
+
+from fgnn import errors
+
+_PATIENCE_SECONDS = 5.0
+
+
+def default_tls_dir() -> pathlib.Path:
+    """$FGNN_TLS_DIR, else fgnn in the user's folder of settings."""
+    if named := os.environ.get('FGNN_TLS_DIR'):
+        return pathlib.Path(named)
+    if config := os.environ.get('XDG_CONFIG_HOME'):
+        return pathlib.Path(config) / 'fgnn'
+    return pathlib.Path.home() / '.config/fgnn'
+
+
+@dataclasses.dataclass(frozen=True)
+class Remote:
+    """HOST:PORT of a service, and the folder with ca.pem, and user.pem and
+    user.key or token. `insecure` speaks in the clear."""
+    server: str
+    tls_dir: pathlib.Path
+    insecure: bool = False
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """What goes with each call."""
+        token = self.tls_dir / 'token'
+        if not token.exists():
+            return ()
+        return (('authorization', 'Bearer ' + _secret(token).decode().strip()),)
+
+    def credentials(self) -> grpc.ChannelCredentials | None:
+        """None: in the clear. NotFound: the folder lacks something."""
+        certificate = self.tls_dir / 'user.pem'
+        with_certificate = not self.insecure and certificate.exists()
+        if not with_certificate and not (self.tls_dir / 'token').exists():
+            raise errors.NotFound(
+                f'{self.tls_dir} has neither user.pem with user.key nor '
+                f'token, so the service at {self.server} would not know who '
+                "calls; its operator makes them with 'fgnn-certificates'")
+        if self.insecure:
+            return None
+        authority = self.tls_dir / 'ca.pem'
+        if not authority.exists():
+            raise errors.NotFound(
+                f'{self.tls_dir} has no ca.pem, so the service at '
+                f'{self.server} could be anybody; copy ca.pem from its folder '
+                'of certificates, or name another tls_dir')
+        if not with_certificate:
+            return grpc.ssl_channel_credentials(authority.read_bytes())
+        return grpc.ssl_channel_credentials(
+            authority.read_bytes(), _secret(self.tls_dir / 'user.key'),
+            certificate.read_bytes())
+
+    def explain(self) -> errors.Error | None:
+        """Why no connection can be made; None: one can. gRPC says only that
+        it failed."""
+        host, _, port = self.server.rpartition(':')
+        host = host.removeprefix('[').removesuffix(']')
+        if not port.isdigit() or not host:
+            return errors.InvalidJob(
+                f"server is '{self.server}', must be like gpu1:7070")
+        try:
+            with socket.create_connection((host, int(port)),
+                                          _PATIENCE_SECONDS) as connection:
+                if self.insecure:
+                    return None
+                context = ssl.create_default_context(
+                    cafile=str(self.tls_dir / 'ca.pem'))
+                with context.wrap_socket(connection, server_hostname=host):
+                    return None
+        except ssl.SSLCertVerificationError as error:
+            return errors.WrongState(
+                f'the certificate of the service at {self.server} is refused: '
+                f'{error.verify_message}')
+        except ssl.SSLError:
+            return errors.WrongState(
+                f'the service at {self.server} does not speak TLS; if it '
+                'listens in the clear, and the network is closed, say '
+                'insecure=True')
+        except OSError as error:
+            return errors.Unavailable(
+                f'no service answers on {self.server}: {error}')
+
+
+def _secret(path: pathlib.Path) -> bytes:
+    if path.stat().st_mode & 0o077:
+        raise errors.PermissionDenied(
+            f'other users can read or write {path}; close it: chmod 600 {path}')
+    return path.read_bytes()
