@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
 constexpr size_t kMostShown = 80;
+constexpr std::chrono::seconds kRemembered{1};
 
 struct Free {
   void operator()(BIO* bio) const { ::BIO_free(bio); }
@@ -126,6 +127,7 @@ absl::StatusOr<ClientCertificates::Store> ClientCertificates::ReadStore(
 absl::Status ClientCertificates::Refresh() {
   FGNN_ASSIGN_OR_RETURN(const bool has_changed, file_.HasChanged());
   if (!has_changed) return trusted_.status();
+  known_.clear();
   trusted_ = ReadStore(file_.path());
   if (!trusted_.ok()) {
     LogError("no certificate is taken: {}", MessageOf(trusted_.status()));
@@ -135,6 +137,24 @@ absl::Status ClientCertificates::Refresh() {
 
 absl::StatusOr<Identity> ClientCertificates::Check(
     const std::string& certificate, const std::string& chain) {
+  const MutexLock lock(&mutex_);
+  if (!Refresh().ok()) {
+    return absl::UnauthenticatedError(
+        "the service cannot read its authorities; its log says why");
+  }
+  const Deadline now = MonotonicClock::now();
+  std::erase_if(known_,
+                [&](const auto& one) { return one.second.until < now; });
+  std::pair<std::string, std::string> key(certificate, chain);
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second.identity;
+  FGNN_ASSIGN_OR_RETURN(Identity identity, CheckLocked(certificate, chain));
+  known_.emplace(std::move(key), Known{identity, now + kRemembered});
+  return identity;
+}
+
+absl::StatusOr<Identity> ClientCertificates::CheckLocked(
+    const std::string& certificate, const std::string& chain) {
   std::vector<Owned<X509>> leaf = ReadPem(certificate);
   if (leaf.empty()) {
     return absl::UnauthenticatedError("the certificate cannot be read");
@@ -143,11 +163,6 @@ absl::StatusOr<Identity> ClientCertificates::Check(
   const Owned<STACK_OF(X509)> between(sk_X509_new_null());
   for (Owned<X509>& one : ReadPem(chain)) {
     if (sk_X509_push(between.get(), one.get()) > 0) (void)one.release();
-  }
-  const MutexLock lock(&mutex_);
-  if (!Refresh().ok()) {
-    return absl::UnauthenticatedError(
-        "the service cannot read its authorities; its log says why");
   }
   const Owned<X509_STORE_CTX> context(::X509_STORE_CTX_new());
   if (context == nullptr ||

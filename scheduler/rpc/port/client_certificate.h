@@ -10,13 +10,16 @@
 #include <openssl/x509.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "scheduler/rpc/port/identity.h"
 #include "scheduler/rpc/port/watched_file.h"
+#include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
 
 namespace fgnn {
@@ -32,7 +35,8 @@ class ClientCertificates {
   // Returns who the certificate names. `chain` holds certificates of
   // authorities between it and one that the service trusts; may be empty. Both
   // are PEM. Unauthenticated, naming the certificate: no trusted authority
-  // signed it, it has expired, or is for another use, or names no role.
+  // signed it, it has expired, or is for another use, or names no role. A good
+  // answer is remembered for a second, as clients may call often.
   absl::StatusOr<Identity> Check(const std::string& certificate,
                                  const std::string& chain);
 
@@ -42,12 +46,25 @@ class ClientCertificates {
   };
   using Store = std::unique_ptr<X509_STORE, FreeStore>;
 
+  struct Known {
+    Identity identity;
+    Deadline until;
+  };
+
   explicit ClientCertificates(const std::filesystem::path& ca_file);
   static absl::StatusOr<Store> ReadStore(const std::filesystem::path& ca_file);
   // Reads the file again if it has changed. Returns the error of the last read.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // The body of Check(), without the memory.
+  absl::StatusOr<Identity> CheckLocked(const std::string& certificate,
+                                       const std::string& chain)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   Mutex mutex_;
+  // By certificate and chain.
+  std::map<std::pair<std::string, std::string>, Known> known_
+      ABSL_GUARDED_BY(mutex_);
   WatchedFile file_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<Store> trusted_ ABSL_GUARDED_BY(mutex_);
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/rpc/caller.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"
@@ -15,6 +16,8 @@
 
 namespace fgnn {
 namespace {
+
+constexpr int kMostCalls = 1'024;  // At once, of all callers together.
 
 // A call that was refused.
 class RefusedCall final : public grpc::ServerGenericBidiReactor {
@@ -30,15 +33,20 @@ class RefusedCall final : public grpc::ServerGenericBidiReactor {
 //   response: client ◀─ StartWrite ◀─ Back::OnReadDone ◀─ server
 class PassedCall final : public grpc::ServerGenericBidiReactor {
  public:
+  // Counts itself in `num_calls`, which is borrowed, for as long as it lives.
   PassedCall(const grpc::GenericCallbackServerContext& context,
-             std::shared_ptr<grpc::Channel> channel, const std::string& address)
-      : method_(context.method()),
+             std::shared_ptr<grpc::Channel> channel, const std::string& address,
+             std::atomic<int>* num_calls)
+      : num_calls_(num_calls),
+        method_(context.method()),
         stub_(std::move(channel)),
         back_context_(grpc::ClientContext::FromCallbackServerContext(context)),
         back_(this) {
+    ++*num_calls_;
     back_context_->AddMetadata(kCallerAddressKey, address);
     StartRead(&request_);
   }
+  ~PassedCall() override { --*num_calls_; }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -90,6 +98,7 @@ class PassedCall final : public grpc::ServerGenericBidiReactor {
     PassedCall* const call_;
   };
 
+  std::atomic<int>* const num_calls_;
   const std::string method_;
   grpc::GenericStub stub_;
   const std::unique_ptr<grpc::ClientContext> back_context_;
@@ -107,6 +116,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> PortProxy::Admit(
   refusal.address = address;
   refusal.method = context.method();
   const auto admit = [&]() -> absl::StatusOr<std::shared_ptr<grpc::Channel>> {
+    if (num_calls_ >= kMostCalls) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          kMostCalls, " calls run on the port already; try again later"));
+    }
     FGNN_ASSIGN_OR_RETURN(const Identity identity,
                           authenticator_->Identify(context));
     refusal.who = identity.name;
@@ -124,11 +137,16 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> PortProxy::Admit(
 
 grpc::ServerGenericBidiReactor* PortProxy::CreateReactor(
     grpc::GenericCallbackServerContext* context) {
+  // A client that opens calls and takes them back at once costs no more than
+  // this.
+  if (context->IsCancelled()) {
+    return new RefusedCall(absl::CancelledError("taken back"));
+  }
   const std::string address = AddressInPeer(context->peer());
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
       Admit(*context, address);
   if (!channel.ok()) return new RefusedCall(channel.status());
-  return new PassedCall(*context, *std::move(channel), address);
+  return new PassedCall(*context, *std::move(channel), address, &num_calls_);
 }
 
 }  // namespace fgnn

@@ -11,7 +11,9 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 
+#include <atomic>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "scheduler/rpc/port/authenticator.h"
@@ -33,7 +35,8 @@ class PortProxy final : public grpc::CallbackGenericService {
 
  private:
   // Returns where the call goes. Unauthenticated, PermissionDenied,
-  // FailedPrecondition, InvalidArgument: it is refused, and was logged.
+  // FailedPrecondition, InvalidArgument, ResourceExhausted: it is refused, and
+  // was logged.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Admit(
       const grpc::GenericCallbackServerContext& context,
       const std::string& address);
@@ -41,6 +44,7 @@ class PortProxy final : public grpc::CallbackGenericService {
   const Authenticator* const authenticator_;
   RemoteUsers* const users_;
   RefusalLog* const log_;
+  std::atomic<int> num_calls_{0};  // Calls that were passed on and still run.
 };
 
 }  // namespace fgnn

@@ -105,11 +105,11 @@ absl::StatusOr<ServiceClient> ServiceClient::Connect(
 
 absl::StatusOr<ServiceClient> ServiceClient::ConnectRemote(
     const ServicePlace& place) {
-  RemoteService service = {
-      .address = {}, .tls_dir = place.tls_dir, .insecure = place.insecure};
-  const absl::StatusOr<HostPort> address = ParseHostPort(place.server);
+  absl::StatusOr<HostPort> address = ParseHostPort(place.server);
   if (!address.ok()) return Annotate(address.status(), "--server");
-  service.address = *address;
+  const RemoteService service = {.address = *std::move(address),
+                                 .tls_dir = place.tls_dir,
+                                 .insecure = place.insecure};
   FGNN_ASSIGN_OR_RETURN(auto channel, MakeRemoteChannel(service));
   ServiceClient client({}, std::move(channel));
   const absl::Status answer = client.GetService().status();
