@@ -251,17 +251,6 @@ JobTable::Counts JobTable::counts() const {
           .last_change = parts_->jobs.last_change()};
 }
 
-std::vector<DeviceView> JobTable::DevicesAtWork() const {
-  const MutexLock lock(&parts_->mutex);
-  std::vector<DeviceView> devices;
-  for (const std::string& id : parts_->queue.running()) {
-    const JobProgress& progress = parts_->jobs.at(id).job.progress;
-    devices.insert(devices.end(), progress.devices.begin(),
-                   progress.devices.end());
-  }
-  return devices;
-}
-
 void JobTable::Close(bool keeps_jobs) {
   const MutexLock lock(&parts_->mutex);
   parts_->closed = true;

@@ -156,8 +156,6 @@ class JobTable {
     Deadline last_change;  // Time of the last change of any job's state.
   };
   Counts counts() const;
-  // Returns the devices of running jobs whose devices take turns.
-  std::vector<DeviceView> DevicesAtWork() const;
 
   // Closes the table: it takes and starts no job any more. With `keeps_jobs`,
   // the running jobs are to let go of their devices, so that the next start of

@@ -176,8 +176,10 @@ void ServiceMetrics::AddDaemons(MetricPage& page) const {
                   {{"role", role}, {"device", device}, {"state", state}});
   }
   std::map<std::string, std::pair<double, std::string>> devices;
-  for (const DeviceView& device : sources_.table->DevicesAtWork()) {
-    devices[device.device] = {device.busy, Word(WordOf(device.plan))};
+  for (const Job& job : sources_.table->Now(/*most_waiting=*/0).running) {
+    for (const DeviceView& device : job.progress.devices) {
+      devices[device.device] = {device.busy, Word(WordOf(device.plan))};
+    }
   }
   for (const auto& [device, state] : devices) {
     page.AddGauge("fgnn_device_busy_ratio",
