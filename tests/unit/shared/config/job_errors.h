@@ -1,4 +1,4 @@
-// Error messages for wrong jobs.
+// A job that sets many fields, and error messages for wrong jobs.
 #ifndef FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 #define FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 
@@ -12,6 +12,19 @@
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
+
+inline constexpr char kJob[] = R"(dataset: /data/packages
+model: {kind: graphsage, layers: 3, hidden: 64, dropout: 0.25}
+sampling:
+  kind: khop
+  fanouts: [15, 10, -1]
+  batch_size: 512
+training: {epochs: 4, learning_rate: 1e-2, seed: 18446744073709551615}
+cache: {policy: degree, capacity: 0.25}
+devices: [cpu:0-1, "cpu:2"]
+samplers: 2
+limits: {memory: 2GiB}
+)";
 
 // Returns the error message of reading `yaml` and making it effective.
 inline std::string ErrorOf(const std::string& yaml) {
