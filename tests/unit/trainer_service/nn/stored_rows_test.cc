@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
+#include "tests/unit/trainer_service/nn/small_model.h"
 #include "tests/unit/trainer_service/nn/stored_features.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
@@ -29,11 +29,6 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, StoredRowsTest,
                          [](const auto& test) {
                            return std::string(NameOf(test.param));
                          });
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 TEST_P(StoredRowsTest, MeansHaveTheBitsOfTheMeansOfCopies) {
   constexpr size_t kRows = 200;
