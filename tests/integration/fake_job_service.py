@@ -17,7 +17,7 @@ _FINAL = (pb.JOB_STATE_COMPLETED, pb.JOB_STATE_FAILED, pb.JOB_STATE_CANCELLED)
 class FakeJobService(pb_grpc.JobServiceServicer):
     """Serves on a socket until stop(); keeps every call that was made."""
 
-    def __init__(self, state_dir):
+    def __init__(self, state_dir, *port):
         self.calls = []      # (method, request)
         self.metadata = []   # One dict each.
         self.remaining = []  # Seconds to the deadline.
@@ -34,7 +34,14 @@ class FakeJobService(pb_grpc.JobServiceServicer):
         socket = state_dir / 'scheduler.sock'
         socket.unlink(missing_ok=True)
         self._server.add_insecure_port(f'unix:{socket}')
+        self.port = self.listen(*port) if port else None
         self._server.start()
+
+    def listen(self, certificate, key, authority):
+        """Also serves a port with TLS, to clients with a certificate; it."""
+        return self._server.add_secure_port(
+            '127.0.0.1:0', grpc.ssl_server_credentials(
+                [(key, certificate)], authority, require_client_auth=True))
 
     def stop(self):
         self._server.stop(grace=None).wait(SECONDS)

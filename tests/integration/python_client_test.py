@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 import warnings
@@ -182,6 +183,56 @@ class CallsTest(ClientTest):
         for first, best in ((1, 2), (0, 3)):
             (self.folder / 'metrics.jsonl').write_text(f'{{"epoch":{first}}}\n')
             self.assertEqual(job.summary()['best_epoch'], best)
+
+
+class ElsewhereTest(ClientTest):
+
+    def setUp(self):
+        super().setUp()
+        self.tls = self.folder / 'tls'
+        self.mine = self.tls / 'users/ann'
+        for words in (['ca'], ['server', '127.0.0.1'],
+                      ['user', 'ann', '--role', 'submit']):
+            subprocess.run(
+                [python_package.ROOT / 'tools/fgnn-certificates', '--dir',
+                 self.tls, *words], check=True, capture_output=True)
+        (self.folder / 'there').mkdir()
+        there = fake_job_service.FakeJobService(
+            self.folder / 'there', (self.tls / 'server.pem').read_bytes(),
+            (self.tls / 'server.key').read_bytes(),
+            (self.tls / 'ca.pem').read_bytes())
+        self.addCleanup(there.stop)
+        self.there = there
+        self.place = f'127.0.0.1:{there.port}'
+
+    def call(self, **options):
+        with fgnn.Client(server=self.place, **options) as client:
+            return client.job('job-7').id
+
+    def test_is_called_with_certificate_and_token(self):
+        token = self.mine / 'token'
+        token.write_text('secret\n', encoding='utf-8')
+        token.chmod(0o600)
+        self.assertEqual(self.call(tls_dir=self.mine), 'job-7')
+        self.assertEqual(self.there.metadata[0]['authorization'],
+                         'Bearer secret')
+        token.chmod(0o644)
+        with self.assert_raises(fgnn.PermissionDenied, 'chmod 600', token):
+            self.call(tls_dir=self.mine)
+
+    def test_tells_what_is_wrong(self):
+        with self.assert_raises(fgnn.NotFound, 'neither user.pem'):
+            self.call(tls_dir=self.tls)
+        with self.assert_raises(fgnn.InvalidJob, 'two services'):
+            fgnn.Client(self.folder, server=self.place)
+        other = self.folder / 'other'
+        subprocess.run(
+            [python_package.ROOT / 'tools/fgnn-certificates', '--dir', other,
+             'ca'], check=True, capture_output=True)
+        (self.mine / 'ca.pem').write_bytes((other / 'ca.pem').read_bytes())
+        with self.assert_raises(fgnn.WrongState, self.place,
+                                'local issuer certificate|self-signed'):
+            self.call(tls_dir=self.mine)
 
 
 class WatchTest(ClientTest):
