@@ -53,7 +53,7 @@ struct BatchSourceOptions {
   uint32_t device = 0;  // Index of the trainer's device, if devices take turns.
   uint32_t ahead = 0;   // Most extracted batches that wait; 0: no thread ahead.
   AheadLimit limit;     // The first limit; see LimitAhead().
-  TrainerReport report;
+  TrainerReport report = {};
 };
 
 // One caller at a time, but for turns(). If `ahead` is not 0, a thread of the
