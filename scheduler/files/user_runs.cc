@@ -41,7 +41,7 @@ fs::path UserRunsPath(const fs::path& state_dir, const std::string& user) {
 }
 
 absl::Status MakeUserRuns(const fs::path& state_dir, const std::string& user,
-                          std::optional<uid_t> uid) {
+                          uid_t uid) {
   const fs::path folder = UserRunsPath(state_dir, user);
   if (::mkdir(folder.c_str(), kMode) != 0) {
     const int error = errno;
@@ -50,8 +50,7 @@ absl::Status MakeUserRuns(const fs::path& state_dir, const std::string& user,
                ? OpenFolderItself(folder).status()
                : ErrnoToStatus(error, absl::StrCat("make ", folder.string()));
   }
-  if (!uid.has_value()) return absl::OkStatus();
-  const absl::Status shared = ShareFolder(folder, *uid);
+  const absl::Status shared = ShareFolder(folder, uid);
   if (!absl::IsUnimplemented(shared)) return shared;
   LogWarning("{}: the runs of {} are as open as those of others",
              MessageOf(shared), user);

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,10 +18,9 @@ std::filesystem::path UserRunsPath(const std::filesystem::path& state_dir,
                                    const std::string& user);
 
 // Makes the folder if it is not there, and opens it to the user by an ACL. On a
-// file system without ACLs, and for a user without an account (nullopt), it is
-// as open as the folder above it.
+// file system without ACLs it is as open as the folder above it.
 absl::Status MakeUserRuns(const std::filesystem::path& state_dir,
-                          const std::string& user, std::optional<uid_t> uid);
+                          const std::string& user, uid_t uid);
 
 }  // namespace fgnn
 

@@ -61,7 +61,7 @@ JobIntake::JobIntake(Options options, JobStore* store, ActiveJobs* jobs,
 
 std::filesystem::path JobIntake::OwnRunDir(const std::string& user,
                                            const std::string& id) const {
-  if (user.empty() || IsOperator(user)) {
+  if (user.empty() || user == "root" || user == service_user_) {
     return RunDirPath(options_.state_dir, id);
   }
   return UserRunsPath(options_.state_dir, user) / id;
@@ -171,8 +171,7 @@ absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
 
 absl::Status JobIntake::CheckMayResume(const JobRequest& request,
                                        const OwnerOfRun& owner) const {
-  if (owner.user.empty() || request.user == owner.user ||
-      IsOperator(request.user)) {
+  if (owner.user.empty() || request.user == owner.user || request.by_operator) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(absl::StrCat(
@@ -183,18 +182,15 @@ absl::Status JobIntake::CheckMayResume(const JobRequest& request,
       "; resume a copy of your own, or submit its job.yaml"));
 }
 
-bool JobIntake::IsOperator(const std::string& user) const {
-  return user == "root" || user == service_user_;
-}
-
-absl::Status JobIntake::CheckHasRoom(const std::string& user) const {
+absl::Status JobIntake::CheckHasRoom(const JobRequest& request) const {
   const size_t waiting = jobs_->num_unfinished() - queue_->running().size();
   if (waiting >= options_.max_queued) {
     return absl::ResourceExhaustedError(
         absl::StrCat(waiting, " jobs wait, at most ", options_.max_queued,
                      " can; wait or cancel some"));
   }
-  if (IsOperator(user)) return absl::OkStatus();
+  if (request.by_operator) return absl::OkStatus();
+  const std::string& user = request.user;
   const auto own = std::count_if(
       jobs_->all().begin(), jobs_->all().end(), [&user](const auto& entry) {
         const Job& job = entry.second.job;
@@ -232,7 +228,7 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
   if (is_closed) {
     return absl::UnavailableError("the service is ending; start it again");
   }
-  FGNN_RETURN_IF_ERROR(CheckHasRoom(request.user));
+  FGNN_RETURN_IF_ERROR(CheckHasRoom(request));
   FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
   FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
   std::vector<std::string> after = request.after;

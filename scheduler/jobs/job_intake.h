@@ -63,9 +63,7 @@ class JobIntake {
                                 std::vector<std::string>& added);
   // Makes a job of the request, with a new id.
   absl::StatusOr<Job> Make(const JobRequest& request, const OwnerOfRun& owner);
-  // Returns whether the user may do all: root, or the service's user.
-  bool IsOperator(const std::string& user) const;
-  absl::Status CheckHasRoom(const std::string& user) const;
+  absl::Status CheckHasRoom(const JobRequest& request) const;
   absl::StatusOr<OwnerOfRun> FindOwner(const Submission& submission);
   absl::Status CheckMayResume(const JobRequest& request,
                               const OwnerOfRun& owner) const;

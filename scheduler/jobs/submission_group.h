@@ -27,6 +27,8 @@ struct JobRequest {
   uint32_t epochs = 0;
   std::string dataset = {};
   std::string user = {};  // Name of the user; empty: the job is nobody's.
+  // Whether the user may change all jobs, and has no limit of jobs.
+  bool by_operator = false;
   std::string name = {};
   int32_t priority = 0;
   // Ids of jobs, or unique prefixes of ids.

@@ -1,9 +1,13 @@
 #include "scheduler/rpc/calling_user.h"
 
+#include <grp.h>
+#include <pwd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
@@ -13,17 +17,40 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kUsualGroups = 64;
+constexpr int kUsualGroups = 64;
+// Room for an entry of the machine's users.
+constexpr size_t kEntryBytes = 16 << 10;
 
 absl::Status CannotTell() {
   return ErrnoToStatus(errno, "ask the kernel for the groups of the caller");
+}
+
+FileUser RemoteUser(const Caller& caller) {
+  const bool is_trusted = caller.uid == 0 || caller.uid == ::geteuid();
+  if (is_trusted && !caller.is_operator) return {};
+  FileUser user = {.uid = caller.uid, .groups = {}};
+  std::vector<char> text(kEntryBytes);
+  passwd entry = {};
+  passwd* found = nullptr;
+  const int error =
+      ::getpwuid_r(caller.uid, &entry, text.data(), text.size(), &found);
+  if (error != 0 || found == nullptr) return user;
+  int count = kUsualGroups;
+  user.groups.resize(kUsualGroups);
+  if (::getgrouplist(found->pw_name, found->pw_gid, user.groups.data(),
+                     &count) < 0) {
+    user.groups.resize(static_cast<size_t>(count));  // As many as there are.
+    ::getgrouplist(found->pw_name, found->pw_gid, user.groups.data(), &count);
+  }
+  user.groups.resize(static_cast<size_t>(count));
+  return user;
 }
 
 }  // namespace
 
 absl::StatusOr<FileUser> CallingUser(const Caller& caller,
                                      const grpc::ServerContext& context) {
-  if (caller.proof != CallerProof::kKernel) return FileUser();
+  if (caller.proof != CallerProof::kKernel) return RemoteUser(caller);
   // gRPC's name of a connection that it was handed.
   const std::string peer = context.peer();
   absl::string_view number = peer;

@@ -10,9 +10,10 @@
 
 namespace fgnn {
 
-// Returns the caller's user and groups as the kernel recorded them when the
-// process connected; a remote caller has no user here. Unavailable: the kernel
-// cannot tell.
+// Returns the caller's user and groups: of a local process as the kernel
+// recorded them when it connected, of a remote caller those of the account that
+// it names. A remote caller who names root or the service's user, and may not
+// operate, is nobody. Unavailable: the kernel cannot tell.
 absl::StatusOr<FileUser> CallingUser(const Caller& caller,
                                      const grpc::ServerContext& context);
 

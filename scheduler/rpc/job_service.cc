@@ -99,20 +99,19 @@ absl::Status JobServiceAdapter::CheckPaths(const grpc::ServerContext& context,
 
 absl::Status JobServiceAdapter::MakeRunsOfCaller(
     const std::string& run_dir) const {
-  const bool is_local = caller_.proof == CallerProof::kKernel;
-  if (!run_dir.empty() || (is_local && caller_.is_operator)) {
+  if (!run_dir.empty() || caller_.uid == 0 || caller_.uid == ::geteuid()) {
     return absl::OkStatus();
   }
-  return MakeUserRuns(facts_.state_dir, caller_.name,
-                      is_local ? std::optional(caller_.uid) : std::nullopt);
+  return MakeUserRuns(facts_.state_dir, caller_.name, caller_.uid);
 }
 
 absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                        const v1::SubmitJobRequest& request,
                                        v1::SubmitJobResponse* response) {
   FGNN_ASSIGN_OR_RETURN(
-      const ReadRequest read,
+      ReadRequest read,
       ReadSubmitRequest(request, caller_.name, facts_.devices));
+  read.request.by_operator = caller_.is_operator;
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
   absl::Status check = CheckPaths(context, read);
   if (check.ok()) {

@@ -80,6 +80,7 @@ class ResumedRunTest : public JobTableTest {
   }
   absl::StatusOr<Job> ResumeAs(const std::string& user) {
     request_.user = user;
+    request_.by_operator = user == "root";
     return table_->Submit(request_);
   }
 

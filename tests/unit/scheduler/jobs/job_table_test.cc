@@ -37,6 +37,7 @@ TEST_F(JobTableTest, AUserHasSoManyUnfinishedJobsAndAnOperatorMore) {
   const auto submit = [this](const std::string& user) {
     JobRequest request = RequestOf("spec");
     request.user = user;
+    request.by_operator = user == "root";
     return table_->Submit(request);
   };
   const std::string first = submit("ann")->id;
