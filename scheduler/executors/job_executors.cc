@@ -1,11 +1,15 @@
 #include "scheduler/executors/job_executors.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/executors/missing_daemons.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -32,6 +36,33 @@ std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
     return std::nullopt;
   }
   return ticket.number;
+}
+
+// Returns the `missing` daemons, given as "sampler.0 on cpu:0", in one text.
+// Where there is a `start_command` (HostTerms), each has its own behind it:
+// "sampler.0 on cpu:0 ('systemctl start fgnn-sampler@cpu:0')". `views` are the
+// job's daemons.
+std::string DescribeMissing(const std::vector<std::string>& missing,
+                            const std::vector<ExecutorView>& views,
+                            const std::string& start_command) {
+  std::vector<std::string> items;
+  for (const ExecutorView& view : views) {
+    const ExecutorPlacement& placement = view.placement;
+    std::string item = absl::StrCat(placement.name, " on ", placement.device);
+    if (std::find(missing.begin(), missing.end(), item) == missing.end()) {
+      continue;
+    }
+    if (!start_command.empty()) {
+      absl::StrAppend(
+          &item, " ('",
+          absl::StrReplaceAll(start_command,
+                              {{"{role}", std::string(NameOf(placement.role))},
+                               {"{device}", placement.device}}),
+          "')");
+    }
+    items.push_back(std::move(item));
+  }
+  return absl::StrJoin(items, ", ");
 }
 
 }  // namespace

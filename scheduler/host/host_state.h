@@ -44,7 +44,7 @@ struct DaemonHostOptions {
   // Time within which a started daemon has to register; else it is killed.
   std::chrono::milliseconds register_within{60'000};
   std::string start_command;  // See HostTerms.
-  HangLimits hang;  // Limits for missing heartbeats.
+  HangLimits hang;            // Limits for missing heartbeats.
   // Limits for the work loop of a daemon with a job.
   HangLimits work_loop = kWorkLoopLimits;
 };
