@@ -37,6 +37,7 @@ def check(holds, text):
 def service_in(options):
     """A service's folder of its own, with the small graph in it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix='fgnn-fc-', dir='/tmp'))
+    folder.chmod(0o755)  # Other users of a service may read the graph.
     service = harness.Service(folder)
     shutil.copytree(options.graph, service.dataset)
     try:

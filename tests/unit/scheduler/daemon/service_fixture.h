@@ -80,8 +80,10 @@ class ServiceTest : public testing::Test {
     daemons_ = v1::HostService::NewStub(
         *MakeChannel(DaemonsSocketPath(options_.state_dir)));
   }
-  // Makes all calls from now on as this user. Needs root.
+  // Makes all calls from now on as this user, who may read the dataset. Needs
+  // root.
   void BecomeUser(uid_t user) {
+    fs::permissions(temp_.path(), fs::perms(0755));
     jobs_ = v1::JobService::NewStub(
         ChannelOf(user, SchedulerSocketPath(options_.state_dir)).value());
   }
