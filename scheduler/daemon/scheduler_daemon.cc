@@ -195,19 +195,18 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(parts->http, StartHttp(options.http, std::move(pages)));
   FGNN_ASSIGN_OR_RETURN(
       parts->server,
-      ControlServer::Start({.version = options.version,
-                            .state_dir = options.state_dir.string(),
-                            .socket_group = options.socket_group,
-                            .paths = options.paths,
-                            .started_ms = UnixMilliseconds(),
-                            .devices = devices,
-                            .http = parts->http == nullptr
-                                        ? ""
-                                        : parts->http->HostPort(),
-                            .idle_end = &parts->idle_end,
-                            .shut_down = [stop] { stop->RequestStop(); },
-                            .port = options.port},
-                           parts->table.get(), parts->host.get()));
+      ControlServer::Start(
+          {.version = options.version,
+           .state_dir = options.state_dir.string(),
+           .socket_group = options.socket_group,
+           .paths = options.paths,
+           .started_ms = UnixMilliseconds(),
+           .devices = devices,
+           .http = parts->http == nullptr ? "" : parts->http->HostPort(),
+           .idle_end = &parts->idle_end,
+           .shut_down = [stop] { stop->RequestStop(); },
+           .port = options.port},
+          parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
   const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;
   parts->runner = std::make_unique<JobRunner>(JobRunnerOptions{

@@ -27,7 +27,7 @@ struct JobEnvironment {
   ExecutorCalls* calls = nullptr;
   MemoryLedger* memory = nullptr;
   const PathRules* paths = nullptr;  // nullptr: jobs may name any file.
-  RunTotals* totals = nullptr;  // nullptr: nothing is added up.
+  RunTotals* totals = nullptr;       // nullptr: nothing is added up.
 };
 
 // Not thread-safe: for the job's thread.
