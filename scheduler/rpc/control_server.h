@@ -32,7 +32,7 @@ struct ServiceFacts {
   PathRules paths = {};  // Files that jobs may name.
   int64_t started_ms = 0;
   std::vector<std::string> devices;
-  std::string http;  // "HOST:PORT" of the service's pages; empty: none.
+  std::string http = {};  // "HOST:PORT" of the service's pages; empty: none.
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.
   // TCP port for remote users; nullopt: none.

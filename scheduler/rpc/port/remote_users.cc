@@ -1,8 +1,14 @@
 #include "scheduler/rpc/port/remote_users.h"
 
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <sys/socket.h>
 
+#include <array>
+#include <cerrno>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -31,6 +37,31 @@ absl::StatusOr<Caller> CallerOf(const Identity& identity) {
                 .proof = identity.proof};
 }
 
+// Returns a channel to the server over a pair of sockets. gRPC's channels
+// inside of a process lose messages, and keep a server from ending, after many
+// calls that are cancelled at once (gRPC 1.51).
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(grpc::Server& server) {
+  std::array<int, 2> ends = {};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+                   ends.data()) != 0) {
+    return ErrnoToStatus(errno, "connect a remote user with the services");
+  }
+  // Both own their end from here on.
+  grpc::AddInsecureChannelFromFd(&server, ends[0]);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return grpc::CreateCustomInsecureChannelFromFd("remote-user", ends[1],
+                                                 arguments);
+}
+
+// A channel over a socket that was closed connects no more.
+bool IsClosed(grpc::Channel& channel) {
+  const grpc_connectivity_state state = channel.GetState(false);
+  return state == GRPC_CHANNEL_SHUTDOWN ||
+         state == GRPC_CHANNEL_TRANSIENT_FAILURE;
+}
+
 }  // namespace
 
 RemoteUsers::~RemoteUsers() { Shutdown(std::chrono::milliseconds(0)); }
@@ -43,7 +74,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> RemoteUsers::ChannelOf(
   const MutexLock lock(&mutex_);
   if (is_shut_down_) return absl::UnavailableError("the service is ending");
   const auto found = servers_.find(key);
-  if (found != servers_.end()) return found->second.channel;
+  if (found != servers_.end()) {
+    UserServer& user = found->second;
+    if (IsClosed(*user.channel)) {
+      FGNN_ASSIGN_OR_RETURN(user.channel, Connect(*user.server));
+    }
+    return user.channel;
+  }
   FGNN_ASSIGN_OR_RETURN(UserServer made, MakeServer(caller));
   return servers_.emplace(key, std::move(made)).first->second.channel;
 }
@@ -61,10 +98,7 @@ absl::StatusOr<RemoteUsers::UserServer> RemoteUsers::MakeServer(
     return absl::UnavailableError(
         absl::StrCat("cannot start a server for ", caller.name));
   }
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  made.channel = made.server->InProcessChannel(arguments);
+  FGNN_ASSIGN_OR_RETURN(made.channel, Connect(*made.server));
   return made;
 }
 
