@@ -1,6 +1,5 @@
 #include "scheduler/rpc/port/remote_users.h"
 
-#include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
@@ -37,31 +36,6 @@ absl::StatusOr<Caller> CallerOf(const Identity& identity) {
                 .proof = identity.proof};
 }
 
-// Returns a channel to the server over a pair of sockets. gRPC's channels
-// inside of a process lose messages, and keep a server from ending, after many
-// calls that are cancelled at once (gRPC 1.51).
-absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(grpc::Server& server) {
-  std::array<int, 2> ends = {};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-                   ends.data()) != 0) {
-    return ErrnoToStatus(errno, "connect a remote user with the services");
-  }
-  // Both own their end from here on.
-  grpc::AddInsecureChannelFromFd(&server, ends[0]);
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  return grpc::CreateCustomInsecureChannelFromFd("remote-user", ends[1],
-                                                 arguments);
-}
-
-// A channel over a socket that was closed connects no more.
-bool IsClosed(grpc::Channel& channel) {
-  const grpc_connectivity_state state = channel.GetState(false);
-  return state == GRPC_CHANNEL_SHUTDOWN ||
-         state == GRPC_CHANNEL_TRANSIENT_FAILURE;
-}
-
 }  // namespace
 
 RemoteUsers::~RemoteUsers() { Shutdown(std::chrono::milliseconds(0)); }
@@ -76,9 +50,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> RemoteUsers::ChannelOf(
   const auto found = servers_.find(key);
   if (found != servers_.end()) {
     UserServer& user = found->second;
-    if (IsClosed(*user.channel)) {
-      FGNN_ASSIGN_OR_RETURN(user.channel, Connect(*user.server));
-    }
+    user.ends.ForgetClosed();
+    if (user.ends.size() < 2) FGNN_RETURN_IF_ERROR(Connect(user));
     return user.channel;
   }
   FGNN_ASSIGN_OR_RETURN(UserServer made, MakeServer(caller));
@@ -98,8 +71,28 @@ absl::StatusOr<RemoteUsers::UserServer> RemoteUsers::MakeServer(
     return absl::UnavailableError(
         absl::StrCat("cannot start a server for ", caller.name));
   }
-  FGNN_ASSIGN_OR_RETURN(made.channel, Connect(*made.server));
+  FGNN_RETURN_IF_ERROR(Connect(made));
   return made;
+}
+
+// gRPC's channels inside of a process (1.51) lose messages, and keep a server
+// from ending, after many calls that are cancelled at once.
+absl::Status RemoteUsers::Connect(UserServer& user) {
+  std::array<int, 2> ends = {};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+                   ends.data()) != 0) {
+    return ErrnoToStatus(errno, "connect a remote user with the services");
+  }
+  user.ends = {};
+  for (const int end : ends) user.ends.Add(end);
+  // gRPC owns both ends from here on.
+  grpc::AddInsecureChannelFromFd(user.server.get(), ends[0]);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  user.channel = grpc::CreateCustomInsecureChannelFromFd("remote-user", ends[1],
+                                                         arguments);
+  return absl::OkStatus();
 }
 
 void RemoteUsers::Shutdown(std::chrono::milliseconds grace) {

@@ -22,6 +22,7 @@
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/port/identity.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/open_connections.h"
 
 namespace fgnn {
 
@@ -52,11 +53,14 @@ class RemoteUsers {
     // Declared after its services, so that it ends before them.
     std::unique_ptr<grpc::Server> server;
     std::shared_ptr<grpc::Channel> channel;
+    OpenConnections ends = {};  // Both ends of the channel's connection.
   };
   // Name, whether it is an operator, and the proof.
   using Key = std::tuple<std::string, bool, CallerProof>;
 
   absl::StatusOr<UserServer> MakeServer(const Caller& caller) const;
+  // Makes a channel to the user's server, in place of one that was closed.
+  static absl::Status Connect(UserServer& user);
 
   const MakeServices make_services_;
   Mutex mutex_;

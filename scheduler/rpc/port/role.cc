@@ -28,6 +28,7 @@ constexpr MethodRule kRules[] = {
     {"/fgnn.v1.HostService/Heartbeat", RemoteRole::kWorker, kLocalOnly},
     {"/fgnn.v1.ExecutorService/AttachJob", RemoteRole::kWorker, kLocalOnly},
     {"/fgnn.v1.ExecutorService/DetachJob", RemoteRole::kWorker, kLocalOnly},
+    {"/fgnn.v1.ExecutorService/ReadMetrics", RemoteRole::kWorker, kLocalOnly},
     {"/fgnn.v1.ExecutorService/Stop", RemoteRole::kWorker, kLocalOnly},
     {"/fgnn.v1.SamplerService/ProfileSampling", RemoteRole::kWorker,
      kLocalOnly},
