@@ -11,14 +11,20 @@
 namespace fgnn {
 namespace {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::array<const char*, 8> kNumbers = {
     "loss",     "seconds",  "batches",        "edges",
     "samplers", "trainers", "cache_hit_rate", "evaluate_seconds"};
 
+// The file may hold anything, so what comes out of it is bounded.
+constexpr std::array<const char*, 8> kStages = {
+    "sample", "id_map", "mark", "copy", "wait", "extract", "train", "sync"};
+constexpr size_t kMostDevices = 64;
+
 // Returns the names of numbers that at least one of the lines has.
-std::vector<std::string> ColumnsOf(const std::vector<ordered_json>& epochs) {
+std::vector<std::string> ColumnsOf(const std::vector<json>& epochs) {
   std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
   for (const Objective objective :
        {Objective::kClasses, Objective::kLinks, Objective::kValues,
@@ -29,9 +35,9 @@ std::vector<std::string> ColumnsOf(const std::vector<ordered_json>& epochs) {
   }
   std::vector<std::string> columns = {"epoch"};
   for (const std::string& name : names) {
-    const bool is_known = std::any_of(
-        epochs.begin(), epochs.end(), [&](const ordered_json& epoch) {
-          return epoch.value(name, ordered_json()).is_number();
+    const bool is_known =
+        std::any_of(epochs.begin(), epochs.end(), [&](const json& epoch) {
+          return epoch.value(name, json()).is_number();
         });
     const bool is_new =
         std::find(columns.begin(), columns.end(), name) == columns.end();
@@ -40,52 +46,56 @@ std::vector<std::string> ColumnsOf(const std::vector<ordered_json>& epochs) {
   return columns;
 }
 
-ordered_json NumberIn(const ordered_json& epoch, const std::string& name) {
-  ordered_json value = epoch.value(name, ordered_json());
-  return value.is_number() ? value : ordered_json();
+ordered_json NumberIn(const json& epoch, const std::string& name) {
+  const json value = epoch.value(name, json());
+  return value.is_number() ? ordered_json(value) : ordered_json();
 }
 
-void AddStages(const ordered_json& epoch, ordered_json& sums) {
+void AddStages(const json& epoch, ordered_json& sums) {
   const auto stages = epoch.find("stages");
   if (stages == epoch.end() || !stages->is_object()) return;
-  for (const auto& [name, seconds] : stages->items()) {
-    if (!seconds.is_number()) continue;
+  for (const char* const name : kStages) {
+    const ordered_json seconds = NumberIn(*stages, name);
+    if (seconds.is_null()) continue;
     sums[name] = sums.value(name, 0.0) + seconds.get<double>();
   }
 }
 
-double Evaluation(const ordered_json& epoch) {
+double Evaluation(const json& epoch) {
   const ordered_json seconds = NumberIn(epoch, "evaluate_seconds");
   return seconds.is_null() ? 0 : seconds.get<double>();
 }
 
 // Returns the devices of an epoch by their names; all else is left out.
-std::vector<std::pair<std::string, ordered_json>> DevicesIn(
-    const ordered_json& epoch) {
+std::vector<std::pair<std::string, ordered_json>> DevicesIn(const json& epoch) {
   std::vector<std::pair<std::string, ordered_json>> devices;
   const auto list = epoch.find("devices");
   if (list == epoch.end() || !list->is_array()) return devices;
-  for (const ordered_json& device : *list) {
+  for (const json& device : *list) {
+    if (devices.size() == kMostDevices) break;
     if (!device.is_object()) continue;
-    const ordered_json name = device.value("device", ordered_json());
-    const ordered_json plan = device.value("plan", ordered_json());
+    const json name = device.value("device", json());
+    const json plan = device.value("plan", json());
     if (!name.is_string() || !plan.is_string()) continue;
-    devices.emplace_back(name.get<std::string>(),
-                         ordered_json{plan, NumberIn(device, "sampled"),
-                                      NumberIn(device, "trained")});
+    devices.emplace_back(
+        name.get<std::string>(),
+        ordered_json{plan.get<std::string>(), NumberIn(device, "sampled"),
+                     NumberIn(device, "trained")});
   }
   return devices;
 }
 
 // Adds the devices' roles in an epoch, in the order of `names`, which it adds
 // to.
-void AddRoles(const ordered_json& epoch, ordered_json& names,
-              ordered_json& roles) {
+void AddRoles(const json& epoch, ordered_json& names, ordered_json& roles) {
   ordered_json row = ordered_json::array();
   for (auto& [name, role] : DevicesIn(epoch)) {
     const auto found = std::find(names.begin(), names.end(), name);
     const auto at = static_cast<size_t>(found - names.begin());
-    if (found == names.end()) names.push_back(name);
+    if (found == names.end()) {
+      if (names.size() == kMostDevices) continue;
+      names.push_back(name);
+    }
     while (row.size() <= at) row.push_back(nullptr);
     row[at] = std::move(role);
   }
@@ -97,13 +107,12 @@ void AddRoles(const ordered_json& epoch, ordered_json& names,
 ordered_json CurvesOf(const std::vector<std::string>& lines, size_t most_rows) {
   const size_t every = std::max<size_t>(
       (lines.size() + most_rows - 1) / std::max<size_t>(most_rows, 1), 1);
-  std::vector<ordered_json> kept;  // Epochs that get a row.
+  std::vector<json> kept;  // Epochs that get a row.
   ordered_json stages = ordered_json::object();
   size_t count = 0;
   double evaluation = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
-    ordered_json epoch = ordered_json::parse(lines[i], nullptr,
-                                             /*allow_exceptions=*/false);
+    json epoch = json::parse(lines[i], nullptr, /*allow_exceptions=*/false);
     if (!epoch.is_object()) continue;
     ++count;
     AddStages(epoch, stages);
@@ -115,7 +124,7 @@ ordered_json CurvesOf(const std::vector<std::string>& lines, size_t most_rows) {
   ordered_json rows = ordered_json::array();
   ordered_json devices = ordered_json::array();
   ordered_json roles = ordered_json::array();
-  for (const ordered_json& epoch : kept) {
+  for (const json& epoch : kept) {
     ordered_json row = ordered_json::array();
     for (const std::string& name : columns) {
       row.push_back(NumberIn(epoch, name));

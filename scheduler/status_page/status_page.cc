@@ -32,7 +32,7 @@ constexpr uint32_t kMostEnded = 30;
 constexpr uint32_t kPageOfJobs = 50;
 constexpr size_t kMostRows = 400;
 // Most epochs that are drawn; of longer runs the last ones.
-constexpr uint32_t kMostEpochs = 20'000;
+constexpr uint32_t kMostEpochs = 4'000;
 constexpr size_t kMostMetricsBytes = 32 << 20;
 constexpr size_t kLongestSpec = 64 << 10;
 constexpr size_t kMostAnswers = 64;
@@ -101,6 +101,7 @@ StatusPage::StatusPage(StatusPageFacts facts, JobTable* table, DaemonHost* host)
       table_(table),
       host_(host),
       answers_(kMostAnswers),
+      job_answers_(kMostAnswers),
       history_(kMostMoments, kMostShownDevices),
       thread_("status page", [this] { Record(); }) {}
 
@@ -130,8 +131,7 @@ HttpHandlers StatusPage::Handlers() {
   };
   handlers["/api/job"] = [this](const HttpRequest& request) {
     const std::string id = Parameter(request, "id");
-    return answers_.Get(absl::StrCat("/api/job ", id),
-                        [this, &id] { return JsonAnswer(OneJob(id)); });
+    return job_answers_.Get(id, [this, &id] { return JsonAnswer(OneJob(id)); });
   };
   for (const PageFile& file : PageFiles()) {
     handlers[std::string(file.path)] = FileHandler(file);

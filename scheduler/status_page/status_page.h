@@ -69,6 +69,9 @@ class StatusPage {
   JobTable* const table_;
   DaemonHost* const host_;
   AnswerCache answers_;
+  // Answers about one job, whose files a user's slow disk may hold: other
+  // viewers do not wait for them.
+  AnswerCache job_answers_;
   Mutex mutex_;
   CondVar changed_;
   ServiceHistory history_ ABSL_GUARDED_BY(mutex_);

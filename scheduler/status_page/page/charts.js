@@ -28,7 +28,8 @@ const round = (number) => Math.round(number * 10) / 10;
 
 // Ticks between the values, at most `most` + 1 of them, and the axis around them.
 function axisOf(least, most, ticks, whole) {
-  if (!(most > least)) {
+  // Values that differ by their last digits alone have no ticks between them.
+  if (!(most - least > 1e-12 * Math.max(Math.abs(least), Math.abs(most)))) {
     const room = whole ? 1 : Math.abs(least) * 0.1 || 1;
     [least, most] = whole ? [least, least + 1] : [least - room, most + room];
   }

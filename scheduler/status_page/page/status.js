@@ -26,15 +26,18 @@ async function ask(path) {
   return json;
 }
 
-// Asks for a job's epochs again where the job has changed since.
+const versionOf = (job) => `${job.state} ${job.progress.epochs_done} ${job.attempts}`;
+
+// Asks for a job's epochs again where the job has changed since. The answer may
+// be of a moment before the last status, so the version is the answer's own.
 async function askForDetails(id) {
   const job = allJobs().find((one) => one.job_id === id);
-  const version = job ? `${job.state} ${job.progress.epochs_done} ${job.attempts}` : 'ended';
+  const version = job ? versionOf(job) : 'ended';
   const known = state.details.get(id);
   if (known && known.version === version) return;
   try {
     const answer = await ask(`api/job?id=${encodeURIComponent(id)}`);
-    state.details.set(id, {version, ...answer});
+    state.details.set(id, {...answer, version: job ? versionOf(answer.job) : version});
   } catch (error) {
     if (error instanceof TypeError || error.name === 'TimeoutError') throw error;
     state.details.set(id, {version, error: error.message});
@@ -48,13 +51,24 @@ function wantedIds() {
   return shown ? [shown.job_id] : [];
 }
 
+// Jobs that newer ones push out of the status stay, once older ones are shown.
+function keepOlder(fresh) {
+  if (state.older.length === 0) return;
+  const ids = new Set([...fresh.ended, ...state.older].map((job) => job.job_id));
+  state.older.unshift(...state.status.ended.filter((job) => !ids.has(job.job_id)));
+}
+
 let timer = null;
 
 async function update() {
   clearTimeout(timer);
   try {
-    state.status = await ask('api/status');
-    for (const id of wantedIds()) await askForDetails(id);
+    const fresh = await ask('api/status');
+    keepOlder(fresh);
+    state.status = fresh;
+    const wanted = wantedIds();
+    for (const id of [...state.details.keys()]) if (!wanted.includes(id)) state.details.delete(id);
+    for (const id of wanted) await askForDetails(id);
     state.failures = 0;
     state.lastMs = Date.now();
   } catch (error) {

@@ -66,6 +66,24 @@ TEST(RunCurvesTest, LinesThatAreNoObjectsAndFieldsOfOtherTypesAreLeftOut) {
             ordered_json::parse(R"([[["sampler",null,null]]])"));
 }
 
+TEST(RunCurvesTest, InventedNamesMakeTheAnswerNoLonger) {
+  std::string devices;
+  for (int i = 0; i < 100; ++i) {
+    absl::StrAppend(&devices, i == 0 ? "" : ",", R"({"device":"d)", i,
+                    R"(","plan":"sampler"})");
+  }
+  const ordered_json curves =
+      CurvesOf({absl::StrCat(R"({"stages":{"x":1,"train":2},"devices":[)",
+                             devices, "]}"),
+                R"({"devices":[{"device":"e","plan":"sampler"}]})"},
+               10);
+  EXPECT_EQ(curves["stages"],
+            ordered_json::parse(R"({"train":2.0,"evaluate":0.0})"));
+  EXPECT_EQ(curves["devices"].size(), 64U);
+  EXPECT_EQ(curves["roles"][0].size(), 64U);
+  EXPECT_EQ(curves["roles"][1].size(), 0U);
+}
+
 TEST(RunCurvesTest, RolesAreInTheOrderOfTheDevicesNames) {
   const ordered_json curves = CurvesOf({R"({"epoch":1,"devices":[
             {"device":"a","plan":"sampler","sampled":5,"trained":0}]})",
