@@ -44,7 +44,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> RemoteUsers::ChannelOf(
     const Identity& identity) {
   // Asked at each call: a user who was removed is refused from then on.
   FGNN_ASSIGN_OR_RETURN(const Caller caller, CallerOf(identity));
-  const Key key(caller.name, caller.is_operator, caller.proof);
+  const Key key(caller.name, caller.uid, caller.is_operator, caller.proof);
   const MutexLock lock(&mutex_);
   if (is_shut_down_) return absl::UnavailableError("the service is ending");
   const auto found = servers_.find(key);

@@ -7,6 +7,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <functional>
@@ -55,8 +56,9 @@ class RemoteUsers {
     std::shared_ptr<grpc::Channel> channel;
     OpenConnections ends = {};  // Both ends of the channel's connection.
   };
-  // Name, whether it is an operator, and the proof.
-  using Key = std::tuple<std::string, bool, CallerProof>;
+  // Name, user id, whether it is an operator, and the proof. An account that
+  // was made again under its name may have another id.
+  using Key = std::tuple<std::string, uid_t, bool, CallerProof>;
 
   absl::StatusOr<UserServer> MakeServer(const Caller& caller) const;
   // Makes a channel to the user's server, in place of one that was closed.
