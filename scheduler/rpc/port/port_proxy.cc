@@ -17,8 +17,6 @@
 namespace fgnn {
 namespace {
 
-constexpr int kMostCalls = 1'024;  // At once, of all callers together.
-
 // A call that was refused.
 class RefusedCall final : public grpc::ServerGenericBidiReactor {
  public:
@@ -33,20 +31,17 @@ class RefusedCall final : public grpc::ServerGenericBidiReactor {
 //   response: client ◀─ StartWrite ◀─ Back::OnReadDone ◀─ server
 class PassedCall final : public grpc::ServerGenericBidiReactor {
  public:
-  // Counts itself in `num_calls`, which is borrowed, for as long as it lives.
   PassedCall(const grpc::GenericCallbackServerContext& context,
              std::shared_ptr<grpc::Channel> channel, const std::string& address,
-             std::atomic<int>* num_calls)
-      : num_calls_(num_calls),
+             std::unique_ptr<CallCounts::Place> place)
+      : place_(std::move(place)),
         method_(context.method()),
         stub_(std::move(channel)),
         back_context_(grpc::ClientContext::FromCallbackServerContext(context)),
         back_(this) {
-    ++*num_calls_;
     back_context_->AddMetadata(kCallerAddressKey, address);
     StartRead(&request_);
   }
-  ~PassedCall() override { --*num_calls_; }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -98,7 +93,7 @@ class PassedCall final : public grpc::ServerGenericBidiReactor {
     PassedCall* const call_;
   };
 
-  std::atomic<int>* const num_calls_;
+  const std::unique_ptr<CallCounts::Place> place_;
   const std::string method_;
   grpc::GenericStub stub_;
   const std::unique_ptr<grpc::ClientContext> back_context_;
@@ -109,30 +104,28 @@ class PassedCall final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> PortProxy::Admit(
+absl::StatusOr<PortProxy::Admitted> PortProxy::Admit(
     const grpc::GenericCallbackServerContext& context,
     const std::string& address) {
   Refusal refusal;
   refusal.address = address;
   refusal.method = context.method();
-  const auto admit = [&]() -> absl::StatusOr<std::shared_ptr<grpc::Channel>> {
-    if (num_calls_ >= kMostCalls) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          kMostCalls, " calls run on the port already; try again later"));
-    }
+  const auto admit = [&]() -> absl::StatusOr<Admitted> {
     FGNN_ASSIGN_OR_RETURN(const Identity identity,
                           authenticator_->Identify(context));
     refusal.who = identity.name;
     FGNN_RETURN_IF_ERROR(CheckMayCall(identity.role, context.method()));
     FGNN_RETURN_IF_ERROR(CheckDeadline(context.deadline()));
-    return users_->ChannelOf(identity);
+    FGNN_ASSIGN_OR_RETURN(auto place, counts_.Take(identity));
+    FGNN_ASSIGN_OR_RETURN(auto channel, users_->ChannelOf(identity));
+    return Admitted{std::move(channel), std::move(place)};
   };
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = admit();
-  if (!channel.ok()) {
-    refusal.why = channel.status();
+  absl::StatusOr<Admitted> admitted = admit();
+  if (!admitted.ok()) {
+    refusal.why = admitted.status();
     log_->Write(refusal);
   }
-  return channel;
+  return admitted;
 }
 
 grpc::ServerGenericBidiReactor* PortProxy::CreateReactor(
@@ -143,10 +136,10 @@ grpc::ServerGenericBidiReactor* PortProxy::CreateReactor(
     return new RefusedCall(absl::CancelledError("taken back"));
   }
   const std::string address = AddressInPeer(context->peer());
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-      Admit(*context, address);
-  if (!channel.ok()) return new RefusedCall(channel.status());
-  return new PassedCall(*context, *std::move(channel), address, &num_calls_);
+  absl::StatusOr<Admitted> admitted = Admit(*context, address);
+  if (!admitted.ok()) return new RefusedCall(admitted.status());
+  return new PassedCall(*context, std::move(admitted->channel), address,
+                        std::move(admitted->place));
 }
 
 }  // namespace fgnn

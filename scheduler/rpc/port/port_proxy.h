@@ -1,7 +1,7 @@
 // The gate of the port. It looks at each call before any service does, and
 // passes those that may be made on to the server of their user:
 //
-//   call ─▶ deadline? ─▶ who? ─▶ has the role? ─▶ server of that user
+//   call ─▶ who? ─▶ has the role? ─▶ deadline? ─▶ room? ─▶ server of that user
 //
 // It knows methods by name only, so no method can be added that it lets through
 // unasked. It holds no thread while a call runs.
@@ -11,12 +11,12 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "scheduler/rpc/port/authenticator.h"
+#include "scheduler/rpc/port/call_counts.h"
 #include "scheduler/rpc/port/refusal_log.h"
 #include "scheduler/rpc/port/remote_users.h"
 
@@ -34,17 +34,21 @@ class PortProxy final : public grpc::CallbackGenericService {
       grpc::GenericCallbackServerContext* context) override;
 
  private:
-  // Returns where the call goes. Unauthenticated, PermissionDenied,
-  // FailedPrecondition, InvalidArgument, ResourceExhausted: it is refused, and
-  // was logged.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Admit(
+  struct Admitted {
+    std::shared_ptr<grpc::Channel> channel;  // Where the call goes.
+    std::unique_ptr<CallCounts::Place> place;
+  };
+
+  // Unauthenticated, PermissionDenied, FailedPrecondition, InvalidArgument,
+  // ResourceExhausted: the call is refused, and was logged.
+  absl::StatusOr<Admitted> Admit(
       const grpc::GenericCallbackServerContext& context,
       const std::string& address);
 
   const Authenticator* const authenticator_;
   RemoteUsers* const users_;
   RefusalLog* const log_;
-  std::atomic<int> num_calls_{0};  // Calls that were passed on and still run.
+  CallCounts counts_;  // Calls that were passed on and still run.
 };
 
 }  // namespace fgnn

@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,7 @@
 #include "fgnn/v1/host.pb.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "google/protobuf/descriptor.h"
+#include "scheduler/rpc/port/call_counts.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "scheduler/rpc/port/refusal_log.h"
 #include "scheduler/rpc/port/role.h"
@@ -198,6 +201,33 @@ TEST(PortOptionsTest, RefusesAPortWhoseCallersCouldNotShowThemselves) {
   EXPECT_EQ(options->tokens, temp / "tokens");
   EXPECT_THAT(ReadPortOptions({.tokens = "/tokens"}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--listen")));
+}
+
+TEST(CallCountsTest, NoUserTakesAllPlacesAndAnOperatorGetsOne) {
+  CallCounts counts;
+  std::vector<std::unique_ptr<CallCounts::Place>> places;
+  const auto take = [&](const std::string& name, int number) {
+    for (int i = 0; i < number; ++i) {
+      auto place = counts.Take({.name = name});
+      ASSERT_THAT(place, IsOk()) << name << ' ' << i;
+      places.push_back(*std::move(place));
+    }
+  };
+  take("ann", CallCounts::kMostCallsOfUser);
+  EXPECT_THAT(counts.Take({.name = "ann", .role = RemoteRole::kWorker}),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("the user")));
+  places.pop_back();
+  take("ann", 1);
+  const int others = CallCounts::kMostCalls / CallCounts::kMostCallsOfUser;
+  for (int i = 1; i < others; ++i) {
+    take(absl::StrCat("user", i), CallCounts::kMostCallsOfUser);
+  }
+  EXPECT_THAT(counts.Take({.name = "bob"}),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("later")));
+  EXPECT_THAT(counts.Take({.name = "ann", .role = RemoteRole::kOperate}),
+              IsOk());
+  places.clear();
+  take("ann", CallCounts::kMostCallsOfUser);
 }
 
 TEST(LineLimitTest, LeavesLinesOutAndTellsHowMany) {
