@@ -106,6 +106,34 @@ class PortTest(harness.ServiceTest):
         (old / 'user.key').chmod(0o644)
         self.assertIn('chmod 600', self.fgnn(old, 'status', code=1).stderr)
 
+    def test_the_file_of_tokens_is_changed_with_care(self):
+        file = self.tls / 'tokens'
+        owner = 65534 if os.geteuid() == 0 else os.geteuid()
+        os.chown(self.tls, owner, -1)
+        def make(name, *words):
+            self.certificates('token', name, '--role', 'submit', *words)
+        make('ann')
+        self.assertEqual(file.stat().st_uid, owner)
+        # As an editor leaves it that ends no last line.
+        file.write_text('# by hand\n' + file.read_text().rstrip('\n'))
+        make('bob')
+        before = file.read_text().splitlines()
+        self.assertEqual([line.split()[0] for line in before],
+                         ['#', 'ann', 'bob'])
+        make('ann', '--renew')
+        after = file.read_text().splitlines()
+        self.assertEqual(after[:2], [before[0], before[2]])
+        self.assertRegex(after[2], '^ann submit [0-9a-f]{64}$')
+        self.assertNotEqual(after[2], before[1])
+        self.assertEqual(len(after), 3)
+        self.assertEqual(file.stat().st_uid, owner)
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        (self.tls / 'users/bob/token').unlink()
+        with self.assertRaises(subprocess.CalledProcessError) as refused:
+            make('bob', '--renew')
+        self.assertIn('by hand', refused.exception.stderr)
+        self.assertEqual(file.read_text().splitlines(), after)
+
     def test_in_the_clear_beyond_this_machine_is_refused(self):
         tokens = self.certificates('token', self.user, '--role', 'submit')
         for words in (['--listen', '0.0.0.0:0', '--tokens',
