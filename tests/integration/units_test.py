@@ -1,0 +1,63 @@
+"""What deploy/systemd/fgnn-generator makes of /etc/default/fgnn."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+ROOT = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
+
+
+class UnitsTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def make(self, settings):
+        """Returns the devices of the samplers, and the network's drop-in."""
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        path = out / 'settings'
+        path.write_text(settings)
+        subprocess.run(
+            [ROOT / 'deploy/systemd/fgnn-generator', out], check=True,
+            env={**os.environ, 'FGNN_SETTINGS': str(path),
+                 'FGNN_KMSG': str(out / 'kmsg')})
+        links = (out / 'fgnn.target.wants').iterdir()
+        devices = sorted(
+            link.name.removeprefix('fgnn-sampler@').removesuffix('.service')
+            for link in links if 'sampler' in link.name)
+        network = out / 'fgnn-scheduler.service.d/http.conf'
+        return devices, network.read_text() if network.exists() else ''
+
+    def test_reads_settings_as_systemd_does_and_runs_none(self):
+        ran = self.folder / 'ran'
+        devices, network = self.make(
+            'FGNN_DEVICES=cpu:7\n'
+            f'FGNN_OPTIONS=--dataset-root /bin/false\nOTHER=$(touch {ran})\n'
+            f'FGNN_HTTP=`touch {ran}`\n FGNN_HTTP=\n#FGNN_HTTP=1.2.3.4:5\n'
+            'FGNN_DEVICES="cpu:0-1,cpu:2"  \n')
+        self.assertEqual(devices, ['cpu:0-1', 'cpu:2'])
+        self.assertEqual(network, '')
+        self.assertFalse(ran.exists())
+        self.assertEqual(self.make("FGNN_DEVICES='cpu:3'\n")[0], ['cpu:3'])
+        self.assertEqual(len(self.make('')[0]), 1)
+
+    def test_pages_beyond_the_machine_get_through_where_they_are_allowed(self):
+        public = 'FGNN_OPTIONS="--max-jobs 5 --http-public"\n'
+        for settings, allowed in (
+                ('FGNN_HTTP=127.0.0.1:9470\n', 'localhost'),
+                ('FGNN_HTTP=127.0.0.1:9470\n' + public, 'localhost'),
+                ('FGNN_HTTP=9470\n' + public, 'localhost'),
+                ('FGNN_HTTP=0.0.0.0:9470\n', 'localhost'),
+                ('FGNN_HTTP=0.0.0.0:9470\n' + public, 'any')):
+            self.assertIn(f'IPAddressAllow={allowed}\n',
+                          self.make(settings)[1], settings)
+
+
+if __name__ == '__main__':
+    harness.main()
