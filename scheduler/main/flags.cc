@@ -68,8 +68,10 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "service's user have no limit")
       .Takes("N")
       .ShowDefault();
-  app.AddOption("--listen", words.port.listen,
-                "Also serve clients on other machines, on this TCP port")
+  app.AddOption(
+         "--listen",
+         [&words](const std::string& word) { words.port.listen = word; },
+         "Also serve clients on other machines, on this TCP port")
       .Takes("HOST:PORT");
   app.AddOption("--tls-dir", words.port.tls_dir,
                 "Folder with server.pem, server.key and ca.pem for --listen; "

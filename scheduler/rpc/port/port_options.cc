@@ -43,7 +43,8 @@ absl::Status CheckCallersCanShowThemselves(const PortOptions& options) {
 
 absl::StatusOr<std::optional<PortOptions>> ReadPortOptions(
     const PortWords& words) {
-  if (words.listen.empty()) {
+  if (words.listen == "") return std::nullopt;
+  if (!words.listen.has_value()) {
     if (words.tls_dir.empty() && words.tokens.empty() && !words.insecure) {
       return std::nullopt;
     }
@@ -51,7 +52,7 @@ absl::StatusOr<std::optional<PortOptions>> ReadPortOptions(
         "--tls-dir, --tokens and --insecure go with --listen HOST:PORT");
   }
   PortOptions options;
-  const absl::StatusOr<HostPort> address = ParseHostPort(words.listen);
+  const absl::StatusOr<HostPort> address = ParseHostPort(*words.listen);
   if (!address.ok()) return Annotate(address.status(), "--listen");
   options.address = *address;
   options.tokens = words.tokens;

@@ -30,7 +30,9 @@ struct PortOptions {
 
 // The words of the command line.
 struct PortWords {
-  std::string listen = {};  // HOST:PORT; empty: no port.
+  // HOST:PORT. Empty, as of a unit's empty variable: no port, whatever the
+  // other words are. nullopt: not given.
+  std::optional<std::string> listen = {};
   std::string tls_dir = {};
   std::string tokens = {};  // Empty: <tls dir>/tokens, if it is there.
   bool insecure = false;

@@ -187,6 +187,13 @@ TEST(PortOptionsTest, SpeaksInTheClearOnTheLoopbackOrWhereItIsSaid) {
   }
 }
 
+TEST(PortOptionsTest, AnEmptyAddressIsNoPort) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto options,
+      ReadPortOptions({.listen = "", .tls_dir = "/tls", .tokens = "/tokens"}));
+  EXPECT_FALSE(options.has_value());
+}
+
 TEST(PortOptionsTest, RefusesAPortWhoseCallersCouldNotShowThemselves) {
   const TempFolder temp;
   EXPECT_THAT(ReadPortOptions({.listen = "127.0.0.1:0"}),
