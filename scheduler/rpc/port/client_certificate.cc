@@ -125,11 +125,18 @@ absl::StatusOr<ClientCertificates::Store> ClientCertificates::ReadStore(
 }
 
 absl::Status ClientCertificates::Refresh() {
-  FGNN_ASSIGN_OR_RETURN(const bool has_changed, file_.HasChanged());
-  if (!has_changed) return trusted_.status();
+  const absl::StatusOr<bool> has_changed = file_.HasChanged();
+  if (has_changed.ok() && !*has_changed) return trusted_.status();
   known_.clear();
-  trusted_ = ReadStore(file_.path());
-  if (!trusted_.ok()) {
+  if (has_changed.ok()) {
+    trusted_ = ReadStore(file_.path());
+  } else {
+    trusted_ = has_changed.status();
+  }
+  if (trusted_.ok()) return absl::OkStatus();
+  // A text without a certificate stays so until the file changes.
+  if (!absl::IsInvalidArgument(trusted_.status())) file_.Forget();
+  if (limit_.Ask(MonotonicClock::now()).has_value()) {
     LogError("no certificate is taken: {}", MessageOf(trusted_.status()));
   }
   return trusted_.status();

@@ -21,6 +21,7 @@
 #include "scheduler/rpc/port/watched_file.h"
 #include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
 
@@ -53,7 +54,8 @@ class ClientCertificates {
 
   explicit ClientCertificates(const std::filesystem::path& ca_file);
   static absl::StatusOr<Store> ReadStore(const std::filesystem::path& ca_file);
-  // Reads the file again if it has changed. Returns the error of the last read.
+  // Reads the file again if it has changed, or could not be read. Returns the
+  // error of the last read, and logs it.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The body of Check(), without the memory.
@@ -67,6 +69,7 @@ class ClientCertificates {
       ABSL_GUARDED_BY(mutex_);
   WatchedFile file_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<Store> trusted_ ABSL_GUARDED_BY(mutex_);
+  LineLimit limit_;  // Of lines about errors.
 };
 
 }  // namespace fgnn

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "shared/base/clock.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/private_file.h"
 #include "shared/base/status.h"
@@ -94,12 +95,20 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
 }
 
 absl::Status TokenFile::Refresh() {
-  FGNN_ASSIGN_OR_RETURN(const bool has_changed, file_.HasChanged());
-  if (!has_changed) return entries_.status();
-  entries_ = ReadTokens(file_.path());
+  const absl::StatusOr<bool> has_changed = file_.HasChanged();
+  if (has_changed.ok() && !*has_changed) return entries_.status();
+  if (has_changed.ok()) {
+    entries_ = ReadTokens(file_.path());
+  } else {
+    entries_ = has_changed.status();
+  }
   if (entries_.ok()) {
     LogInfo("{}: {} tokens", file_.path().string(), entries_->size());
-  } else {
+    return absl::OkStatus();
+  }
+  // A wrong line stays wrong until the file changes.
+  if (!absl::IsInvalidArgument(entries_.status())) file_.Forget();
+  if (limit_.Ask(MonotonicClock::now()).has_value()) {
     LogError("no token is taken: {}", MessageOf(entries_.status()));
   }
   return entries_.status();

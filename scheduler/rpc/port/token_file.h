@@ -18,6 +18,7 @@
 #include "scheduler/rpc/port/identity.h"
 #include "scheduler/rpc/port/watched_file.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
 
@@ -50,12 +51,14 @@ class TokenFile {
 
  private:
   explicit TokenFile(std::filesystem::path path);
-  // Reads the file again if it has changed. Returns the error of the last read.
+  // Reads the file again if it has changed, or could not be read. Returns the
+  // error of the last read, and logs it.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   WatchedFile file_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<std::vector<TokenEntry>> entries_ ABSL_GUARDED_BY(mutex_);
+  LineLimit limit_;  // Of lines about errors.
 };
 
 }  // namespace fgnn

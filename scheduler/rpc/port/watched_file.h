@@ -21,6 +21,9 @@ class WatchedFile {
   // Returns whether the file is another one, or has been written to, since the
   // last call; true at the first. NotFound: the file is gone.
   absl::StatusOr<bool> HasChanged();
+  // Makes the next HasChanged() true: the file could not be read, which may
+  // pass without a change of the file.
+  void Forget() { seen_.reset(); }
 
  private:
   const std::filesystem::path path_;

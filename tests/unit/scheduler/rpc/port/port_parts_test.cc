@@ -1,6 +1,7 @@
 // The parts of the port, without a connection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -127,6 +128,32 @@ TEST(TokenFileTest, FindsWhoHasAToken) {
   Write(temp / "tokens", "");
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   EXPECT_THAT(file->Find("abc"), StatusIs(StatusCode::kUnauthenticated));
+}
+
+TEST(TokenFileTest, LogsWhatItCannotReadAndTriesAgain) {
+  const TempFolder temp;
+  const std::filesystem::path path = temp / "tokens";
+  Write(path, "");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto file, TokenFile::Open(path));
+  std::filesystem::remove(path);
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(file->Find("abc"), StatusIs(StatusCode::kUnauthenticated));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("no token is taken"), HasSubstr(path.string())));
+  Write(path, absl::StrCat("ann submit ", HexHash("abc"), "\n"));
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  // No descriptor is left to open the file with.
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto refused = file->Find("abc");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(refused, StatusIs(StatusCode::kUnauthenticated,
+                                HasSubstr("cannot read its tokens")));
+  EXPECT_THAT(file->Find("abc"), IsOk());
 }
 
 TEST(TokenFileTest, AFileThatOthersCanReadIsRefusedWithTheCommand) {
