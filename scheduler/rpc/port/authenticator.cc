@@ -50,7 +50,9 @@ absl::StatusOr<Identity> Authenticator::Identify(
           "a call carries one header 'authorization: Bearer TOKEN'");
     }
     if (tokens_ == nullptr) {
-      return absl::UnauthenticatedError("the service takes no tokens");
+      return absl::UnauthenticatedError(
+          "the service takes no tokens: it found no file of them when it "
+          "started, and looks again at its next start");
     }
     return tokens_->Find(std::string(token));
   }
@@ -65,7 +67,9 @@ absl::StatusOr<Identity> Authenticator::Identify(
         "user.key, or a token, into the folder of --tls-dir");
   }
   if (certificates_ == nullptr) {
-    return absl::UnauthenticatedError("the service takes tokens only");
+    return absl::UnauthenticatedError(
+        "the service takes tokens only: it found no ca.pem when it started, "
+        "and looks again at its next start");
   }
   return certificates_->Check(
       certificate,
