@@ -94,6 +94,53 @@ std::string FaultOf(SSL& tls, const RemoteService& service) {
   }
 }
 
+// Returns whether the last error of TLS is one of a peer that sent something
+// else than TLS, e.g. gRPC's greeting in the clear.
+bool IsNoTls() {
+  switch (ERR_GET_REASON(::ERR_peek_error())) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_BAD_RECORD_TYPE:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+    case SSL_R_UNKNOWN_PROTOCOL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Speaks TLS as far as both agree on a key. `what` names the service.
+// Unavailable: the connection ended before. FailedPrecondition: the service
+// does not speak TLS, or does not agree.
+absl::Status ShakeHands(SSL& tls, const std::string& what) {
+  ::ERR_clear_error();
+  const int connected = ::SSL_connect(&tls);
+  if (connected == 1) return absl::OkStatus();
+  const int error = ::SSL_get_error(&tls, connected);
+  // Whoever cuts a connection must not lead anybody to speak in the clear.
+  absl::Status status = absl::UnavailableError(
+      absl::StrCat(what,
+                   error == SSL_ERROR_WANT_READ ? " did not answer"
+                                                : " closed the connection",
+                   " before TLS was set up; the service may be full or just "
+                   "starting: try again"));
+  const unsigned long reason = ::ERR_peek_error();
+  if (error == SSL_ERROR_SSL &&
+      ERR_GET_REASON(reason) != SSL_R_UNEXPECTED_EOF_WHILE_READING) {
+    const char* const text = ::ERR_reason_error_string(reason);
+    status = absl::FailedPreconditionError(
+        IsNoTls()
+            ? absl::StrCat(
+                  what,
+                  " does not speak TLS; if it listens in the clear, and the "
+                  "network is closed, add --insecure")
+            : absl::StrCat("TLS with ", what, " failed: ",
+                           text == nullptr ? "for no known reason" : text));
+  }
+  ::ERR_clear_error();
+  return status;
+}
+
 }  // namespace
 
 absl::Status ExplainUnreachable(const RemoteService& service) {
@@ -111,21 +158,15 @@ absl::Status ExplainUnreachable(const RemoteService& service) {
   ::SSL_set_alpn_protos(tls.get(), kHttp2, sizeof(kHttp2));
   ::SSL_set_tlsext_host_name(tls.get(), service.address.host.c_str());
   ::SSL_set_fd(tls.get(), connection.get());
-  const bool speaks_tls = ::SSL_connect(tls.get()) == 1;
-  ::ERR_clear_error();
   const std::string what =
       absl::StrCat("the service at ", service.address.Text());
+  absl::Status shaken = ShakeHands(*tls, what);
   if (service.insecure) {
-    if (!speaks_tls) return absl::OkStatus();
+    if (!shaken.ok()) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat(what, " speaks TLS; leave --insecure out"));
   }
-  if (!speaks_tls) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what,
-                     " does not speak TLS; if it listens in the clear, and the "
-                     "network is closed, add --insecure"));
-  }
+  if (!shaken.ok()) return shaken;
   const std::string fault = FaultOf(*tls, service);
   if (fault.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(

@@ -1,12 +1,15 @@
 """The Python client against a service that says what a test wants."""
 
+import contextlib
 import io
 import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 import warnings
 
@@ -219,6 +222,37 @@ class ElsewhereTest(ClientTest):
         token.chmod(0o644)
         with self.assert_raises(fgnn.PermissionDenied, 'chmod 600', token):
             self.call(tls_dir=self.mine)
+
+    def test_only_an_answer_in_the_clear_leads_to_insecure(self):
+        with socket.create_server(('127.0.0.1', 0)) as server:
+            server.settimeout(100)
+            place = f'127.0.0.1:{server.getsockname()[1]}'
+            remote = fgnn.remote.Remote(place, self.mine)
+            for answer, error, text in (
+                    (b'', fgnn.Unavailable, 'try again'),
+                    (bytes((21, 3, 3, 0, 2, 2, 80)), fgnn.WrongState, 'failed'),
+                    (bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)), fgnn.WrongState,
+                     'insecure=True')):
+                peer = threading.Thread(target=self.answer,
+                                        args=(server, answer))
+                peer.start()
+                why = remote.explain()
+                peer.join()
+                self.assertIsInstance(why, error)
+                self.assertIn(text, str(why))
+                self.assertEqual('insecure' in str(why), 'insecure' in text)
+
+    @staticmethod
+    def answer(server, text):
+        """Sends `text` to one connection, and closes it."""
+        connection, _ = server.accept()
+        # The peer may leave before it has read all.
+        with connection, contextlib.suppress(ConnectionError):
+            connection.recv(1 << 16)
+            connection.sendall(text)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(1 << 16):
+                pass
 
     def test_tells_what_is_wrong(self):
         with self.assert_raises(fgnn.NotFound, 'neither user.pem'):

@@ -11,6 +11,9 @@ import grpc
 from fgnn import errors
 
 _PATIENCE_SECONDS = 5.0
+# OpenSSL's names of what a peer causes that sends something else than TLS.
+_NO_TLS = ('WRONG_VERSION_NUMBER', 'BAD_RECORD_TYPE', 'HTTP_REQUEST',
+           'PACKET_LENGTH_TOO_LONG', 'UNKNOWN_PROTOCOL')
 
 
 def default_tls_dir() -> pathlib.Path:
@@ -81,7 +84,17 @@ class Remote:
             return errors.WrongState(
                 f'the certificate of the service at {self.server} is refused: '
                 f'{error.verify_message}')
-        except ssl.SSLError:
+        # Whoever cuts a connection must not lead anybody to speak in the clear.
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ConnectionResetError,
+                BrokenPipeError):
+            return errors.Unavailable(
+                f'the service at {self.server} closed the connection before '
+                'TLS was set up; the service may be full or just starting: try '
+                'again')
+        except ssl.SSLError as error:
+            if error.reason not in _NO_TLS:
+                return errors.WrongState(
+                    f'TLS with the service at {self.server} failed: {error}')
             return errors.WrongState(
                 f'the service at {self.server} does not speak TLS; if it '
                 'listens in the clear, and the network is closed, say '

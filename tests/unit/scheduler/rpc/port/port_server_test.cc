@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,10 +16,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/job_service.grpc.pb.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/status.h"
 #include "shared/base/user_name.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/remote_channel.h"
 #include "shared/rpc/server.h"
+#include "shared/rpc/sockets/host_port.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -29,6 +33,7 @@ namespace fs = std::filesystem;
 using absl::StatusCode;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::chrono::seconds kLong{100};
 
@@ -273,6 +278,49 @@ TEST_F(PortServerTest, AClientTellsWhyItCannotReachTheService) {
               StatusIs(StatusCode::kNotFound, HasSubstr("user.pem")));
   server_.reset();
   EXPECT_THAT(ExplainUnreachable(right), StatusIs(StatusCode::kUnavailable));
+}
+
+// Accepts one connection, sends `answer`, and closes it.
+absl::Status ExplainAnswer(const std::string& answer, RemoteService service) {
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd socket,
+                        ListenOn({.host = "127.0.0.1", .port = 0}));
+  FGNN_ASSIGN_OR_RETURN(service.address, BoundAddress(socket.get()));
+  std::thread peer([&] {
+    pollfd comes = {.fd = socket.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&comes, 1, 100'000), 1);
+    const UniqueFd connection(::accept(socket.get(), nullptr, nullptr));
+    std::string hello(16, ' ');
+    EXPECT_GT(::recv(connection.get(), hello.data(), hello.size(), 0), 0);
+    EXPECT_EQ(::send(connection.get(), answer.data(), answer.size(), 0),
+              static_cast<ssize_t>(answer.size()));
+    ::shutdown(connection.get(), SHUT_WR);
+    while (::recv(connection.get(), hello.data(), hello.size(), 0) > 0) {
+    }
+  });
+  absl::Status why = ExplainUnreachable(service);
+  peer.join();
+  return why;
+}
+
+TEST_F(PortServerTest, OnlyAnAnswerInTheClearLeadsToInsecure) {
+  const RemoteService service = {.address = {}, .tls_dir = Mine()};
+  EXPECT_THAT(
+      ExplainAnswer("", service),
+      StatusIs(StatusCode::kUnavailable,
+               AllOf(HasSubstr("try again"), Not(HasSubstr("--insecure")))));
+  // TLS's alert "internal error".
+  EXPECT_THAT(
+      ExplainAnswer({"\x15\x03\x03\x00\x02\x02\x50", 7}, service),
+      StatusIs(StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("alert"), Not(HasSubstr("--insecure")))));
+  // An empty SETTINGS of HTTP/2, and the answer of an HTTP/1.1 server.
+  for (const std::string& clear :
+       {std::string("\0\0\0\4\0\0\0\0\0", 9),
+        std::string("HTTP/1.1 400 Bad Request\r\n\r\n")}) {
+    EXPECT_THAT(
+        ExplainAnswer(clear, service),
+        StatusIs(StatusCode::kFailedPrecondition, HasSubstr("add --insecure")));
+  }
 }
 
 TEST_F(PortServerTest, AKeyThatOthersCanReadIsRefusedWithTheCommand) {
