@@ -223,6 +223,16 @@ class ElsewhereTest(ClientTest):
         with self.assert_raises(fgnn.PermissionDenied, 'chmod 600', token):
             self.call(tls_dir=self.mine)
 
+    def test_takes_no_key_that_is_missing_or_of_another_user(self):
+        key = self.mine / 'user.key'
+        if os.geteuid() == 0:
+            os.chown(key, 65534, -1)
+            with self.assert_raises(fgnn.PermissionDenied, 'chown', key):
+                self.call(tls_dir=self.mine)
+        key.unlink()
+        with self.assert_raises(fgnn.NotFound, key):
+            self.call(tls_dir=self.mine)
+
     def test_only_an_answer_in_the_clear_leads_to_insecure(self):
         with socket.create_server(('127.0.0.1', 0)) as server:
             server.settimeout(100)

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pathlib
+import pwd
 import socket
 import ssl
 
@@ -104,8 +105,23 @@ class Remote:
                 f'no service answers on {self.server}: {error}')
 
 
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f'uid {uid}'
+
+
 def _secret(path: pathlib.Path) -> bytes:
-    if path.stat().st_mode & 0o077:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise errors.NotFound(f'{path} is not there') from None
+    if status.st_uid not in (0, os.geteuid()):
+        raise errors.PermissionDenied(
+            f'{path} is of user {_user_name(status.st_uid)}; give it to this '
+            f'one: chown {_user_name(os.geteuid())} {path}')
+    if status.st_mode & 0o077:
         raise errors.PermissionDenied(
             f'other users can read or write {path}; close it: chmod 600 {path}')
     return path.read_bytes()
