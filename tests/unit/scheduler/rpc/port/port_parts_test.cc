@@ -25,6 +25,7 @@
 #include "scheduler/rpc/port/token_file.h"
 #include "shared/rpc/sockets/host_port.h"
 #include "shared/telemetry/line_limit.h"
+#include "shared/telemetry/log.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -137,6 +138,7 @@ TEST(TokenFileTest, LogsWhatItCannotReadAndTriesAgain) {
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto file, TokenFile::Open(path));
   std::filesystem::remove(path);
+  InitLog("test");
   testing::internal::CaptureStderr();
   EXPECT_THAT(file->Find("abc"), StatusIs(StatusCode::kUnauthenticated));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
