@@ -14,6 +14,8 @@ class PortTest(harness.ServiceTest):
 
     def setUp(self):
         super().setUp()
+        # A remote user without the role operate reads what everybody may read.
+        self.service.folder.chmod(0o755)
         self.tls = self.service.folder / 'tls'
         self.user = pwd.getpwuid(os.getuid()).pw_name
         self.certificates('ca')
