@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/files/path_rules.h"
+#include "scheduler/files/access/path_rules.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "shared/base/threads/signal_waiter.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_lock.h"
-#include "scheduler/files/user_runs.h"
 #include "scheduler/store/job_names.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"

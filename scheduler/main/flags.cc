@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/files/path_rules.h"
+#include "scheduler/files/access/path_rules.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"

@@ -5,7 +5,7 @@
 #include <grpcpp/server_context.h>
 
 #include "absl/status/statusor.h"
-#include "scheduler/files/file_user.h"
+#include "scheduler/files/access/file_user.h"
 #include "scheduler/rpc/caller.h"
 
 namespace fgnn {

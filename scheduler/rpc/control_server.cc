@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "scheduler/files/job_dataset.h"
-#include "scheduler/rpc/audit_log.h"
+#include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"

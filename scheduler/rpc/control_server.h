@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scheduler/files/path_rules.h"
+#include "scheduler/files/access/path_rules.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/idle_end.h"

@@ -11,7 +11,7 @@
 #include "fgnn/v1/device_service.grpc.pb.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
-#include "scheduler/rpc/audit_log.h"
+#include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/caller.h"
 
 namespace fgnn {

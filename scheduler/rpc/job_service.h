@@ -9,7 +9,7 @@
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
-#include "scheduler/rpc/audit_log.h"
+#include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/job_watchers.h"

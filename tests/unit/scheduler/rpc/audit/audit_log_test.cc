@@ -1,4 +1,4 @@
-#include "scheduler/rpc/audit_log.h"
+#include "scheduler/rpc/audit/audit_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/audit_log.h"
+#include "scheduler/rpc/audit/audit_log.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

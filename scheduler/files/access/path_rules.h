@@ -1,7 +1,7 @@
 // Which files of the machine a job may name. A service that runs for several
 // users reads with its own rights, so it checks whose files it is led to.
-#ifndef FGNN_SCHEDULER_FILES_PATH_RULES_H_
-#define FGNN_SCHEDULER_FILES_PATH_RULES_H_
+#ifndef FGNN_SCHEDULER_FILES_ACCESS_PATH_RULES_H_
+#define FGNN_SCHEDULER_FILES_ACCESS_PATH_RULES_H_
 
 #include <filesystem>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/files/file_user.h"
+#include "scheduler/files/access/file_user.h"
 
 namespace fgnn {
 
@@ -53,4 +53,4 @@ absl::Status CheckRunPath(const PathRules& rules, const FileUser& user,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_FILES_PATH_RULES_H_
+#endif  // FGNN_SCHEDULER_FILES_ACCESS_PATH_RULES_H_

@@ -1,7 +1,7 @@
 // The folder of a user's runs, for jobs that name none. It is among the runs of
 // the service, and only the user and the service may look into it.
-#ifndef FGNN_SCHEDULER_FILES_USER_RUNS_H_
-#define FGNN_SCHEDULER_FILES_USER_RUNS_H_
+#ifndef FGNN_SCHEDULER_FILES_ACCESS_USER_RUNS_H_
+#define FGNN_SCHEDULER_FILES_ACCESS_USER_RUNS_H_
 
 #include <sys/types.h>
 
@@ -24,4 +24,4 @@ absl::Status MakeUserRuns(const std::filesystem::path& state_dir,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_FILES_USER_RUNS_H_
+#endif  // FGNN_SCHEDULER_FILES_ACCESS_USER_RUNS_H_

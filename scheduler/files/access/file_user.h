@@ -1,7 +1,7 @@
 // Whether a user may read a file, by the file's owner, group, mode and ACL. The
 // kernel decides only for the user who asks; this decides for another one.
-#ifndef FGNN_SCHEDULER_FILES_FILE_USER_H_
-#define FGNN_SCHEDULER_FILES_FILE_USER_H_
+#ifndef FGNN_SCHEDULER_FILES_ACCESS_FILE_USER_H_
+#define FGNN_SCHEDULER_FILES_ACCESS_FILE_USER_H_
 
 #include <sys/types.h>
 
@@ -39,4 +39,4 @@ absl::Status ShareFolder(const std::filesystem::path& folder, uid_t user);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_FILES_FILE_USER_H_
+#endif  // FGNN_SCHEDULER_FILES_ACCESS_FILE_USER_H_

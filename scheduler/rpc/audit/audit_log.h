@@ -7,8 +7,8 @@
 //
 // `job` is the job that the call was about, or the word of a refused call;
 // `device` is that of SwitchDevice; `message` says why the call was refused.
-#ifndef FGNN_SCHEDULER_RPC_AUDIT_LOG_H_
-#define FGNN_SCHEDULER_RPC_AUDIT_LOG_H_
+#ifndef FGNN_SCHEDULER_RPC_AUDIT_AUDIT_LOG_H_
+#define FGNN_SCHEDULER_RPC_AUDIT_AUDIT_LOG_H_
 
 #include <grpcpp/server_context.h>
 
@@ -79,4 +79,4 @@ grpc::Status ServeChange(const grpc::ServerContext& context, AuditLog& log,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RPC_AUDIT_LOG_H_
+#endif  // FGNN_SCHEDULER_RPC_AUDIT_AUDIT_LOG_H_

@@ -1,4 +1,4 @@
-#include "scheduler/files/path_rules.h"
+#include "scheduler/files/access/path_rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_lock.h"
-#include "scheduler/files/user_runs.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/scheduler/ring_dataset.h"

@@ -1,4 +1,4 @@
-#include "scheduler/files/path_rules.h"
+#include "scheduler/files/access/path_rules.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "scheduler/files/file_user.h"
+#include "scheduler/files/access/file_user.h"
 
 #include <endian.h>
 #include <linux/posix_acl.h>

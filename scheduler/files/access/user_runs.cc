@@ -1,4 +1,4 @@
-#include "scheduler/files/user_runs.h"
+#include "scheduler/files/access/user_runs.h"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "scheduler/files/file_user.h"
+#include "scheduler/files/access/file_user.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
