@@ -63,7 +63,7 @@ absl::Status CheckpointFolder::Check() const {
 }
 
 absl::StatusOr<std::vector<fs::path>> CheckpointFolder::Find() const {
-  return FindCheckpoints(path_);
+  return FindCheckpointNames(path_);
 }
 
 absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {

@@ -31,7 +31,7 @@ class CheckpointFolder {
   // Returns OK if the folder exists and is no link.
   absl::Status Check() const;
   // Returns the checkpoints, newest first, without the best one, which is a
-  // copy of another.
+  // copy of another; also what is no file and has a checkpoint's name.
   absl::StatusOr<std::vector<std::filesystem::path>> Find() const;
   // Makes a checkpoint of an epoch the best one, by a link where the file
   // system has links.

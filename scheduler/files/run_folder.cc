@@ -129,6 +129,23 @@ absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
   return RunLock::Take(path);
 }
 
+// Returns OK if no folder above the path is a run's. Whoever deletes that run
+// would delete this one too.
+absl::Status CheckIsInNoRun(const fs::path& path) {
+  const fs::path real = CanonicalRunDir(path);
+  for (fs::path above = real.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(above / kRunRecordName, error))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "run_dir ", path.string(), " is inside of ", above.string(),
+          ", which is the folder of a run (", kRunRecordName,
+          " is in it); name a folder outside of it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckRunFolderIsFree(const fs::path& path) {
@@ -136,6 +153,7 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("run_dir '", path.string(), "' is not an absolute path"));
   }
+  FGNN_RETURN_IF_ERROR(CheckIsInNoRun(path));
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) return absl::OkStatus();

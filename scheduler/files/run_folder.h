@@ -32,7 +32,7 @@ namespace fgnn {
 // Returns OK if nothing is at `path`, or a folder with at most what a run
 // leaves that never began: a record (run_lock.h) and an empty folder of
 // checkpoints. AlreadyExists: the folder has other files. InvalidArgument: the
-// path is not absolute, or a file is in the way.
+// path is not absolute or inside of another run, or a file is in the way.
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 
 // Returns the seconds that the run in the folder had taken before this job:

@@ -24,6 +24,24 @@ bool IsFolderOf(const fs::path& folder, const std::string& job_id) {
   return record.has_value() && record->job_id == job_id;
 }
 
+// Returns FailedPrecondition if another run lies in the folder, at any depth.
+absl::Status CheckHoldsNoOtherRun(const fs::path& folder) {
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator();
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (entry.depth() == 0 || path.filename() != kRunRecordName) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("another run lies in ", folder.string(), ": ",
+                     path.parent_path().string(),
+                     "; move it elsewhere, or delete it first"));
+  }
+  return error ? ErrnoToStatus(error.value(),
+                               absl::StrCat("look into ", folder.string()))
+               : absl::OkStatus();
+}
+
 // Removes what is in the folder, and its record last: a removal that was
 // interrupted can be done again. fs::remove_all() follows no link.
 absl::Status RemoveContents(const fs::path& folder) {
@@ -50,6 +68,7 @@ absl::StatusOr<bool> LockAndRemove(const fs::path& folder,
   FGNN_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Take(folder));
   // A job of another service may have had the folder meanwhile.
   if (!IsFolderOf(folder, job_id)) return false;
+  FGNN_RETURN_IF_ERROR(CheckHoldsNoOtherRun(folder));
   FGNN_RETURN_IF_ERROR(RemoveContents(folder));
   return true;
 }

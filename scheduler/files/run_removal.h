@@ -20,7 +20,8 @@ absl::Status CheckMayRemove(JobStore& store, const Job& job);
 // Removes a run's folder with all that is in it. Returns false if there is
 // none, or if it is not the job's: another job has gone on in it, a link leads
 // elsewhere by now, or run.json is missing. No link in the folder is followed.
-// FailedPrecondition: a job of another service uses the folder.
+// FailedPrecondition: a job of another service uses the folder, or another run
+// lies in it.
 absl::StatusOr<bool> RemoveRunFolder(const std::filesystem::path& run_dir,
                                      const std::string& job_id);
 

@@ -36,6 +36,17 @@ std::optional<CheckpointAge> CheckpointAge::FromName(const std::string& name) {
 
 absl::StatusOr<std::vector<std::filesystem::path>> FindCheckpoints(
     const std::filesystem::path& folder) {
+  FGNN_ASSIGN_OR_RETURN(std::vector<std::filesystem::path> found,
+                        FindCheckpointNames(folder));
+  std::erase_if(found, [](const std::filesystem::path& path) {
+    std::error_code error;
+    return !std::filesystem::is_regular_file(path, error);
+  });
+  return found;
+}
+
+absl::StatusOr<std::vector<std::filesystem::path>> FindCheckpointNames(
+    const std::filesystem::path& folder) {
   std::vector<std::pair<CheckpointAge, std::filesystem::path>> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {

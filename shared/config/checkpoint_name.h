@@ -29,9 +29,14 @@ struct CheckpointAge {
 
 inline constexpr char kBestCheckpointName[] = "best.safetensors";
 
-// Returns the checkpoints in a folder, newest first. The best one is left out,
-// as it may be a copy of any. NotFound, PermissionDenied.
+// Returns the checkpoints in a folder, newest first: plain files, and links to
+// such. The best one is left out, as it may be a copy of any. NotFound,
+// PermissionDenied.
 absl::StatusOr<std::vector<std::filesystem::path>> FindCheckpoints(
+    const std::filesystem::path& folder);
+
+// Returns also whatever else has a checkpoint's name, such as folders.
+absl::StatusOr<std::vector<std::filesystem::path>> FindCheckpointNames(
     const std::filesystem::path& folder);
 
 }  // namespace fgnn

@@ -88,6 +88,26 @@ TEST_F(RunRemovalTest, AFolderOfAnotherJobStays) {
   EXPECT_TRUE(fs::exists(temp_ / "run/notes.txt"));
 }
 
+TEST_F(RunRemovalTest, AFolderWithAnotherRunInItStays) {
+  MakeRun("job-1");
+  // A new run cannot get there, but a user can move one there.
+  const fs::path inner = temp_ / "run/checkpoints/inner";
+  EXPECT_THAT(CheckRunFolderIsFree(inner),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("name a folder outside of it")));
+  FGNN_ASSERT_OK(
+      RunFolder::Create(temp_ / "moved", "dataset: x\n", {.job_id = "job-2"})
+          .status());
+  fs::rename(temp_ / "moved", inner);
+  EXPECT_THAT(Remove(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 AllOf(HasSubstr(inner.string()),
+                                       Not(HasSubstr("/proc/")))));
+  EXPECT_TRUE(fs::exists(inner / "job.yaml"));
+  EXPECT_TRUE(fs::exists(temp_ / "run/metrics.jsonl"));
+  EXPECT_TRUE(IsRemoved(RemoveRunFolder(inner, "job-2")));
+  EXPECT_TRUE(IsRemoved(Remove()));
+}
+
 TEST_F(RunRemovalTest, AFolderInUseIsRefusedByItsName) {
   MakeRun("job-1");
   const auto held = RunFolder::Reopen(temp_ / "run");

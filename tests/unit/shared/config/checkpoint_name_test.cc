@@ -45,9 +45,12 @@ TEST(CheckpointNameTest, AreFoundNewestFirst) {
   }
   std::ofstream(folder / kBestCheckpointName) << "x";
   std::ofstream(folder / ".epoch-0009.safetensors.tmp") << "torn";
+  const std::filesystem::path no_file = folder / "epoch-20000.safetensors";
+  std::filesystem::create_directory(no_file);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<std::filesystem::path> found,
                             FindCheckpoints(folder.path()));
   EXPECT_EQ(found, expected);
+  EXPECT_EQ(FindCheckpointNames(folder.path()).value().front(), no_file);
   EXPECT_THAT(FindCheckpoints(folder / "none"),
               StatusIs(absl::StatusCode::kNotFound));
 }
