@@ -39,6 +39,10 @@ constexpr uint32_t kMostNamed = 3;
 // Time between two looks at whether the client is still there.
 constexpr milliseconds kLookAtClient{250};
 
+RunCaller RunCallerOf(const Caller& caller, const FileUser& user) {
+  return {.user = user, .name = caller.name, .is_operator = caller.is_operator};
+}
+
 }  // namespace
 
 // Counts a call as one that waits, for as long as it lives.
@@ -85,12 +89,14 @@ grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                      [&] { return Submit(*context, *request, response); });
 }
 
-absl::Status JobServiceAdapter::CheckPaths(const grpc::ServerContext& context,
+absl::Status JobServiceAdapter::CheckPaths(const FileUser& user,
                                            const ReadRequest& read) const {
-  FGNN_ASSIGN_OR_RETURN(const FileUser user, CallingUser(caller_, context));
   const PathRules& rules = facts_.paths;
-  FGNN_RETURN_IF_ERROR(
-      CheckRunPath(rules, user, facts_.state_dir, read.request.run_dir));
+  if (!read.request.resume) {  // Otherwise it was checked before it was read.
+    FGNN_RETURN_IF_ERROR(CheckNewRunPath(rules, RunCallerOf(caller_, user),
+                                         facts_.state_dir,
+                                         read.request.run_dir));
+  }
   FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, user, read.spec.dataset));
   const std::string& file = read.spec.model.file;
   return file.empty() ? absl::OkStatus()
@@ -108,12 +114,18 @@ absl::Status JobServiceAdapter::MakeRunsOfCaller(
 absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                        const v1::SubmitJobRequest& request,
                                        v1::SubmitJobResponse* response) {
+  FGNN_ASSIGN_OR_RETURN(const FileUser user, CallingUser(caller_, context));
   FGNN_ASSIGN_OR_RETURN(
       ReadRequest read,
-      ReadSubmitRequest(request, caller_.name, facts_.devices));
+      ReadSubmitRequest(request, caller_.name, facts_.devices,
+                        [&](const std::filesystem::path& run_dir) {
+                          return CheckResumedRunPath(facts_.paths,
+                                                     RunCallerOf(caller_, user),
+                                                     facts_.state_dir, run_dir);
+                        }));
   read.request.by_operator = caller_.is_operator;
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
-  absl::Status check = CheckPaths(context, read);
+  absl::Status check = CheckPaths(user, read);
   if (check.ok()) {
     check = request.resume()
                 ? CheckResumption(read.spec, *datasets_)

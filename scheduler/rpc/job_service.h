@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fgnn/v1/job_service.grpc.pb.h"
+#include "scheduler/files/access/file_user.h"
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
@@ -78,9 +79,9 @@ class JobServiceAdapter final
   absl::Status Submit(const grpc::ServerContext& context,
                       const v1::SubmitJobRequest& request,
                       v1::SubmitJobResponse* response);
-  // Checks that the caller may name the files of the job: path_rules.h.
-  absl::Status CheckPaths(const grpc::ServerContext& context,
-                          const ReadRequest& read) const;
+  // Checks that the caller, who has the rights of `user`, may name the files of
+  // the job: path_rules.h.
+  absl::Status CheckPaths(const FileUser& user, const ReadRequest& read) const;
   // Makes the caller's folder of runs, for a job that names no run_dir.
   absl::Status MakeRunsOfCaller(const std::string& run_dir) const;
   absl::Status List(const v1::ListJobsRequest& request,

@@ -94,17 +94,21 @@ absl::Status CheckNumbers(const v1::SubmitJobRequest& request) {
 
 // Returns the spec of the request. A resumed run goes on with the spec in its
 // folder.
-absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
+absl::StatusOr<v1::JobSpec> SpecOf(
+    const v1::SubmitJobRequest& request,
+    absl::FunctionRef<absl::Status(const std::filesystem::path&)>
+        check_resumed) {
   if (!request.resume()) return request.spec();
   if (request.has_spec()) {
     return absl::InvalidArgumentError(
         "spec: a job that is resumed has that of its run_dir; leave it out");
   }
-  const std::filesystem::path run_dir = request.run_dir();
+  const std::filesystem::path run_dir = CanonicalRunDir(request.run_dir());
   if (!run_dir.is_absolute()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "run_dir '", request.run_dir(), "' is not an absolute path"));
   }
+  FGNN_RETURN_IF_ERROR(check_resumed(run_dir));
   const std::filesystem::path job_file = run_dir / "job.yaml";
   std::error_code error;
   if (!std::filesystem::exists(job_file, error) && !error) {
@@ -121,12 +125,15 @@ absl::StatusOr<v1::JobSpec> SpecOf(const v1::SubmitJobRequest& request) {
 
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const std::vector<std::string>& devices) {
+    const std::vector<std::string>& devices,
+    absl::FunctionRef<absl::Status(const std::filesystem::path&)>
+        check_resumed) {
   FGNN_RETURN_IF_ERROR(CheckName("client_key", request.client_key()));
   FGNN_RETURN_IF_ERROR(CheckName("name", request.name()));
   FGNN_RETURN_IF_ERROR(CheckNumbers(request));
   FGNN_RETURN_IF_ERROR(CheckTexts(request, /*path=*/""));
-  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked, SpecOf(request));
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked,
+                        SpecOf(request, check_resumed));
   FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(asked, devices));

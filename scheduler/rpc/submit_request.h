@@ -2,9 +2,12 @@
 #ifndef FGNN_SCHEDULER_RPC_SUBMIT_REQUEST_H_
 #define FGNN_SCHEDULER_RPC_SUBMIT_REQUEST_H_
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/jobs/job_table.h"
@@ -19,11 +22,14 @@ struct ReadRequest {
 };
 
 // Reads the request, and makes its spec effective. For a job that is resumed,
-// the spec is the one in its folder. `user` is the caller, `devices` are the
+// the spec is the one in its folder; before that is read, `check_resumed`
+// checks the folder's canonical path. `user` is the caller, `devices` are the
 // service's. InvalidArgument: a field is wrong; the message names it.
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const std::vector<std::string>& devices);
+    const std::vector<std::string>& devices,
+    absl::FunctionRef<absl::Status(const std::filesystem::path&)>
+        check_resumed);
 
 }  // namespace fgnn
 

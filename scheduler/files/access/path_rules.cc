@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
@@ -25,6 +26,10 @@ namespace fs = std::filesystem;
 bool IsIn(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end())
              .first == folder.end();
+}
+
+bool IsBelow(const fs::path& path, const fs::path& folder) {
+  return path != folder && IsIn(path, folder);
 }
 
 bool IsInAny(const fs::path& path, const std::vector<fs::path>& roots) {
@@ -163,10 +168,36 @@ absl::Status CheckUserReads(const Named& named, const FileUser& user) {
   if (!closed.has_value()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
       named.field, " ", named.asked.string(), ": ",
-      user.uid.has_value() ? UserName(*user.uid)
-                           : "a user without an account on this machine",
-      " may not read ", closed->string(),
+      user.uid.has_value()
+          ? absl::StrCat(UserName(*user.uid), " may not read ",
+                         closed->string())
+          : absl::StrCat("this user gets what everybody may read, and ",
+                         closed->string(), " is closed to others"),
       ", so the service does not read it either for this user"));
+}
+
+// Returns the folder of the service's own runs.
+fs::path RunsPath(const fs::path& state_dir) {
+  return RunDirPath(state_dir, "x").parent_path();
+}
+
+// Checks that the folder lies in a root, or among the service's own runs.
+absl::Status CheckMayHoldRuns(const PathRules& rules, const FileUser& user,
+                              const fs::path& state_dir,
+                              const fs::path& run_dir) {
+  const fs::path runs = RunsPath(state_dir);
+  if (IsIn(run_dir, CanonicalRunDir(runs))) return absl::OkStatus();
+  if (user.uid != ::geteuid() && IsIn(run_dir, CanonicalRunDir(state_dir))) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "run_dir ", run_dir.string(),
+        " is in the service's state folder; runs there go to ", runs.string()));
+  }
+  if (rules.run_roots.empty() || IsInAny(run_dir, rules.run_roots)) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "run_dir ", run_dir.string(), " is outside of ", Listed(rules.run_roots),
+      ", where the service writes runs (--run-root), and of ", runs.string()));
 }
 
 absl::Status Check(const PathRules& rules, const FileUser& user,
@@ -216,23 +247,47 @@ absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
                 .parts = {}});
 }
 
-absl::Status CheckRunPath(const PathRules& rules, const FileUser& user,
-                          const fs::path& state_dir, const fs::path& run_dir) {
+absl::Status CheckNewRunPath(const PathRules& rules, const RunCaller& caller,
+                             const fs::path& state_dir,
+                             const fs::path& run_dir) {
   if (run_dir.empty()) return absl::OkStatus();
-  const fs::path state = CanonicalRunDir(state_dir);
-  const fs::path runs = RunDirPath(state_dir, "x").parent_path();
-  if (IsIn(run_dir, CanonicalRunDir(runs))) return absl::OkStatus();
-  if (user.uid != ::geteuid() && IsIn(run_dir, state)) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "run_dir ", run_dir.string(),
-        " is in the service's state folder; runs there go to ", runs.string()));
+  const fs::path runs = RunsPath(state_dir);
+  const fs::path own = UserRunsPath(state_dir, caller.name);
+  const bool is_own = IsBelow(run_dir, CanonicalRunDir(own));
+  if (!caller.is_operator && !is_own && IsIn(run_dir, CanonicalRunDir(runs))) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("run_dir ", run_dir.string(),
+                     " is among the runs of the service, where ", caller.name,
+                     " has folders in ", own.string(),
+                     "; name one of those, or leave run_dir out"));
   }
-  if (rules.run_roots.empty() || IsInAny(run_dir, rules.run_roots)) {
+  FGNN_RETURN_IF_ERROR(
+      CheckMayHoldRuns(rules, caller.user, state_dir, run_dir));
+  if (run_dir != CanonicalRunDir(runs) && run_dir != CanonicalRunDir(own) &&
+      std::count(rules.run_roots.begin(), rules.run_roots.end(), run_dir) ==
+          0) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("run_dir ", run_dir.string(),
+                   " is the folder of many runs; name a folder in it"));
+}
+
+absl::Status CheckResumedRunPath(const PathRules& rules,
+                                 const RunCaller& caller,
+                                 const fs::path& state_dir,
+                                 const fs::path& run_dir) {
+  FGNN_RETURN_IF_ERROR(
+      CheckMayHoldRuns(rules, caller.user, state_dir, run_dir));
+  const fs::path own = CanonicalRunDir(UserRunsPath(state_dir, caller.name));
+  if (caller.is_operator || IsBelow(run_dir, own) ||
+      OwnerOnDisk(run_dir) == caller.name ||
+      !FindClosedTo(caller.user, run_dir / "job.yaml", kMayRead).has_value()) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      "run_dir ", run_dir.string(), " is outside of ", Listed(rules.run_roots),
-      ", where the service writes runs (--run-root), and of ", runs.string()));
+      "run_dir ", run_dir.string(), " is not a run of ", caller.name, ", and ",
+      caller.name, " may not read it; resume a run of your own"));
 }
 
 }  // namespace fgnn

@@ -43,13 +43,31 @@ absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
 absl::Status CheckDatasetRoot(const PathRules& rules,
                               const std::filesystem::path& dataset);
 
-// Checks that a run's folder lies in a root, or among the service's own runs.
-// `run_dir` is canonical: see CanonicalRunDir(). Users other than the service's
-// may name no other folder of the state folder. PermissionDenied: it lies
+// A user who names a run's folder.
+struct RunCaller {
+  FileUser user = {};
+  std::string name = {};
+  bool is_operator = false;  // Whether the user may change runs of others.
+};
+
+// Checks that the folder of a new run lies in a root, or among the service's
+// own runs, and is none of these folders itself. `run_dir` is canonical, see
+// CanonicalRunDir(), or empty. Among the service's runs, a user who is no
+// operator has what is below UserRunsPath(). Users other than the service's may
+// name no other folder of the state folder. PermissionDenied: it lies
 // elsewhere.
-absl::Status CheckRunPath(const PathRules& rules, const FileUser& user,
-                          const std::filesystem::path& state_dir,
-                          const std::filesystem::path& run_dir);
+absl::Status CheckNewRunPath(const PathRules& rules, const RunCaller& caller,
+                             const std::filesystem::path& state_dir,
+                             const std::filesystem::path& run_dir);
+
+// Checks the folder of a run that is to go on, before anything in it is read.
+// It lies where a run may lie. For a user who is no operator, it is in
+// UserRunsPath(), or the user's by OwnerOnDisk(), or the user may read its
+// job.yaml. PermissionDenied: the message does not tell what is there.
+absl::Status CheckResumedRunPath(const PathRules& rules,
+                                 const RunCaller& caller,
+                                 const std::filesystem::path& state_dir,
+                                 const std::filesystem::path& run_dir);
 
 }  // namespace fgnn
 

@@ -1,8 +1,11 @@
 #include "scheduler/files/access/user_runs.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +37,21 @@ std::string FileNameOf(const std::string& user) {
   return name.empty() ? "%" : name;
 }
 
+// Opens a new folder to the user.
+absl::Status Share(const fs::path& folder, const std::string& user, uid_t uid) {
+  struct stat made = {};
+  // The bit for the group of new files stays as the folder above has it.
+  if (::stat(folder.c_str(), &made) != 0 ||
+      ::chmod(folder.c_str(), kMode | (made.st_mode & S_ISGID)) != 0) {
+    return ErrnoToStatus(errno, folder.string());
+  }
+  const absl::Status shared = ShareFolder(folder, uid);
+  if (!absl::IsUnimplemented(shared)) return shared;
+  LogWarning("{}: the runs of {} are as open as those of others",
+             MessageOf(shared), user);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 fs::path UserRunsPath(const fs::path& state_dir, const std::string& user) {
@@ -43,18 +61,23 @@ fs::path UserRunsPath(const fs::path& state_dir, const std::string& user) {
 absl::Status MakeUserRuns(const fs::path& state_dir, const std::string& user,
                           uid_t uid) {
   const fs::path folder = UserRunsPath(state_dir, user);
-  if (::mkdir(folder.c_str(), kMode) != 0) {
-    const int error = errno;
-    // The folder is only opened once; its ACL is the operator's from then on.
-    return error == EEXIST
-               ? OpenFolderItself(folder).status()
-               : ErrnoToStatus(error, absl::StrCat("make ", folder.string()));
+  // The folder is only opened once; its ACL is the operator's from then on.
+  const absl::Status there = OpenFolderItself(folder).status();
+  if (!absl::IsNotFound(there)) return there;
+  // It gets its name once it is shared, so that it never stays unshared.
+  std::string made =
+      folder.parent_path() / absl::StrCat(".", FileNameOf(user), ".XXXXXX");
+  if (::mkdtemp(made.data()) == nullptr) {
+    return ErrnoToStatus(errno, absl::StrCat("make ", folder.string()));
   }
-  const absl::Status shared = ShareFolder(folder, uid);
-  if (!absl::IsUnimplemented(shared)) return shared;
-  LogWarning("{}: the runs of {} are as open as those of others",
-             MessageOf(shared), user);
-  return absl::OkStatus();
+  absl::Status status = Share(made, user, uid);
+  if (status.ok() && ::rename(made.c_str(), folder.c_str()) != 0 &&
+      // Another call has made it meanwhile.
+      errno != EEXIST && errno != ENOTEMPTY) {
+    status = ErrnoToStatus(errno, absl::StrCat("make ", folder.string()));
+  }
+  ::rmdir(made.c_str());  // It is there only if it did not get its name.
+  return status;
 }
 
 }  // namespace fgnn

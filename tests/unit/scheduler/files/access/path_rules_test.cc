@@ -175,7 +175,8 @@ TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
   fs::create_directories(temp_ / "results");
   const FileUser ann = {.uid = kAnn, .groups = {}};
   const auto check = [&](const PathRules& rules, const fs::path& run_dir) {
-    return CheckRunPath(rules, ann, state, CanonicalRunDir(run_dir));
+    return CheckNewRunPath(rules, {.user = ann, .name = "ann"}, state,
+                           CanonicalRunDir(run_dir));
   };
   const PathRules rules = {
       .dataset_roots = {},
@@ -183,7 +184,7 @@ TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
           MakeRoots({(temp_ / "results").string()}, "--run-root").value()};
   EXPECT_THAT(check({}, temp_ / "anywhere"), IsOk());
   EXPECT_THAT(check(rules, temp_ / "results" / "one"), IsOk());
-  EXPECT_THAT(check(rules, state / "runs" / "one"), IsOk());
+  EXPECT_THAT(check(rules, state / "runs" / "ann" / "one"), IsOk());
   EXPECT_THAT(check(rules, ""), IsOk());
   EXPECT_THAT(check(rules, temp_ / "results" / ".." / "one"),
               StatusIs(StatusCode::kPermissionDenied, HasSubstr("--run-root")));
@@ -191,6 +192,76 @@ TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
   EXPECT_FALSE(check(rules, temp_ / "results" / "link" / "one").ok());
   EXPECT_FALSE(check({}, state / "plugins").ok());
   EXPECT_FALSE(check({}, state / "runs" / ".." / "logs").ok());
+}
+
+TEST_F(PathRulesTest, ANewRunTakesNoFolderOfManyRunsAndNoneOfOthers) {
+  const fs::path state = temp_ / "state";
+  const fs::path runs = state / "runs";
+  fs::create_directories(runs / "bob");
+  fs::create_directories(temp_ / "results");
+  const PathRules rules = {
+      .dataset_roots = {},
+      .run_roots =
+          MakeRoots({(temp_ / "results").string()}, "--run-root").value()};
+  const RunCaller ann = {.user = {.uid = kAnn, .groups = {}}, .name = "ann"};
+  const RunCaller service = {.user = {.uid = ::geteuid(), .groups = {}},
+                             .name = "fgnn",
+                             .is_operator = true};
+  for (const fs::path& folder : {runs, temp_ / "results"}) {
+    EXPECT_FALSE(CheckNewRunPath(rules, ann, state, folder).ok()) << folder;
+    EXPECT_THAT(CheckNewRunPath(rules, service, state, folder),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("name a folder in it")));
+  }
+  for (const fs::path& folder :
+       {runs / "bob", runs / "carl", runs / "ann", runs / "job-1",
+        runs / "bob/job-1/checkpoints/epoch-0009.safetensors"}) {
+    EXPECT_THAT(CheckNewRunPath(rules, ann, state, folder),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr((runs / "ann").string())));
+  }
+  EXPECT_THAT(CheckNewRunPath(rules, ann, state, runs / "ann/one"), IsOk());
+  EXPECT_THAT(CheckNewRunPath(rules, service, state, runs / "one"), IsOk());
+}
+
+TEST_F(PathRulesTest, ARunThatIsToGoOnIsTheCallersOrOpenToTheCaller) {
+  const fs::path state = temp_ / "state";
+  const RunCaller ann = {.user = {.uid = kAnn, .groups = {}}, .name = "ann"};
+  const fs::path run = temp_ / "closed" / "run";
+  const auto check = [&](const fs::path& run_dir) {
+    return CheckResumedRunPath({}, ann, state, run_dir);
+  };
+  fs::create_directories(run);
+  std::ofstream(run / "job.yaml") << "dataset: secret";
+  EXPECT_THAT(check(run), IsOk());
+  fs::permissions(temp_ / "closed", fs::perms(0700));
+  const absl::Status there = check(run);
+  EXPECT_THAT(there, StatusIs(StatusCode::kPermissionDenied,
+                              HasSubstr("ann may not read it")));
+  // The same is said of what is not there.
+  EXPECT_EQ(check(temp_ / "closed" / "no").code(), there.code());
+  RunCaller boss = ann;
+  boss.is_operator = true;
+  EXPECT_THAT(CheckResumedRunPath({}, boss, state, run), IsOk());
+  std::ofstream(run / "run.json") << R"({"job_id":"job-1","user":"ann"})";
+  EXPECT_THAT(check(run), IsOk());
+  // A run of ann's that ended before it had a folder.
+  fs::create_directories(state / "runs");
+  fs::permissions(state, fs::perms(0700));
+  EXPECT_THAT(check(state / "runs/ann/job-2"), IsOk());
+  EXPECT_FALSE(check(state / "runs/bob/job-2").ok());
+}
+
+TEST_F(PathRulesTest, AFolderThatCannotBeSharedIsNotMade) {
+  fs::create_directories(temp_ / "runs");
+  constexpr uid_t kNobody = static_cast<uid_t>(-1);  // No ACL can name it.
+  const absl::Status made = MakeUserRuns(temp_.path(), "ann", kNobody);
+  if (made.ok()) GTEST_SKIP() << "the file system has no ACLs";
+  EXPECT_TRUE(fs::is_empty(temp_ / "runs"));
+  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "ann", kAnn));
+  EXPECT_TRUE(MayAccess({.uid = kAnn, .groups = {}}, temp_ / "runs/ann",
+                        kMayRead | kMayEnter)
+                  .value());
 }
 
 TEST_F(PathRulesTest, ARootThatIsNoFolderIsRefused) {
