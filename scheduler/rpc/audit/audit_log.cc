@@ -126,6 +126,9 @@ absl::Status AuditLog::RotateIfFullLocked() {
   if (static_cast<uint64_t>(file.st_size) < most_bytes_) {
     return absl::OkStatus();
   }
+  // Opened first: if it cannot be, the kept files stay as they are.
+  const std::string next = absl::StrCat(path_.string(), ".new");
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenLog(next));
   const auto kept = [this](int number) {
     return absl::StrCat(path_.string(), ".", number);
   };
@@ -138,7 +141,11 @@ absl::Status AuditLog::RotateIfFullLocked() {
   if (::rename(path_.c_str(), kept(1).c_str()) != 0 && errno != ENOENT) {
     return ErrnoToStatus(errno, absl::StrCat("rename ", path_.string()));
   }
-  FGNN_ASSIGN_OR_RETURN(fd_, OpenLog(path_));
+  // From here on the full file is a kept one, whatever the new one is called.
+  fd_ = std::move(fd);
+  if (::rename(next.c_str(), path_.c_str()) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("rename ", next));
+  }
   return absl::OkStatus();
 }
 

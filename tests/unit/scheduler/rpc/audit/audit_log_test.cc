@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -66,6 +67,24 @@ TEST_F(AuditLogTest, AFullFileIsKeptAndTheOldestGoes) {
   EXPECT_THAT(ReadSmallFile(temp_ / "audit.log.4").value(),
               HasSubstr("device 2"));
   EXPECT_FALSE(std::filesystem::exists(temp_ / "audit.log.5"));
+}
+
+TEST_F(AuditLogTest, KeptFilesStayIfNoNewOneCanBeOpened) {
+  Open(1);  // Every line fills it.
+  for (int i = 0; i < 3; ++i) Write(absl::StrCat("device ", i));
+  rlimit usual = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (int i = 0; i < AuditLog::kKept; ++i) Write("lost");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_THAT(ReadSmallFile(path_).value(), HasSubstr("device 2"));
+  EXPECT_THAT(ReadSmallFile(temp_ / "audit.log.2").value(),
+              HasSubstr("device 0"));
+  Write("device 3");
+  EXPECT_THAT(ReadSmallFile(path_).value(), HasSubstr("device 3"));
+  EXPECT_THAT(ReadSmallFile(temp_ / "audit.log.1").value(),
+              HasSubstr("device 2"));
 }
 
 TEST_F(AuditLogTest, ALinkInItsPlaceIsNotFollowed) {
