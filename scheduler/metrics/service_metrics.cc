@@ -74,11 +74,13 @@ HttpResponse ServiceMetrics::OfDaemon(const std::string& name) const {
 HttpResponse ServiceMetrics::Targets(const std::string& host) const {
   const auto target = [&](const std::string& path, const std::string& role) {
     return nlohmann::ordered_json{
-        {"targets", {host}},
+        {"targets", nlohmann::ordered_json::array({host})},
         {"labels",
          {{"__metrics_path__", path}, {"service", service_}, {"role", role}}}};
   };
-  nlohmann::ordered_json targets = {target(kSchedulerPath, "scheduler")};
+  // Braces around one value are a list to gcc, and the value itself to clang.
+  auto targets =
+      nlohmann::ordered_json::array({target(kSchedulerPath, "scheduler")});
   for (const ExecutorView& daemon : sources_.host->Executors()) {
     if (daemon.pid == 0) continue;
     nlohmann::ordered_json own =
