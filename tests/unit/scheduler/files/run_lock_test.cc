@@ -105,6 +105,20 @@ TEST(RunLockTest, AFolderOfARunThatNeverBeganIsFree) {
               StatusIs(absl::StatusCode::kAlreadyExists));
 }
 
+// Whoever deleted the outer run would delete the inner one, and a folder with a
+// checkpoint's name would pass as a checkpoint.
+TEST(RunLockTest, NoRunBeginsInsideOfAnotherOne) {
+  const TempFolder temp;
+  EXPECT_THAT(RunFolder::Create(temp / "run", "job", SomeRecord()), IsOk());
+  for (const char* inner : {"run/inner", "run/checkpoints/epoch-0009"}) {
+    EXPECT_THAT(
+        RunFolder::Create(temp / inner, "job", SomeRecord()).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("inside of")));
+    EXPECT_FALSE(std::filesystem::exists(temp / inner));
+  }
+  EXPECT_THAT(CheckRunFolderIsFree(temp / "other"), IsOk());
+}
+
 TEST(RunLockTest, TheRecordSaysWhoseItIs) {
   const TempFolder temp;
   EXPECT_FALSE(ReadRunRecord(temp.path()).has_value());
