@@ -157,18 +157,19 @@ class ExecutorsTest(harness.ServiceTest):
             'submit', *self.service.job_words(settings), '--digest',
             '--run-dir', str(run_dir))['job_id']
         # From the second checkpoint or a later one it goes on.
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 700)
+        self.service.wait_for_batches(run_dir, 700)
         self.service.kill_all()
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        # The file has batches of before, and a device to be switched a job.
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
         goal = 0
         for program, device, role in (
                 ('fgnn-sampler', 'cpu:0', 'sampler'),
                 ('fgnn-trainer', 'cpu:1', 'sampler'),
                 (None, 'cpu:0', 'trainer'), ('fgnn-sampler', 'cpu:0', 'auto'),
                 ('fgnn-trainer', 'cpu:1', 'auto')):
-            progress = self.service.follow(
-                job, lambda p: p.get('batches_committed', 0) > goal)
-            goal = progress['batches_committed'] + 200
+            self.service.wait_for_batches(run_dir, goal)
+            goal = harness.committed_of(run_dir) + 200
             answer = self.service.json('switch', device, role)
             self.assertEqual(answer['job_id'], job)
             self.assertEqual(answer['by_hand'], role != 'auto')

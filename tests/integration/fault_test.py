@@ -21,12 +21,11 @@ class KillTest(harness.ServiceTest):
         # With a cache, which those that come back have to fill and mark for.
         job = self.service.json(
             'submit', *self.service.job_words(JOB, **{'cache.capacity': 0.2}),
-            '--run-dir', str(run_dir))['job_id']
+            '--run-dir', str(run_dir), '--digest')['job_id']
         goal = 0
         for program in KILLS:
-            progress = self.service.follow(
-                job, lambda p: p.get('batches_committed', 0) > goal)
-            goal = progress['batches_committed'] + 1000
+            self.service.wait_for_batches(run_dir, goal)
+            goal = harness.committed_of(run_dir) + 1000
             victim = max(pid for pid, name in self.service.processes().items()
                          if name == program)
             os.kill(victim, signal.SIGKILL)

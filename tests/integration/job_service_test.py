@@ -35,18 +35,14 @@ class JobServiceTest(harness.ServiceTest):
     def show(self, job):
         return self.service.json('show', job)
 
-    def wait_for_batches(self, job, batches):
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > batches)
-
     def test_a_job_that_gave_way_and_was_paused_ends_the_same(self):
         run_dir, low = self.submit_whole('--name', 'Long One')
-        self.wait_for_batches(low, 500)
+        self.service.wait_for_batches(run_dir, 500)
         high = self.submit(TINY, '--priority', '1')
         self.service.fgnn('watch', high)
         self.assertEqual(self.show(high)['state'], 'completed')
         self.assertEqual(self.show(low)['preemptions'], 1)
-        self.wait_for_batches(low, 2000)
+        self.service.wait_for_batches(run_dir, 2000)
         paused = self.service.json('pause', low)
         self.assertEqual(paused['state'], 'paused')
         self.assertLess(paused['progress']['batches_committed'], 16000)
@@ -69,7 +65,7 @@ class JobServiceTest(harness.ServiceTest):
         run_dir = self.service.folder / 'run'
         job = self.submit({**JOB, 'limits.restarts': 0}, '--retries', '1',
                           '--run-dir', str(run_dir), '--digest')
-        self.wait_for_batches(job, 500)
+        self.service.wait_for_batches(run_dir, 500)
         executors = self.show(job)['progress']['executors']
         os.kill(next(e['pid'] for e in executors if e['role'] == 'sampler'),
                 signal.SIGKILL)

@@ -30,13 +30,11 @@ class ResumeTest(harness.ServiceTest):
             'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
 
     def kill_all(self):
-        for pid in self.service.processes():
-            os.kill(pid, signal.SIGKILL)
-        self.assertFalse(self.service.wait_until_gone())
+        self.service.kill_all()
+        self.assertFalse(self.service.processes())
 
-    def kill_after(self, job, batches):
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > batches)
+    def kill_after(self, run_dir, batches):
+        self.service.wait_for_batches(run_dir, batches)
         self.kill_all()
 
     def assert_as_if_nothing_happened(self, run_dir):
@@ -57,19 +55,19 @@ class ResumeTest(harness.ServiceTest):
 
     def test_everything_is_killed_three_times(self):
         self.service.fgnn('up')
-        run_dir, job = self.submit('killed')
-        self.kill_after(job, 1000)
+        run_dir, _ = self.submit('killed')
+        self.kill_after(run_dir, 1000)
         # The service that comes next goes on by itself; so kill it too.
         for batches in (4000, 8000):
             self.service.fgnn('up')
-            self.kill_after(job, batches)
+            self.kill_after(run_dir, batches)
         self.service.fgnn('resume', str(run_dir))
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_restarted_service_goes_on_by_itself(self):
         self.service.fgnn('up')
         run_dir, job = self.submit('interrupted')
-        self.kill_after(job, 3000)
+        self.kill_after(run_dir, 3000)
         self.service.fgnn('up')
         self.service.fgnn('watch', job)
         self.service.fgnn('down')
@@ -99,8 +97,7 @@ class ResumeTest(harness.ServiceTest):
         """As a service manager tells it, before a reboot."""
         scheduler = self.service.json('up')['pid']
         run_dir, job = self.submit('rebooted')
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > 3000)
+        self.service.wait_for_batches(run_dir, 3000)
         os.kill(scheduler, signal.SIGTERM)
         self.assertFalse(self.service.wait_until_gone())
         self.service.fgnn('up')
@@ -112,8 +109,7 @@ class ResumeTest(harness.ServiceTest):
     def test_a_cancelled_run_is_resumed_by_another_service(self):
         self.service.fgnn('up')
         run_dir, job = self.submit('cancelled')
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > 2000)
+        self.service.wait_for_batches(run_dir, 2000)
         self.service.fgnn('cancel', job)
         self.service.fgnn('down')
         self.service.state_dir = self.service.folder / 'other-state'
@@ -122,8 +118,8 @@ class ResumeTest(harness.ServiceTest):
 
     def test_a_torn_checkpoint_is_passed_over(self):
         self.service.fgnn('up')
-        run_dir, job = self.submit('torn')
-        self.kill_after(job, 5000)
+        run_dir, _ = self.submit('torn')
+        self.kill_after(run_dir, 5000)
         newest = max(path for path in (run_dir / 'checkpoints').iterdir()
                      if path.name.startswith('epoch-'))
         content = bytearray(newest.read_bytes())

@@ -80,6 +80,16 @@ class RunTestsTest(unittest.TestCase):
         self.assertIn('as it was',
                       (self.build / 'unsteady/flaky.log').read_text())
 
+    def test_processes_may_meet_a_clock_without_a_word_of_it(self):
+        self.add('raced', 1, words='the job has already completed',
+                 label='integration')
+        self.add('bits', 1, words='the weights differ', label='integration')
+        code, count, named = self.run_all()
+        self.assertEqual((code, count), (1, '1 passed, 1 failed, 0 skipped'))
+        self.assertEqual([self.runs_of(name) for name in ('raced', 'bits')],
+                         [3, 1])
+        self.assertIn('unsteady: raced', named[0])
+
     def test_what_fails_again_fails(self):
         for failures in (2, 3):
             self.add(f'broken{failures}', failures)

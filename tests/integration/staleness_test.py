@@ -18,22 +18,17 @@ STALE = {**JOB, 'training.sync': 'bounded_staleness',
 
 class StalenessTest(harness.ServiceTest):
 
-    def wait_for(self, job, batches):
-        self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > batches)
-
     def test_batches_are_those_of_synchronous_steps_whoever_dies(self):
         run_dir = self.service.folder / 'stale'
         self.service.fgnn('up')
-        job = self.service.json(
-            'submit', *self.service.job_words(STALE), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        self.service.fgnn('submit', *self.service.job_words(STALE),
+                          '--run-dir', str(run_dir), '--digest')
         for batches in (1000, 3000):
-            self.wait_for(job, batches)
+            self.service.wait_for_batches(run_dir, batches)
             for pid, name in self.service.processes().items():
                 if name == 'fgnn-trainer':
                     os.kill(pid, signal.SIGKILL)
-        self.wait_for(job, 5000)
+        self.service.wait_for_batches(run_dir, 5000)
         self.service.kill_all()
         # From a checkpoint: what was trained since then is trained again.
         self.service.fgnn('resume', str(run_dir))
