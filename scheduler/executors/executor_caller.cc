@@ -51,8 +51,8 @@ absl::StatusOr<std::vector<DaemonAddress>> ExecutorCaller::WaitForSome(
 absl::Status ExecutorCaller::AfterLoss(const DaemonAddress& daemon,
                                        const absl::Status& status, int lost,
                                        pid_t* unreachable) {
+  FGNN_RETURN_IF_ERROR(MayGoOn());
   if (!IsLost(status) || lost >= kMaxLostCalls) {
-    FGNN_RETURN_IF_ERROR(MayGoOn());
     return Annotate(status, daemon.name);
   }
   LogWarning("{} was lost on the way: {}; trying again", daemon.name,

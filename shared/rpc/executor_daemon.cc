@@ -106,6 +106,10 @@ absl::Status ExecutorDaemon::WithJob(
   {
     const MutexLock lock(&mutex_);
     if (job_ == nullptr || leaving_ || attachment_.job_id != job_id) {
+      if (stop_->stop_requested()) {
+        return absl::UnavailableError(
+            absl::StrCat(options_.name, " is ending"));
+      }
       return absl::FailedPreconditionError(
           absl::StrCat(options_.name, " is not attached to job ", job_id));
     }

@@ -112,7 +112,7 @@ class ExecutorDaemon : private ExecutorHandler {
 
   // Calls `use` with the job, which stays attached until `use` has returned.
   // Returns the error of `use`. Any thread. FailedPrecondition: the daemon is
-  // not attached to the job.
+  // not attached to the job. Unavailable: it left the job to end.
   absl::Status WithJob(const std::string& job_id,
                        absl::FunctionRef<absl::Status(ExecutorJob&)> use);
 

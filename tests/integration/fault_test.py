@@ -48,6 +48,34 @@ class KillTest(harness.ServiceTest):
                         'the weights differ from those of a run without faults')
 
 
+class EndTest(harness.ServiceTest):
+
+    def test_a_trainer_that_is_told_to_end_costs_no_evaluation(self):
+        """As a batch system tells all processes of a job at once."""
+        # An epoch is 10 small batches, and an evaluation on all cores.
+        job = {'training.epochs': 400, 'training.evaluate_every': 1,
+               'training.checkpoint_every': 0, 'limits.restarts': 20,
+               'model.hidden': 64}
+        run_dir = self.service.folder / 'told'
+        self.service.fgnn('up')
+        job_id = self.service.json(
+            'submit', *self.service.job_words(job), '--run-dir', str(run_dir),
+            '--digest')['job_id']
+        told = []
+        while len(told) < 6:
+            self.service.wait_for(
+                lambda: any(name == 'fgnn-trainer' and pid not in told for
+                            pid, name in self.service.processes().items()),
+                'a new trainer')
+            count = harness.committed_of(run_dir)
+            self.service.wait_for_batches(run_dir, count)
+            told += [pid for pid, name in self.service.processes().items()
+                     if name == 'fgnn-trainer' and pid not in told]
+            os.kill(told[-1], signal.SIGTERM)
+        self.service.fgnn('watch', job_id)
+        self.assert_same_run(run_dir, self.service.run(job, '--digest'))
+
+
 class RestartBudgetTest(harness.ServiceTest):
 
     def test_a_job_whose_daemons_keep_dying_fails_and_says_so(self):

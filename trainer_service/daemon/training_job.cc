@@ -135,7 +135,7 @@ std::function<absl::Status()> TrainingJob::CheckOf(
     const CallLimits& limits) const {
   return [this, &limits] {
     if (stopping_) {
-      return absl::CancelledError(
+      return absl::UnavailableError(
           absl::StrCat("job ", options_.job_id, " is being detached"));
     }
     return limits.Check();

@@ -244,6 +244,10 @@ TEST_F(ExecutorDaemonTest, EndsItsJobAndItsSocketWhenItIsToStop) {
   EXPECT_TRUE(log_.ended.HasBeenNotified());
   EXPECT_FALSE(
       std::filesystem::exists(ExecutorSocketPath(state_.path(), kName)));
+  // The scheduler asks another daemon then.
+  EXPECT_THAT(
+      daemon_.WithJob("job-1", [](ExecutorJob&) { return absl::OkStatus(); }),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is ending")));
 }
 
 TEST(NameByDeviceTest, IsTheFirstCoreUnlessThereIsAName) {
