@@ -30,6 +30,7 @@
 #include "shared/http/http_handler.h"
 #include "shared/http/http_server.h"
 #include "shared/rpc/sockets/descriptors.h"
+#include "shared/rpc/sockets/host_port.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
@@ -55,12 +56,12 @@ constexpr seconds kLetGoLimit{8};
 
 // Returns the server of the service's pages; nullptr: none are asked for.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
-    const std::optional<HttpAddress>& address, HttpHandlers pages) {
+    const std::optional<HostPort>& address, HttpHandlers pages) {
   if (!address.has_value()) return nullptr;
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(*address, std::move(pages));
   if (!server.ok()) return Annotate(server.status(), "--http");
-  LogInfo("serves pages on http://{}", (*server)->HostPort());
+  LogInfo("serves pages on http://{}", (*server)->address().Text());
   return server;
 }
 
@@ -202,7 +203,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
            .paths = options.paths,
            .started_ms = UnixMilliseconds(),
            .devices = devices,
-           .http = parts->http == nullptr ? "" : parts->http->HostPort(),
+           .http = parts->http == nullptr ? "" : parts->http->address().Text(),
            .idle_end = &parts->idle_end,
            .shut_down = [stop] { stop->RequestStop(); },
            .port = options.port},

@@ -17,7 +17,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "shared/base/threads/signal_waiter.h"
-#include "shared/http/http_address.h"
+#include "shared/rpc/sockets/host_port.h"
 
 namespace fgnn {
 
@@ -39,7 +39,7 @@ struct SchedulerOptions {
   // TCP port for clients on other machines; nullopt: none.
   std::optional<PortOptions> port;
   // Address on which pages are served; nullopt: none are.
-  std::optional<HttpAddress> http;
+  std::optional<HostPort> http;
   // Whether the daemons that it starts log JSON.
   bool log_json = false;
   // Folder with fgnn-sampler and fgnn-trainer.
@@ -51,8 +51,8 @@ class SchedulerDaemon {
  public:
   // Starts the service, which serves once this returns. It stops at a signal or
   // a call to `stop`, which is borrowed. AlreadyExists: another service runs in
-  // the folder, or a process listens on its sockets. InvalidArgument: the
-  // machine lacks a device. FailedPrecondition: the port of `http` is taken.
+  // the folder, or a process listens on its sockets or ports. InvalidArgument:
+  // the machine lacks a device.
   static absl::StatusOr<std::unique_ptr<SchedulerDaemon>> Start(
       const SchedulerOptions& options, const SignalWaiter* stop);
   ~SchedulerDaemon();

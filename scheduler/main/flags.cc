@@ -17,6 +17,7 @@
 #include "shared/command_line/command_line.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
+#include "shared/rpc/sockets/host_port.h"
 #include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 
@@ -98,13 +99,18 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "\"failed CODE\"");
 }
 
-absl::StatusOr<std::optional<HttpAddress>> ReadHttp(const FlagWords& words) {
+absl::StatusOr<std::optional<HostPort>> ReadHttp(const FlagWords& words) {
   if (words.http.empty()) return std::nullopt;
-  absl::StatusOr<HttpAddress> address = ParseHttpAddress(words.http);
-  if (!address.ok()) return Annotate(address.status(), "--http");
-  if (address->is_loopback || words.http_is_public) return *address;
+  const bool is_port =
+      words.http.find_first_not_of("0123456789") == std::string::npos;
+  FGNN_ASSIGN_OR_RETURN(
+      HostPort address,
+      ParseHostPort(is_port ? absl::StrCat("127.0.0.1:", words.http)
+                            : words.http));
+  FGNN_ASSIGN_OR_RETURN(const bool is_loopback, IsLoopback(address.host));
+  if (is_loopback || words.http_is_public) return address;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--http ", words.http,
+      words.http,
       ": other machines may reach this address, and would read all jobs; name "
       "a port of 127.0.0.1, or allow it with --http-public"));
 }
@@ -121,7 +127,9 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,
                         MakeRoots(words.run_roots, "--run-root"));
   FGNN_ASSIGN_OR_RETURN(options.port, ReadPortOptions(words.port));
-  FGNN_ASSIGN_OR_RETURN(options.http, ReadHttp(words));
+  absl::StatusOr<std::optional<HostPort>> http = ReadHttp(words);
+  if (!http.ok()) return Annotate(http.status(), "--http");
+  options.http = *std::move(http);
   if (words.socket_group.empty()) return absl::OkStatus();
   const absl::StatusOr<gid_t> group = FindOwnGroup(words.socket_group);
   if (!group.ok()) return Annotate(group.status(), "--socket-group");

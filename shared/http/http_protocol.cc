@@ -8,7 +8,7 @@
 
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
-#include "shared/http/http_address.h"
+#include "shared/http/host_header.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {

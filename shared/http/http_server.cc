@@ -1,6 +1,5 @@
 #include "shared/http/http_server.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -14,31 +13,31 @@
 namespace fgnn {
 namespace {
 
-// Longest wait: ended connections are forgotten after at most this time.
+// Longest wait: a lost wake-up costs at most this time.
 constexpr std::chrono::milliseconds kLongestWait{1'000};
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
-    const HttpAddress& address, HttpHandlers handlers,
-    const HttpLimits& limits) {
-  absl::StatusOr<UniqueFd> listener = ListenOn(address);
-  absl::StatusOr<int> port =
-      listener.ok() ? PortOf(*listener) : listener.status();
-  if (!port.ok())
-    return Annotate(port.status(), HostAndPort(address.host, address.port));
-  return std::unique_ptr<HttpServer>(new HttpServer(
-      address, std::move(handlers), limits, *std::move(listener), *port));
+    const HostPort& address, HttpHandlers handlers, const HttpLimits& limits) {
+  FGNN_ASSIGN_OR_RETURN(UniqueFd listener, ListenOn(address));
+  FGNN_ASSIGN_OR_RETURN(const HostPort bound, BoundAddress(listener.get()));
+  std::unique_ptr<HttpServer> made(
+      new HttpServer({address.host, bound.port}, std::move(handlers), limits));
+  FGNN_ASSIGN_OR_RETURN(
+      made->loop_,
+      AcceptLoop::Start(made->address_.Text(), std::move(listener),
+                        [server = made.get()](UniqueFd connection) {
+                          server->Open(std::move(connection));
+                        }));
+  return made;
 }
 
-HttpServer::HttpServer(const HttpAddress& address, HttpHandlers handlers,
-                       const HttpLimits& limits, UniqueFd listener, int port)
-    : host_(address.host),
+HttpServer::HttpServer(HostPort address, HttpHandlers handlers,
+                       const HttpLimits& limits)
+    : address_(std::move(address)),
       limits_(limits),
-      protocol_(address.host, std::move(handlers)),
-      listener_(std::move(listener)),
-      port_(port),
-      thread_("http", [this] { AcceptAll(); }) {}
+      protocol_(address_.host, std::move(handlers)) {}
 
 HttpServer::~HttpServer() {
   {
@@ -49,9 +48,7 @@ HttpServer::~HttpServer() {
       ::shutdown(connection.fd.get(), SHUT_RDWR);
     }
   }
-  // Wakes the thread that waits for a connection.
-  ::shutdown(listener_.get(), SHUT_RDWR);
-  thread_.Join();
+  loop_.reset();
   std::list<Connection> left;
   {
     const MutexLock lock(&mutex_);
@@ -61,27 +58,6 @@ HttpServer::~HttpServer() {
   left.clear();
 }
 
-std::string HttpServer::HostPort() const { return HostAndPort(host_, port_); }
-
-void HttpServer::AcceptAll() {
-  while (WaitForRoom()) {
-    pollfd waited = {listener_.get(), POLLIN, 0};
-    const int ready =
-        ::poll(&waited, 1, static_cast<int>(kLongestWait.count()));
-    if (ready <= 0 || (waited.revents & POLLIN) == 0) continue;
-    ConnectionAcceptor::Result result = acceptor_.AcceptOne(listener_.get());
-    if (result.connection.valid()) Open(std::move(result.connection));
-    if (result.outcome == ConnectionAcceptor::Outcome::kExhausted) Pause();
-  }
-}
-
-void HttpServer::Pause() {
-  MutexLock lock(&mutex_);
-  changed_.WaitUntil(
-      &lock, DeadlineIn(ConnectionAcceptor::kPause),
-      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stops_; });
-}
-
 bool HttpServer::WaitForRoom() {
   std::list<Connection> ended;  // Joined without the mutex.
   MutexLock lock(&mutex_);
@@ -89,7 +65,7 @@ bool HttpServer::WaitForRoom() {
   while (!stops_) {
     for (auto it = connections_.begin(); it != connections_.end();) {
       const auto next = std::next(it);
-      if (it->has_ended) ended.splice(ended.end(), connections_, it);
+      if (!it->fd.valid()) ended.splice(ended.end(), connections_, it);
       it = next;
     }
     if (connections_.size() < most) return true;
@@ -97,7 +73,7 @@ bool HttpServer::WaitForRoom() {
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                          if (stops_) return true;
                          for (const Connection& connection : connections_) {
-                           if (connection.has_ended) return true;
+                           if (!connection.fd.valid()) return true;
                          }
                          return false;
                        });
@@ -106,6 +82,7 @@ bool HttpServer::WaitForRoom() {
 }
 
 void HttpServer::Open(UniqueFd fd) {
+  if (!WaitForRoom()) return;
   const MutexLock lock(&mutex_);
   if (stops_) return;
   Connection& connection = connections_.emplace_back();
@@ -114,12 +91,11 @@ void HttpServer::Open(UniqueFd fd) {
       Thread::Start("http connection", [this, &connection] {
         HttpConnection(connection.fd.get(), limits_, &protocol_).Serve();
         const MutexLock ending(&mutex_);
-        connection.has_ended = true;
-        ::shutdown(connection.fd.get(), SHUT_RDWR);
+        connection.fd.Reset();
         changed_.NotifyAll();
       });
   if (!thread.ok()) {
-    LogWarning("a connection to {} is refused: {}", HostPort(),
+    LogWarning("a connection to {} is refused: {}", address_.Text(),
                MessageOf(thread.status()));
     connections_.pop_back();
     return;

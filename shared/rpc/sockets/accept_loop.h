@@ -15,8 +15,8 @@ namespace fgnn {
 
 class AcceptLoop {
  public:
-  // Called on the loop's thread with a nonblocking connection. Must not block:
-  // the next connection waits for it.
+  // Called on the loop's thread with a nonblocking connection. The next
+  // connection waits until it returns, and so does the destructor.
   using OnConnection = std::function<void(UniqueFd connection)>;
 
   // Starts the thread. `listener` is a nonblocking socket that listens. `name`

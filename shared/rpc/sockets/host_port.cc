@@ -6,14 +6,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <charconv>
 #include <memory>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -36,6 +37,13 @@ absl::StatusOr<Addresses> Resolve(const HostPort& address) {
       "'", address.host, "' has no address: ", ::gai_strerror(error)));
 }
 
+// Returns false if the text is anything else than digits, or too large.
+bool ReadPort(std::string_view text, uint16_t& port) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, port);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
 bool IsLoopback(const sockaddr& address) {
   if (address.sa_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
@@ -55,10 +63,7 @@ absl::StatusOr<HostPort> ToHostPort(const sockaddr_storage& address,
                                   NI_NUMERICHOST | NI_NUMERICSERV);
   if (error != 0) return absl::InternalError(::gai_strerror(error));
   HostPort read = {.host = host};
-  int number = 0;
-  if (absl::SimpleAtoi(port, &number)) {
-    read.port = static_cast<uint16_t>(number);
-  }
+  ReadPort(port, read.port);
   return read;
 }
 
@@ -80,12 +85,9 @@ absl::StatusOr<HostPort> ParseHostPort(const std::string& text) {
   } else if (absl::StrContains(read.host, ':')) {
     return wrong;
   }
-  uint32_t port = 0;
-  if (read.host.empty() || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
-      port > UINT16_MAX) {
+  if (read.host.empty() || !ReadPort(text.substr(colon + 1), read.port)) {
     return wrong;
   }
-  read.port = static_cast<uint16_t>(port);
   return read;
 }
 
@@ -114,8 +116,10 @@ absl::StatusOr<UniqueFd> ListenOn(const HostPort& address) {
       ::bind(fd.get(), first.ai_addr, first.ai_addrlen) != 0 ||
       ::listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(what, ": another process listens there"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          what,
+          ": another process listens there; name another port, or 0 for "
+          "any free one"));
     }
     return ErrnoToStatus(errno, what);
   }

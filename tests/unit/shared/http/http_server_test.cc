@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -26,13 +27,16 @@ constexpr char kLastGet[] =
 
 class Client {
  public:
-  explicit Client(int port) {
-    const HttpAddress address = *ParseHttpAddress(std::to_string(port));
+  // Connects with a server on 127.0.0.1.
+  explicit Client(const HttpServer& server) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(server.address().port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     fd_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(
-        ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.socket),
-                  address.socket_bytes),
-        0);
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address),
+                        sizeof(address)),
+              0);
   }
 
   void Send(const std::string& text) {
@@ -66,10 +70,9 @@ class Client {
 class HttpServerTest : public testing::Test {
  protected:
   void Start(const HttpLimits& limits = {}) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const HttpAddress address, ParseHttpAddress("0"));
     FGNN_ASSERT_OK_AND_ASSIGN(
         server_,
-        HttpServer::Start(address,
+        HttpServer::Start({.host = "127.0.0.1", .port = 0},
                           {{"/page",
                             [](const HttpRequest&) -> HttpResponse {
                               return {.body = "text"};
@@ -94,7 +97,7 @@ class HttpServerTest : public testing::Test {
 
 TEST_F(HttpServerTest, AnswersSeveralRequestsOfOneConnection) {
   Start();
-  Client client(server_->port());
+  Client client(*server_);
   for (int i = 0; i < 3; ++i) {
     client.Send(kGet);
     EXPECT_THAT(client.ReadUntil("text").value_or("late"),
@@ -107,7 +110,7 @@ TEST_F(HttpServerTest, AnswersSeveralRequestsOfOneConnection) {
 
 TEST_F(HttpServerTest, ARequestInPiecesIsOneRequest) {
   Start();
-  Client client(server_->port());
+  Client client(*server_);
   for (const char byte : std::string(kLastGet)) client.Send({byte});
   EXPECT_THAT(client.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
 }
@@ -117,11 +120,11 @@ TEST_F(HttpServerTest, HeadsThatAreTooLongAreRefused) {
   const std::string long_word(9000, 'x');
   for (const std::string& head :
        {"GET /" + long_word, "GET /page HTTP/1.1\r\nX: " + long_word}) {
-    Client client(server_->port());
+    Client client(*server_);
     client.Send(head);
     EXPECT_THAT(client.ReadAll().value_or("late"), StartsWith("HTTP/1.1 431"));
   }
-  Client client(server_->port());
+  Client client(*server_);
   std::string many = "GET /page HTTP/1.1\r\n";
   while (many.size() < 9000) many += "A: b\r\n";
   client.Send(many + "\r\n");
@@ -130,28 +133,28 @@ TEST_F(HttpServerTest, HeadsThatAreTooLongAreRefused) {
 
 TEST_F(HttpServerTest, SilentAndSlowClientsAreCutOff) {
   Start({.idle = milliseconds(50), .read = milliseconds(50)});
-  Client silent(server_->port());
+  Client silent(*server_);
   EXPECT_EQ(silent.ReadAll(), "");
-  Client slow(server_->port());
+  Client slow(*server_);
   slow.Send("GET /page HTTP/1.1\r\n");
   EXPECT_EQ(slow.ReadAll(), "");
 }
 
 TEST_F(HttpServerTest, AClientThatReadsNothingIsCutOff) {
   Start({.connections = 1, .write = milliseconds(50)});
-  Client client(server_->port());
+  Client client(*server_);
   client.Send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  Client next(server_->port());  // Waits for the only thread.
+  Client next(*server_);  // Waits for the only thread.
   next.Send(kLastGet);
   EXPECT_THAT(next.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, ClientsAboveTheLimitWaitUntilOneEnds) {
   Start({.connections = 1, .idle = kPatience});
-  std::optional<Client> first(server_->port());
+  std::optional<Client> first(*server_);
   first->Send(kGet);
   EXPECT_THAT(first->ReadUntil("text").value_or("late"), HasSubstr("text"));
-  Client second(server_->port());
+  Client second(*server_);
   second.Send(kLastGet);
   first.reset();
   EXPECT_THAT(second.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
@@ -159,10 +162,10 @@ TEST_F(HttpServerTest, ClientsAboveTheLimitWaitUntilOneEnds) {
 
 TEST_F(HttpServerTest, StopsAtOnceWithOpenConnections) {
   Start({.idle = 2 * kPatience});
-  Client idle(server_->port());
+  Client idle(*server_);
   idle.Send(kGet);
   EXPECT_THAT(idle.ReadUntil("text").value_or("late"), HasSubstr("text"));
-  Client slow(server_->port());
+  Client slow(*server_);
   slow.Send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(is_asked_.WaitUntil(DeadlineIn(kPatience)));
   may_answer_.Notify();
@@ -174,11 +177,9 @@ TEST_F(HttpServerTest, StopsAtOnceWithOpenConnections) {
 
 TEST_F(HttpServerTest, SaysWhichAddressIsTaken) {
   Start();
-  FGNN_ASSERT_OK_AND_ASSIGN(const HttpAddress taken,
-                            ParseHttpAddress(server_->HostPort()));
-  EXPECT_THAT(HttpServer::Start(taken, {}).status(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("another program listens on this port")));
+  EXPECT_THAT(HttpServer::Start(server_->address(), {}).status(),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr(server_->address().Text())));
 }
 
 }  // namespace

@@ -23,7 +23,6 @@
 #include "scheduler/rpc/port/refusal_log.h"
 #include "scheduler/rpc/port/role.h"
 #include "scheduler/rpc/port/token_file.h"
-#include "shared/rpc/sockets/host_port.h"
 #include "shared/telemetry/line_limit.h"
 #include "shared/telemetry/log.h"
 #include "tests/fakes/status_matchers.h"
@@ -179,22 +178,6 @@ TEST(TokenFileTest, AWrongLineIsNamed) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 2")))
         << line;
   }
-}
-
-TEST(HostPortTest, ReadsNamesAndAddresses) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const HostPort name, ParseHostPort("gpu1:7070"));
-  EXPECT_EQ(name.host, "gpu1");
-  EXPECT_EQ(name.port, 7070);
-  FGNN_ASSERT_OK_AND_ASSIGN(const HostPort six, ParseHostPort("[::1]:65535"));
-  EXPECT_EQ(six.host, "::1");
-  EXPECT_EQ(six.Text(), "[::1]:65535");
-  for (const char* text : {"", "gpu1", ":7070", "gpu1:", "gpu1:x", "gpu1:-1",
-                           "gpu1:65536", "::1:7070", "[]:7070"}) {
-    EXPECT_THAT(ParseHostPort(text), StatusIs(StatusCode::kInvalidArgument))
-        << text;
-  }
-  EXPECT_EQ(AddressInPeer("ipv4:10.0.0.7:40000"), "10.0.0.7");
-  EXPECT_EQ(AddressInPeer("ipv6:%5B2001:db8::7%5D:40000"), "2001:db8::7");
 }
 
 TEST(PortOptionsTest, SpeaksInTheClearOnTheLoopbackOrWhereItIsSaid) {
