@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/figures/refusal_counts.h"
 #include "scheduler/figures/run_totals.h"
 #include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/book/state_lock.h"
@@ -113,6 +114,7 @@ struct SchedulerDaemon::Parts {
   IdleEnd idle_end;
   std::unique_ptr<JobTable> table;
   RunTotals totals;
+  RefusalCounts refusals;
   GrpcExecutorCalls calls;
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
@@ -184,10 +186,12 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   HttpHandlers pages;
   if (options.http.has_value()) {
     parts->metrics = std::make_unique<ServiceMetrics>(
-        options.state_dir.string(), MetricSources{.table = parts->table.get(),
-                                                  .host = parts->host.get(),
-                                                  .calls = &parts->calls,
-                                                  .totals = &parts->totals});
+        options.state_dir.string(),
+        MetricSources{.table = parts->table.get(),
+                      .host = parts->host.get(),
+                      .calls = &parts->calls,
+                      .totals = &parts->totals,
+                      .refusals = &parts->refusals});
     parts->page =
         MakePage(options, devices, parts->table.get(), parts->host.get());
     pages = parts->page->Handlers();
@@ -206,7 +210,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
            .http = parts->http == nullptr ? "" : parts->http->address().Text(),
            .idle_end = &parts->idle_end,
            .shut_down = [stop] { stop->RequestStop(); },
-           .port = options.port},
+           .port = options.port,
+           .refusals = &parts->refusals},
           parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
   const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;

@@ -56,6 +56,7 @@ HttpResponse ServiceMetrics::OfScheduler() const {
   AddQueue(page);
   AddDaemons(page);
   AddFaults(page);
+  AddRefusals(page);
   return {.content_type = kMetricContentType, .body = page.Text()};
 }
 
@@ -209,6 +210,16 @@ void ServiceMetrics::AddFaults(MetricPage& page) const {
        {"batch_quarantined", static_cast<double>(faults.quarantined)},
        {"checkpoint_failed",
         static_cast<double>(sources_.totals->sums().failed_checkpoints)}});
+}
+
+void ServiceMetrics::AddRefusals(MetricPage& page) const {
+  for (size_t i = 0; i < kNumRefusalReasons; ++i) {
+    const auto reason = static_cast<RefusalReason>(i);
+    page.AddCounter("fgnn_port_refusals_total",
+                    "Calls and connections that the TCP port refused.",
+                    static_cast<double>(sources_.refusals->of(reason)),
+                    {{"reason", Word(WordOf(reason))}});
+  }
 }
 
 }  // namespace fgnn

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "scheduler/executors/executor_calls.h"
+#include "scheduler/figures/refusal_counts.h"
 #include "scheduler/figures/run_totals.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
@@ -25,6 +26,7 @@ struct MetricSources {
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
   const RunTotals* totals = nullptr;
+  const RefusalCounts* refusals = nullptr;
 };
 
 // Thread-safe.
@@ -49,6 +51,7 @@ class ServiceMetrics {
   void AddQueue(MetricPage& page) const;
   void AddDaemons(MetricPage& page) const;
   void AddFaults(MetricPage& page) const;
+  void AddRefusals(MetricPage& page) const;
 
   const std::string service_;
   const MetricSources sources_;

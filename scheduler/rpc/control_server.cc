@@ -76,12 +76,13 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
                                               },
                                               ConnectionLimits(), group));
   if (parts->facts.port.has_value()) {
-    FGNN_ASSIGN_OR_RETURN(
-        parts->for_remote_users,
-        PortServer::Start(*parts->facts.port,
-                          [made = parts.get()](const Caller& caller) {
-                            return made->ServicesFor(caller);
-                          }));
+    FGNN_ASSIGN_OR_RETURN(parts->for_remote_users,
+                          PortServer::Start(
+                              *parts->facts.port,
+                              [made = parts.get()](const Caller& caller) {
+                                return made->ServicesFor(caller);
+                              },
+                              parts->facts.refusals));
   }
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "scheduler/figures/refusal_counts.h"
 #include "scheduler/files/access/path_rules.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
@@ -37,6 +38,8 @@ struct ServiceFacts {
   std::function<void()> shut_down;  // Ends the service; returns at once.
   // TCP port for remote users; nullopt: none.
   std::optional<PortOptions> port = std::nullopt;
+  // Counts of what the port refuses; borrowed. nullptr only without a port.
+  RefusalCounts* refusals = nullptr;
 };
 
 class ControlServer {

@@ -14,15 +14,25 @@
 namespace fgnn {
 namespace {
 
+constexpr char kTokenHeader[] = "authorization";
+
 // Returns the only value of a property of the connection; empty: none.
-std::string PropertyOf(const grpc::AuthContext& connection, const char* name) {
+std::string PropertyOf(const grpc::ServerContextBase& context,
+                       const char* name) {
+  const auto connection = context.auth_context();
+  if (connection == nullptr) return "";
   const std::vector<grpc::string_ref> values =
-      connection.FindPropertyValues(name);
+      connection->FindPropertyValues(name);
   if (values.size() != 1) return "";
   return {values.front().data(), values.front().size()};
 }
 
 }  // namespace
+
+bool HasCredentials(const grpc::ServerContextBase& context) {
+  return context.client_metadata().contains(kTokenHeader) ||
+         !PropertyOf(context, GRPC_X509_PEM_CERT_PROPERTY_NAME).empty();
+}
 
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
     const PortOptions& options) {
@@ -40,7 +50,7 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
 
 absl::StatusOr<Identity> Authenticator::Identify(
     const grpc::ServerContextBase& context) const {
-  const auto headers = context.client_metadata().equal_range("authorization");
+  const auto headers = context.client_metadata().equal_range(kTokenHeader);
   if (headers.first != headers.second) {
     const grpc::string_ref value = headers.first->second;
     absl::string_view token(value.data(), value.size());
@@ -56,11 +66,8 @@ absl::StatusOr<Identity> Authenticator::Identify(
     }
     return tokens_->Find(std::string(token));
   }
-  const auto connection = context.auth_context();
   const std::string certificate =
-      connection == nullptr
-          ? ""
-          : PropertyOf(*connection, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+      PropertyOf(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (certificate.empty()) {
     return absl::UnauthenticatedError(
         "the call shows neither a certificate nor a token; put user.pem and "
@@ -72,8 +79,7 @@ absl::StatusOr<Identity> Authenticator::Identify(
         "and looks again at its next start");
   }
   return certificates_->Check(
-      certificate,
-      PropertyOf(*connection, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME));
+      certificate, PropertyOf(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME));
 }
 
 }  // namespace fgnn

@@ -15,6 +15,10 @@
 
 namespace fgnn {
 
+// Returns whether the call shows a certificate or a token, be it right or
+// wrong.
+bool HasCredentials(const grpc::ServerContextBase& context);
+
 // Thread-safe.
 class Authenticator {
  public:

@@ -111,12 +111,18 @@ absl::StatusOr<PortProxy::Admitted> PortProxy::Admit(
   refusal.address = address;
   refusal.method = context.method();
   const auto admit = [&]() -> absl::StatusOr<Admitted> {
+    refusal.reason = HasCredentials(context) ? RefusalReason::kWrongCredentials
+                                             : RefusalReason::kNoCredentials;
     FGNN_ASSIGN_OR_RETURN(const Identity identity,
                           authenticator_->Identify(context));
     refusal.who = identity.name;
+    refusal.reason = RefusalReason::kRole;
     FGNN_RETURN_IF_ERROR(CheckMayCall(identity.role, context.method()));
+    refusal.reason = RefusalReason::kDeadline;
     FGNN_RETURN_IF_ERROR(CheckDeadline(context.deadline()));
+    refusal.reason = RefusalReason::kTooManyCalls;
     FGNN_ASSIGN_OR_RETURN(auto place, counts_.Take(identity));
+    refusal.reason = RefusalReason::kNoAccount;
     FGNN_ASSIGN_OR_RETURN(auto channel, users_->ChannelOf(identity));
     return Admitted{std::move(channel), std::move(place)};
   };

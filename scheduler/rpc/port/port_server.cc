@@ -30,17 +30,20 @@ constexpr int kLeastPingMs = 20'000;
 
 PortServer::PortServer(const PortOptions& options,
                        std::unique_ptr<Authenticator> authenticator,
-                       RemoteUsers::MakeServices make_services)
+                       RemoteUsers::MakeServices make_services,
+                       RefusalCounts* refusals)
     : limits_(options.limits),
       authenticator_(std::move(authenticator)),
+      log_(refusals),
       users_(std::move(make_services)),
       proxy_(authenticator_.get(), &users_, &log_) {}
 
 absl::StatusOr<std::unique_ptr<PortServer>> PortServer::Start(
-    const PortOptions& options, RemoteUsers::MakeServices make_services) {
+    const PortOptions& options, RemoteUsers::MakeServices make_services,
+    RefusalCounts* refusals) {
   FGNN_ASSIGN_OR_RETURN(auto authenticator, Authenticator::Open(options));
   std::unique_ptr<PortServer> made(new PortServer(
-      options, std::move(authenticator), std::move(make_services)));
+      options, std::move(authenticator), std::move(make_services), refusals));
   FGNN_RETURN_IF_ERROR(made->StartServer(options));
   FGNN_RETURN_IF_ERROR(made->Listen(options.address));
   LogInfo("listening on {}, {}", made->address().Text(),
@@ -106,7 +109,11 @@ void PortServer::Serve(UniqueFd connection) {
     const MutexLock lock(&mutex_);
     const absl::Status room = CheckRoomLocked(address);
     if (!room.ok()) {
-      log_.Write({.who = "", .address = address, .method = "", .why = room});
+      log_.Write({.who = "",
+                  .address = address,
+                  .method = "",
+                  .why = room,
+                  .reason = RefusalReason::kTooManyConnections});
       return;
     }
     connections_[address].Add(connection.get());

@@ -30,12 +30,14 @@ namespace fgnn {
 
 class PortServer {
  public:
-  // Serves. `make_services` makes the services of one caller.
+  // Serves. `make_services` makes the services of one caller. Borrows
+  // `refusals`, which gets what is refused.
   // AlreadyExists: another process listens there. PermissionDenied: others can
   // read the key or the tokens. InvalidArgument, FailedPrecondition: a
   // certificate or the file of tokens is wrong.
   static absl::StatusOr<std::unique_ptr<PortServer>> Start(
-      const PortOptions& options, RemoteUsers::MakeServices make_services);
+      const PortOptions& options, RemoteUsers::MakeServices make_services,
+      RefusalCounts* refusals);
   // Shuts down without grace.
   ~PortServer();
   PortServer(const PortServer&) = delete;
@@ -50,7 +52,7 @@ class PortServer {
  private:
   PortServer(const PortOptions& options,
              std::unique_ptr<Authenticator> authenticator,
-             RemoteUsers::MakeServices make_services);
+             RemoteUsers::MakeServices make_services, RefusalCounts* refusals);
   absl::Status StartServer(const PortOptions& options);
   absl::Status Listen(const HostPort& address);
   void Serve(UniqueFd connection);

@@ -28,6 +28,7 @@ std::string TextOf(const Refusal& refusal) {
 }
 
 void RefusalLog::Write(const Refusal& refusal) {
+  counts_->Add(refusal.reason);
   const std::optional<uint64_t> left_out = limit_.Ask(MonotonicClock::now());
   if (!left_out.has_value()) return;
   LogWarning("{}{}", TextOf(refusal),

@@ -1,10 +1,11 @@
-// Logs the calls and connections that the port refuses.
+// Logs and counts the calls and connections that the port refuses.
 #ifndef FGNN_SCHEDULER_RPC_PORT_REFUSAL_LOG_H_
 #define FGNN_SCHEDULER_RPC_PORT_REFUSAL_LOG_H_
 
 #include <string>
 
 #include "absl/status/status.h"
+#include "scheduler/figures/refusal_counts.h"
 #include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
@@ -14,15 +15,20 @@ struct Refusal {
   std::string address;  // Address of the caller.
   std::string method;   // As on the wire; empty: a connection was refused.
   absl::Status why;
+  RefusalReason reason = RefusalReason::kNoCredentials;
 };
 
 // Thread-safe. Writes no more lines than LineLimit allows. The next line tells
 // how many were left out.
 class RefusalLog {
  public:
+  // Borrows `counts`.
+  explicit RefusalLog(RefusalCounts* counts) : counts_(counts) {}
+
   void Write(const Refusal& refusal);
 
  private:
+  RefusalCounts* const counts_;
   LineLimit limit_;
 };
 

@@ -32,11 +32,13 @@ class ServiceMetricsTest : public HostedJobsTest {
     metrics_.emplace("/state", MetricSources{.table = table_.get(),
                                              .host = host_.get(),
                                              .calls = &calls_of_metrics_,
-                                             .totals = &totals_});
+                                             .totals = &totals_,
+                                             .refusals = &refusals_});
   }
 
   MetricCalls calls_of_metrics_;
   RunTotals totals_;
+  RefusalCounts refusals_;
   std::unique_ptr<JobTable> table_;
   std::optional<ServiceMetrics> metrics_;
 };
@@ -79,6 +81,7 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   totals_.AddBatch(record);
   totals_.AddEpoch(/*switches=*/3);
   totals_.AddFailedCheckpoint();
+  refusals_.Add(RefusalReason::kRole);
   FGNN_ASSERT_OK(Want("a", "cpu:0"));
   const std::unique_ptr<JobSegment> segment = SegmentOf("a");
   Daemons("a").OpenSegment(segment.get());
@@ -95,6 +98,8 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
         "fgnn_daemon_restarts_total{role=\"trainer\"} 1",
         "fgnn_faults_total{kind=\"daemon_died\"} 1",
         "fgnn_faults_total{kind=\"checkpoint_failed\"} 1",
+        "fgnn_port_refusals_total{reason=\"role\"} 1",
+        "fgnn_port_refusals_total{reason=\"too_many_connections\"} 0",
         "fgnn_jobs{state=\"running\"} 0",
         "fgnn_jobs_ended_total{state=\"failed\"} 0"}) {
     EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));

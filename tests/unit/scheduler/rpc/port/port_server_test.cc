@@ -16,6 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/job_service.grpc.pb.h"
+#include "scheduler/figures/refusal_counts.h"
+#include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
@@ -101,11 +103,14 @@ class PortServerTest : public testing::Test {
     if (fs::exists(options.tls_dir / "tokens")) {
       options.tokens = options.tls_dir / "tokens";
     }
-    auto started = PortServer::Start(options, [](const Caller& caller) {
-      RemoteUsers::Services services;
-      services.push_back(std::make_unique<FakeJobService>(caller));
-      return services;
-    });
+    auto started = PortServer::Start(
+        options,
+        [](const Caller& caller) {
+          RemoteUsers::Services services;
+          services.push_back(std::make_unique<FakeJobService>(caller));
+          return services;
+        },
+        &refusals_);
     ASSERT_THAT(started, IsOk());
     server_ = *std::move(started);
   }
@@ -128,8 +133,23 @@ class PortServerTest : public testing::Test {
     return job;
   }
 
+  // Makes a call that shows nothing but the service's own authority.
+  absl::Status AskAsNobody() const {
+    FGNN_ASSIGN_OR_RETURN(const std::string authority,
+                          ReadSmallFile(temp_ / "tls" / "ca.pem", 1 << 20));
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = authority;
+    const auto stub = v1::JobService::NewStub(grpc::CreateChannel(
+        server_->address().Text(), grpc::SslCredentials(options)));
+    grpc::ClientContext context;
+    SetDeadline(context, kLong);
+    v1::Job job;
+    return FromGrpc(stub->GetJob(&context, v1::GetJobRequest(), &job));
+  }
+
   const TempFolder temp_;
   const std::string user_ = UserName(::geteuid());
+  RefusalCounts refusals_;
   std::unique_ptr<PortServer> server_;
 };
 
@@ -189,6 +209,12 @@ TEST_F(PortServerTest, WithoutOrWithAWrongCertificateACallIsRefused) {
   ASSERT_EQ(::chmod((mine / "token").c_str(), 0600), 0);
   EXPECT_THAT(Ask(mine), StatusIs(StatusCode::kUnauthenticated,
                                   HasSubstr("takes no tokens")));
+  EXPECT_EQ(refusals_.of(RefusalReason::kWrongCredentials), 4U);
+  EXPECT_EQ(refusals_.of(RefusalReason::kNoAccount), 1U);
+  EXPECT_EQ(refusals_.of(RefusalReason::kNoCredentials), 0U);
+  EXPECT_THAT(AskAsNobody(), StatusIs(StatusCode::kUnauthenticated,
+                                      HasSubstr("neither a certificate")));
+  EXPECT_EQ(refusals_.of(RefusalReason::kNoCredentials), 1U);
 }
 
 TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
@@ -209,6 +235,8 @@ TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
   v1::GetJobRequest request;
   request.set_job_id(std::string(kMaxMessageBytes - 100, 'x'));
   EXPECT_THAT(FromGrpc(stub->GetJob(&large, request, &job)), IsOk());
+  EXPECT_EQ(refusals_.of(RefusalReason::kRole), 1U);
+  EXPECT_EQ(refusals_.of(RefusalReason::kDeadline), 1U);
 }
 
 TEST_F(PortServerTest, AStreamComesWholeWithItsEnd) {
@@ -329,7 +357,7 @@ TEST_F(PortServerTest, AKeyThatOthersCanReadIsRefusedWithTheCommand) {
   EXPECT_THAT(PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
                                  .tls_dir = temp_ / "tls",
                                  .tokens = {}},
-                                nullptr),
+                                nullptr, &refusals_),
               StatusIs(StatusCode::kPermissionDenied,
                        HasSubstr("chmod 600 " + key.string())));
 }
@@ -349,6 +377,7 @@ TEST_F(PortServerTest, ConnectionsBeyondTheLimitAreClosed) {
   EXPECT_THAT(ask(*second), IsOk());
   EXPECT_THAT(Ask(Mine()), StatusIs(StatusCode::kUnavailable));
   EXPECT_THAT(ask(*first), IsOk());
+  EXPECT_GE(refusals_.of(RefusalReason::kTooManyConnections), 1U);
 }
 
 }  // namespace
