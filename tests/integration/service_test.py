@@ -90,6 +90,41 @@ class UpAndDownTest(harness.ServiceTest):
         same = self.service.json('up', '--devices', 'cpu:0')
         self.assertEqual(same['pid'], pid)
 
+    def test_up_passes_rules_to_the_scheduler(self):
+        graphs = self.service.folder / 'graphs'
+        none = self.service.fgnn('up', '--dataset-root', str(graphs),
+                                 check=False)
+        self.assertEqual(none.returncode, 2, none.stderr)
+        self.assertIn(f'--dataset-root {graphs}', none.stderr)
+        for name in ('graphs', 'more', 'runs'):
+            (self.service.folder / name).mkdir()
+        # A relative folder is one of the folder in which `up` is typed.
+        rules = ('--dataset-root', 'graphs', '--dataset-root', 'more',
+                 '--run-root', 'runs', '--max-jobs-per-user', '7')
+        pid = json.loads(self.service.fgnn(
+            'up', '--json', *rules, cwd=self.service.folder).stdout)['pid']
+        with open(f'/proc/{pid}/cmdline', encoding='utf-8') as file:
+            words = file.read().split('\0')
+        self.assertIn('7', words[words.index('--max-jobs-per-user'):])
+        submit = ('submit', *self.service.job_words())
+        outside = self.service.fgnn(*submit, check=False)
+        self.assertNotEqual(outside.returncode, 0)
+        self.assertIn('--dataset-root', outside.stderr)
+        self.service.dataset.rename(self.service.folder / 'more/graph')
+        self.service.dataset = self.service.folder / 'more/graph'
+        submit = ('submit', *self.service.job_words())
+        outside = self.service.fgnn(
+            *submit, '--run-dir', str(self.service.folder / 'run'), check=False)
+        self.assertIn('--run-root', outside.stderr)
+        job = self.service.json(*submit, '--run-dir',
+                                str(self.service.folder / 'runs/one'))
+        self.service.fgnn('watch', job['job_id'])
+        again = self.service.fgnn('up', '--run-root', 'runs', check=False,
+                                  cwd=self.service.folder)
+        self.assertEqual(again.returncode, 1, again.stdout)
+        self.assertIn('--run-root counts for a service that is started',
+                      again.stderr)
+
     def test_a_flag_that_the_scheduler_refuses_is_wrong_use(self):
         answer = self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:0', '--json',
                                    check=False)

@@ -97,6 +97,7 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   AddPlanCommand(app, context);
   AddSimulateCommand(app, context);
   AddDatasetGroup(app, context);
+  AddUpCommand(app, context);
   AddServiceCommands(app, context);
   AddJobCommands(app, context);
   AddRemovalCommands(app, context);

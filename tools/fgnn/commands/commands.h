@@ -11,7 +11,8 @@ namespace fgnn {
 void AddDoctorCommand(Command app, CommandContext& context);
 // Adds import, generate, info, validate.
 void AddDatasetGroup(Command app, CommandContext& context);
-// Adds up, down, status.
+void AddUpCommand(Command app, CommandContext& context);
+// Adds down, status.
 void AddServiceCommands(Command app, CommandContext& context);
 void AddRunCommand(Command app, CommandContext& context);
 void AddResumeCommand(Command app, CommandContext& context);

@@ -231,6 +231,7 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
   }
   if (start.log_json) words.push_back("--log-json");
   if (start.http_is_public) words.push_back("--http-public");
+  words.insert(words.end(), start.rules.begin(), start.rules.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -23,6 +23,8 @@ struct ServiceStart {
   std::string http = {};        // Address of --http; empty: no pages.
   bool log_json = false;        // Whether the daemons log JSON.
   bool http_is_public = false;  // Whether other machines may reach the pages.
+  // Further words of the scheduler's command line.
+  std::vector<std::string> rules = {};
 };
 
 // Returns true if a server listens on the socket of that folder's service.
