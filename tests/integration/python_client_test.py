@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import socket
 import subprocess
@@ -232,6 +233,33 @@ class ElsewhereTest(ClientTest):
         key.unlink()
         with self.assert_raises(fgnn.NotFound, key):
             self.call(tls_dir=self.mine)
+
+    def test_names_the_file_that_only_root_can_read(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to be another user')
+        nobody = pwd.getpwuid(65534).pw_name
+        with self.as_user(65534), self.assert_raises(
+                fgnn.PermissionDenied, self.mine, f'closed to {nobody}'):
+            self.call(tls_dir=self.mine)
+        for folder in (self.folder, self.tls, self.tls / 'users', self.mine):
+            folder.chmod(0o755)
+        key = self.mine / 'user.key'
+        with self.as_user(65534), self.assert_raises(
+                fgnn.PermissionDenied, f'chown {nobody} {key}'):
+            self.call(tls_dir=self.mine)
+        authority = self.mine / 'ca.pem'
+        authority.chmod(0o600)
+        with self.as_user(65534), self.assert_raises(
+                fgnn.PermissionDenied, f'chown {nobody} {authority}'):
+            self.call(tls_dir=self.mine)
+
+    @contextlib.contextmanager
+    def as_user(self, uid):
+        os.seteuid(uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
 
     def test_only_an_answer_in_the_clear_leads_to_insecure(self):
         with socket.create_server(('127.0.0.1', 0)) as server:

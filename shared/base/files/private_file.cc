@@ -16,7 +16,7 @@ absl::Status CheckPrivateFile(const std::filesystem::path& path) {
   if (::stat(path.c_str(), &info) != 0) {
     return ErrnoToStatus(errno, path.string());
   }
-  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+  if (info.st_uid != ::geteuid()) {
     return absl::PermissionDeniedError(
         absl::StrCat(path.string(), " is of user ", UserName(info.st_uid),
                      "; give it to this one: chown ", UserName(::geteuid()),

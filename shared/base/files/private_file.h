@@ -8,8 +8,9 @@
 
 namespace fgnn {
 
-// Returns OK if nobody but this process's user and root can read or write the
-// file. PermissionDenied, with the command that mends it: others can. NotFound.
+// Returns OK if the file is of this process's user, and nobody but this user
+// and root can read or write it. PermissionDenied, with the command that mends
+// it: it is of another user, or others can. NotFound.
 absl::Status CheckPrivateFile(const std::filesystem::path& path);
 
 }  // namespace fgnn

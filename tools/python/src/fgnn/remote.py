@@ -37,15 +37,17 @@ class Remote:
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What goes with each call."""
         token = self.tls_dir / 'token'
-        if not token.exists():
+        if not _is_there(token):
             return ()
         return (('authorization', 'Bearer ' + _secret(token).decode().strip()),)
 
     def credentials(self) -> grpc.ChannelCredentials | None:
-        """None: in the clear. NotFound: the folder lacks something."""
+        """None: in the clear. NotFound: the folder lacks something.
+        PermissionDenied: this user may not read it, or others can read a
+        secret in it."""
         certificate = self.tls_dir / 'user.pem'
-        with_certificate = not self.insecure and certificate.exists()
-        if not with_certificate and not (self.tls_dir / 'token').exists():
+        with_certificate = not self.insecure and _is_there(certificate)
+        if not with_certificate and not _is_there(self.tls_dir / 'token'):
             raise errors.NotFound(
                 f'{self.tls_dir} has neither user.pem with user.key nor '
                 f'token, so the service at {self.server} would not know who '
@@ -53,16 +55,16 @@ class Remote:
         if self.insecure:
             return None
         authority = self.tls_dir / 'ca.pem'
-        if not authority.exists():
+        if not _is_there(authority):
             raise errors.NotFound(
                 f'{self.tls_dir} has no ca.pem, so the service at '
                 f'{self.server} could be anybody; copy ca.pem from its folder '
                 'of certificates, or name another tls_dir')
         if not with_certificate:
-            return grpc.ssl_channel_credentials(authority.read_bytes())
+            return grpc.ssl_channel_credentials(_read(authority))
         return grpc.ssl_channel_credentials(
-            authority.read_bytes(), _secret(self.tls_dir / 'user.key'),
-            certificate.read_bytes())
+            _read(authority), _secret(self.tls_dir / 'user.key'),
+            _read(certificate))
 
     def explain(self) -> errors.Error | None:
         """Why no connection can be made; None: one can. gRPC says only that
@@ -112,16 +114,37 @@ def _user_name(uid: int) -> str:
         return f'uid {uid}'
 
 
-def _secret(path: pathlib.Path) -> bytes:
+def _is_there(path: pathlib.Path) -> bool:
     try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise errors.NotFound(f'{path} is not there') from None
-    if status.st_uid not in (0, os.geteuid()):
+        path.stat()
+        return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except PermissionError:
+        raise errors.PermissionDenied(
+            f'{path.parent} is closed to {_user_name(os.geteuid())}; open it '
+            'to this user, or name another tls_dir') from None
+
+
+def _read(path: pathlib.Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except PermissionError:
+        raise errors.PermissionDenied(
+            f'{path} is closed to {_user_name(os.geteuid())}; give it to this '
+            f'user: chown {_user_name(os.geteuid())} {path}') from None
+
+
+def _secret(path: pathlib.Path) -> bytes:
+    """The file, which its user alone may read."""
+    if not _is_there(path):
+        raise errors.NotFound(f'{path} is not there')
+    status = path.stat()
+    if status.st_uid != os.geteuid():
         raise errors.PermissionDenied(
             f'{path} is of user {_user_name(status.st_uid)}; give it to this '
             f'one: chown {_user_name(os.geteuid())} {path}')
     if status.st_mode & 0o077:
         raise errors.PermissionDenied(
             f'other users can read or write {path}; close it: chmod 600 {path}')
-    return path.read_bytes()
+    return _read(path)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -167,6 +168,22 @@ TEST(TokenFileTest, AFileThatOthersCanReadIsRefusedWithTheCommand) {
                 StatusIs(StatusCode::kPermissionDenied,
                          HasSubstr("chmod 600 " + path.string())));
   }
+}
+
+TEST(TokenFileTest, AFileThatRootAloneCanReadIsRefusedWithTheCommand) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const TempFolder temp;
+  const std::filesystem::path path = temp / "tokens";
+  Write(path, "");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(temp.path().c_str(), 0755), 0);
+  constexpr uid_t kOtherUser = 65534;
+  ASSERT_EQ(::seteuid(kOtherUser), 0);
+  const absl::Status refused = TokenFile::Open(path).status();
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_THAT(refused, StatusIs(StatusCode::kPermissionDenied,
+                                AllOf(HasSubstr("is of user root"),
+                                      HasSubstr("chown "))));
 }
 
 TEST(TokenFileTest, AWrongLineIsNamed) {
