@@ -10,7 +10,7 @@
 
 namespace fgnn {
 
-// Decodes a serialised, effective fgnn.v1.JobSpec; a SpecDecoder (store/job.h).
+// Decodes a job's serialised fgnn.v1.JobSpec; a SpecDecoder (store/job.h).
 absl::StatusOr<DecodedSpec> DecodeSpec(const Job& job);
 
 // Reads the devices that such bytes ask for; a DemandReader

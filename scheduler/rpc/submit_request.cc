@@ -135,11 +135,13 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked,
                         SpecOf(request, check_resumed));
   FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
-  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
-                        MakeEffective(asked, devices));
+  FGNN_ASSIGN_OR_RETURN(v1::JobSpec effective, MakeEffective(asked, devices));
   ReadRequest read;
   read.spec = FromProto(effective);
   read.notes = NotesOnJob(asked, effective);
+  // A job that names no devices has all of the service, at each start those of
+  // then: the run may go on where there are others.
+  if (asked.devices().empty()) effective.clear_devices();
   read.request = {.spec_bytes = effective.SerializeAsString(),
                   .run_dir = CanonicalRunDir(request.run_dir()).string(),
                   .client_key = request.client_key(),

@@ -17,7 +17,9 @@ namespace fgnn {
 
 struct ReadRequest {
   JobRequest request;
-  JobSpec spec;  // Effective spec, the same as in request.spec_bytes.
+  // Effective spec, with the devices that the service has now if the request
+  // names none; request.spec_bytes has none then.
+  JobSpec spec;
   std::vector<std::string> notes;  // Notes for the user, a line each.
 };
 

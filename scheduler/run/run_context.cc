@@ -5,9 +5,10 @@
 namespace fgnn {
 namespace {
 
-ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec) {
+ExecutorsOfJob ExecutorsFor(const Job& job, const DecodedSpec& decoded) {
+  const JobSpec& spec = decoded.spec;
   return {.job_id = job.id,
-          .spec_bytes = job.spec_bytes,
+          .spec_bytes = decoded.bytes,
           .dataset = spec.dataset,
           .dataset_content = job.progress.dataset_content,
           .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(),
@@ -24,7 +25,7 @@ RunContext::RunContext(Job job_to_run, DecodedSpec decoded_spec,
       spec(decoded.spec),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
-                ExecutorsFor(job, spec), std::move(keep_going)) {}
+                ExecutorsFor(job, decoded), std::move(keep_going)) {}
 
 bool RunContext::IsDue(uint32_t every, uint32_t epoch) const {
   return epoch + 1 == spec.training.epochs ||

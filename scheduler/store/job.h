@@ -52,7 +52,8 @@ enum class FolderUse : uint8_t {
 struct Job {
   std::string id;
   JobState state = JobState::kQueued;
-  // Serialised fgnn.v1.JobSpec, effective; only rpc/ can read it.
+  // Serialised fgnn.v1.JobSpec; only rpc/ can read it. It is effective, but has
+  // no devices if the client asked for none.
   std::string spec_bytes;
   std::string run_dir;  // Absolute path of the run folder.
   FolderUse folder = FolderUse::kMake;
@@ -91,10 +92,11 @@ struct Job {
 // A decoded spec.
 struct DecodedSpec {
   JobSpec spec;
-  std::string yaml;  // Text of job.yaml.
+  std::string yaml;   // Text of job.yaml.
+  std::string bytes;  // Serialised spec for the job's daemons.
 };
 // Decodes a job's spec_bytes; rpc/ gives this to run/. If the job has been
-// given devices, spec.devices are these, and `yaml` has the devices that it
+// given devices, those of `spec` are these, and `yaml` has the devices that it
 // asked for. DataLoss: the bytes are no spec.
 using SpecDecoder = std::function<absl::StatusOr<DecodedSpec>(const Job& job)>;
 

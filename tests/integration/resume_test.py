@@ -116,6 +116,29 @@ class ResumeTest(harness.ServiceTest):
         self.service.fgnn('resume', str(run_dir))
         self.assert_as_if_nothing_happened(run_dir)
 
+    def test_a_run_that_names_no_devices_goes_on_with_other_cores(self):
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) < 2:
+            self.skipTest('needs two cores')
+        self.service.fgnn('up', '--devices', *(f'cpu:{i}' for i in cores[:2]))
+        run_dir = self.service.folder / 'moved'
+        # A step has a batch for each of the two devices.
+        words = self.service.job_words(
+            JOB, **{'devices': '[]', 'training.batches_per_step': 0})
+        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
+                                '--digest')['job_id']
+        self.service.wait_for_batches(run_dir, 2000)
+        self.service.fgnn('cancel', job)
+        self.service.fgnn('down')
+        self.service.state_dir = self.service.folder / 'other-state'
+        self.service.fgnn(
+            'resume', str(run_dir),
+            preexec_fn=lambda: os.sched_setaffinity(0, cores[1:2]))
+        spec = (run_dir / 'job.yaml').read_text()
+        self.assertIn('batches_per_step: 2', spec)
+        self.assertNotIn('devices', spec)
+        self.assert_as_if_nothing_happened(run_dir)
+
     def test_a_torn_checkpoint_is_passed_over(self):
         self.service.fgnn('up')
         run_dir, _ = self.submit('torn')

@@ -40,7 +40,8 @@ class JobExceptionsTest : public JobRunTest {
                 [this](const Job&) {
                   if (decode_) decode_();
                   calls_.dataset = spec_.dataset;
-                  return DecodedSpec{.spec = spec_, .yaml = "effective\n"};
+                  return DecodedSpec{
+                      .spec = spec_, .yaml = "effective\n", .bytes = "spec"};
                 },
             .kept = {}};
   }

@@ -377,7 +377,8 @@ class JobRunTest : public testing::Test {
                                 [this](const Job&) {
                                   calls_.dataset = spec_.dataset;
                                   return DecodedSpec{.spec = spec_,
-                                                     .yaml = "effective\n"};
+                                                     .yaml = "effective\n",
+                                                     .bytes = "spec"};
                                 },
                             .kept = {}});
     if (while_it_runs_) while_it_runs_();
