@@ -356,21 +356,29 @@ TEST_F(RpcServerTest, ServesAgainOnceThereAreDescriptors) {
                             RpcServer::Start(path_, {&service_}));
   FGNN_ASSERT_OK_AND_ASSIGN(const sockaddr_un address,
                             MakeSocketAddress(path_));
+  constexpr int kRefused = 20;
   std::vector<UniqueFd> clients;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 3 * kRefused; ++i) {
     clients.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   }
+  int num_refused = 0;
   {
     const DescriptorLimit none = DescriptorLimit::NoneLeft();
     for (const UniqueFd& client : clients) {
+      if (num_refused == kRefused) break;
       ASSERT_EQ(
           ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
                     sizeof(address)),
           0);
+      // gRPC's threads may still close descriptors of tests before this one. A
+      // client that gets such a descriptor is greeted, and keeps it.
       char byte = 0;
-      EXPECT_EQ(::read(client.get(), &byte, 1), 0) << "it is to be closed";
+      const ssize_t size = ::read(client.get(), &byte, 1);
+      ASSERT_GE(size, 0);
+      if (size == 0) ++num_refused;
     }
   }
+  EXPECT_EQ(num_refused, kRefused);
   EXPECT_THAT(Register({}), IsOk());
 }
 
