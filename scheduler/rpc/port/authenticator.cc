@@ -2,9 +2,7 @@
 
 #include <grpc/grpc_security_constants.h>
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -37,13 +35,10 @@ bool HasCredentials(const grpc::ServerContextBase& context) {
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
     const PortOptions& options) {
   std::unique_ptr<Authenticator> made(new Authenticator);
-  if (!options.tokens.empty()) {
-    FGNN_ASSIGN_OR_RETURN(made->tokens_, TokenFile::Open(options.tokens));
-  }
-  const std::filesystem::path ca = options.tls_dir / "ca.pem";
-  std::error_code error;
-  if (!options.tls_dir.empty() && std::filesystem::exists(ca, error)) {
-    FGNN_ASSIGN_OR_RETURN(made->certificates_, ClientCertificates::Open(ca));
+  FGNN_ASSIGN_OR_RETURN(made->tokens_, TokenFile::Open(options.tokens));
+  if (!options.tls_dir.empty()) {
+    FGNN_ASSIGN_OR_RETURN(made->certificates_,
+                          ClientCertificates::Open(options.tls_dir / "ca.pem"));
   }
   return made;
 }
@@ -59,24 +54,14 @@ absl::StatusOr<Identity> Authenticator::Identify(
       return absl::UnauthenticatedError(
           "a call carries one header 'authorization: Bearer TOKEN'");
     }
-    if (tokens_ == nullptr) {
-      return absl::UnauthenticatedError(
-          "the service takes no tokens: it found no file of them when it "
-          "started, and looks again at its next start");
-    }
     return tokens_->Find(std::string(token));
   }
   const std::string certificate =
       PropertyOf(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (certificate.empty()) {
+  if (certificate.empty() || certificates_ == nullptr) {
     return absl::UnauthenticatedError(
         "the call shows neither a certificate nor a token; put user.pem and "
         "user.key, or a token, into the folder of --tls-dir");
-  }
-  if (certificates_ == nullptr) {
-    return absl::UnauthenticatedError(
-        "the service takes tokens only: it found no ca.pem when it started, "
-        "and looks again at its next start");
   }
   return certificates_->Check(
       certificate, PropertyOf(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME));

@@ -22,7 +22,8 @@ bool HasCredentials(const grpc::ServerContextBase& context);
 // Thread-safe.
 class Authenticator {
  public:
-  // Errors are those of TokenFile::Open() and ClientCertificates::Open().
+  // The files of tokens and of authorities may be made later. Errors are those
+  // of TokenFile::Open() and ClientCertificates::Open().
   static absl::StatusOr<std::unique_ptr<Authenticator>> Open(
       const PortOptions& options);
 
@@ -34,8 +35,9 @@ class Authenticator {
  private:
   Authenticator() = default;
 
-  std::unique_ptr<TokenFile> tokens_;  // nullptr: tokens are not taken.
-  std::unique_ptr<ClientCertificates> certificates_;  // As for tokens.
+  std::unique_ptr<TokenFile> tokens_;
+  // nullptr: the port speaks in the clear, where no call has a certificate.
+  std::unique_ptr<ClientCertificates> certificates_;
 };
 
 }  // namespace fgnn

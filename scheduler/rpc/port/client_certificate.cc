@@ -100,7 +100,8 @@ absl::StatusOr<std::unique_ptr<ClientCertificates>> ClientCertificates::Open(
     const std::filesystem::path& ca_file) {
   std::unique_ptr<ClientCertificates> made(new ClientCertificates(ca_file));
   const MutexLock lock(&made->mutex_);
-  FGNN_RETURN_IF_ERROR(made->Refresh());
+  const absl::Status read = made->Refresh();
+  if (!read.ok() && !absl::IsNotFound(read)) return read;
   return made;
 }
 
@@ -127,6 +128,7 @@ absl::StatusOr<ClientCertificates::Store> ClientCertificates::ReadStore(
 absl::Status ClientCertificates::Refresh() {
   const absl::StatusOr<bool> has_changed = file_.HasChanged();
   if (has_changed.ok() && !*has_changed) return trusted_.status();
+  const bool was_there = trusted_.ok();
   known_.clear();
   if (has_changed.ok()) {
     trusted_ = ReadStore(file_.path());
@@ -136,7 +138,8 @@ absl::Status ClientCertificates::Refresh() {
   if (trusted_.ok()) return absl::OkStatus();
   // A text without a certificate stays so until the file changes.
   if (!absl::IsInvalidArgument(trusted_.status())) file_.Forget();
-  if (limit_.Ask(MonotonicClock::now()).has_value()) {
+  const bool is_news = was_there || !absl::IsNotFound(trusted_.status());
+  if (is_news && limit_.Ask(MonotonicClock::now()).has_value()) {
     LogError("no certificate is taken: {}", MessageOf(trusted_.status()));
   }
   return trusted_.status();
@@ -145,9 +148,12 @@ absl::Status ClientCertificates::Refresh() {
 absl::StatusOr<Identity> ClientCertificates::Check(
     const std::string& certificate, const std::string& chain) {
   const MutexLock lock(&mutex_);
-  if (!Refresh().ok()) {
+  const absl::Status read = Refresh();
+  if (!read.ok()) {
     return absl::UnauthenticatedError(
-        "the service cannot read its authorities; its log says why");
+        absl::IsNotFound(read)
+            ? "the service takes tokens only: it has no ca.pem"
+            : "the service cannot read its authorities; its log says why");
   }
   const Deadline now = MonotonicClock::now();
   std::erase_if(known_,

@@ -29,15 +29,16 @@ namespace fgnn {
 class ClientCertificates {
  public:
   // Reads the certificates of the authorities that the service trusts, in PEM.
-  // NotFound: there is no such file. InvalidArgument: it has no certificate.
+  // The file may be made later. InvalidArgument: it has no certificate.
   static absl::StatusOr<std::unique_ptr<ClientCertificates>> Open(
       const std::filesystem::path& ca_file);
 
   // Returns who the certificate names. `chain` holds certificates of
   // authorities between it and one that the service trusts; may be empty. Both
   // are PEM. Unauthenticated, naming the certificate: no trusted authority
-  // signed it, it has expired, or is for another use, or names no role. A good
-  // answer is remembered for a second, as clients may call often.
+  // signed it, it has expired, or is for another use, or names no role. Also
+  // Unauthenticated: the file of authorities is not there, or cannot be read. A
+  // good answer is remembered for a second, as clients may call often.
   absl::StatusOr<Identity> Check(const std::string& certificate,
                                  const std::string& chain);
 
@@ -55,7 +56,7 @@ class ClientCertificates {
   explicit ClientCertificates(const std::filesystem::path& ca_file);
   static absl::StatusOr<Store> ReadStore(const std::filesystem::path& ca_file);
   // Reads the file again if it has changed, or could not be read. Returns the
-  // error of the last read, and logs it.
+  // error of the last read, and logs it, unless the file was never there.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The body of Check(), without the memory.

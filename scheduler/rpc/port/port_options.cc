@@ -26,13 +26,15 @@ absl::Status CheckMaySpeakInTheClear(const PortOptions& options,
 }
 
 absl::Status CheckCallersCanShowThemselves(const PortOptions& options) {
-  if (!options.tokens.empty()) return absl::OkStatus();
-  if (options.tls_dir.empty()) {
+  if (options.tokens.empty()) {
     return absl::InvalidArgumentError(
         "--listen without --tls-dir needs --tokens: nothing else would tell "
         "who calls; 'fgnn-certificates token' makes the file");
   }
-  if (IsThere(options.tls_dir / "ca.pem")) return absl::OkStatus();
+  if (IsThere(options.tokens) || options.tls_dir.empty() ||
+      IsThere(options.tls_dir / "ca.pem")) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       options.tls_dir.string(),
       " has neither ca.pem nor tokens, so no caller could show who it is; "
@@ -56,14 +58,18 @@ absl::StatusOr<std::optional<PortOptions>> ReadPortOptions(
   if (!address.ok()) return Annotate(address.status(), "--listen");
   options.address = *address;
   options.tokens = words.tokens;
+  if (!words.tokens.empty() && !IsThere(words.tokens)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tokens ", words.tokens,
+                     " is not there; 'fgnn-certificates token' makes it"));
+  }
   if (words.tls_dir.empty()) {
     FGNN_RETURN_IF_ERROR(CheckMaySpeakInTheClear(options, words.insecure));
   } else if (words.insecure) {
     return absl::InvalidArgumentError("--insecure contradicts --tls-dir");
   } else {
     options.tls_dir = words.tls_dir;
-    const std::filesystem::path usual = options.tls_dir / "tokens";
-    if (options.tokens.empty() && IsThere(usual)) options.tokens = usual;
+    if (options.tokens.empty()) options.tokens = options.tls_dir / "tokens";
   }
   FGNN_RETURN_IF_ERROR(CheckCallersCanShowThemselves(options));
   return options;

@@ -23,7 +23,8 @@ struct PortOptions {
   // Folder with server.pem, server.key and, where clients show certificates,
   // ca.pem. Empty: the port speaks in the clear.
   std::filesystem::path tls_dir;
-  // File of tokens' hashes; empty: clients show certificates only.
+  // File of tokens' hashes, which may be made later; empty: clients show
+  // certificates only.
   std::filesystem::path tokens;
   PortLimits limits = {};
 };
@@ -34,7 +35,7 @@ struct PortWords {
   // other words are. nullopt: not given.
   std::optional<std::string> listen = {};
   std::string tls_dir = {};
-  std::string tokens = {};  // Empty: <tls dir>/tokens, if it is there.
+  std::string tokens = {};  // Empty: <tls dir>/tokens, once it is there.
   bool insecure = false;
 };
 

@@ -90,13 +90,15 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
     const std::filesystem::path& path) {
   std::unique_ptr<TokenFile> file(new TokenFile(path));
   const MutexLock lock(&file->mutex_);
-  FGNN_RETURN_IF_ERROR(file->Refresh());
+  const absl::Status read = file->Refresh();
+  if (!read.ok() && !absl::IsNotFound(read)) return read;
   return file;
 }
 
 absl::Status TokenFile::Refresh() {
   const absl::StatusOr<bool> has_changed = file_.HasChanged();
   if (has_changed.ok() && !*has_changed) return entries_.status();
+  const bool was_there = entries_.ok();
   if (has_changed.ok()) {
     entries_ = ReadTokens(file_.path());
   } else {
@@ -108,7 +110,8 @@ absl::Status TokenFile::Refresh() {
   }
   // A wrong line stays wrong until the file changes.
   if (!absl::IsInvalidArgument(entries_.status())) file_.Forget();
-  if (limit_.Ask(MonotonicClock::now()).has_value()) {
+  const bool is_news = was_there || !absl::IsNotFound(entries_.status());
+  if (is_news && limit_.Ask(MonotonicClock::now()).has_value()) {
     LogError("no token is taken: {}", MessageOf(entries_.status()));
   }
   return entries_.status();
@@ -118,9 +121,12 @@ absl::StatusOr<Identity> TokenFile::Find(const std::string& token) {
   const TokenHash hash = HashToken(token);
   const MutexLock lock(&mutex_);
   // The caller learns nothing of the service's files.
-  if (!Refresh().ok()) {
+  const absl::Status read = Refresh();
+  if (!read.ok()) {
     return absl::UnauthenticatedError(
-        "the service cannot read its tokens; its log says why");
+        absl::IsNotFound(read)
+            ? "the service takes no tokens: it has no file of them"
+            : "the service cannot read its tokens; its log says why");
   }
   // Looks at all of them, so that the time tells nothing.
   const TokenEntry* found = nullptr;

@@ -39,20 +39,21 @@ TokenHash HashToken(const std::string& token);
 // Thread-safe.
 class TokenFile {
  public:
-  // Reads the file, which only its user may read. PermissionDenied: others can.
-  // Also NotFound, and InvalidArgument of ParseTokens().
+  // Reads the file, which only its user may read. It may be made later.
+  // PermissionDenied: others can read it. Also InvalidArgument of
+  // ParseTokens().
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(
       const std::filesystem::path& path);
 
   // Returns who has the token. Reads the file again when it has changed. The
   // time that this takes tells nothing of the tokens. Unauthenticated: nobody
-  // has it, or the file cannot be read any more.
+  // has it, or the file is not there or cannot be read.
   absl::StatusOr<Identity> Find(const std::string& token);
 
  private:
   explicit TokenFile(std::filesystem::path path);
   // Reads the file again if it has changed, or could not be read. Returns the
-  // error of the last read, and logs it.
+  // error of the last read, and logs it, unless the file was never there.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;

@@ -198,7 +198,9 @@ TEST(TokenFileTest, AWrongLineIsNamed) {
 }
 
 TEST(PortOptionsTest, SpeaksInTheClearOnTheLoopbackOrWhereItIsSaid) {
-  const PortWords clear = {.tokens = "/tokens"};
+  const TempFolder temp;
+  Write(temp / "tokens", "");
+  const PortWords clear = {.tokens = (temp / "tokens").string()};
   const auto read = [&](const std::string& listen, bool insecure) {
     PortWords words = clear;
     words.listen = listen;
@@ -237,6 +239,10 @@ TEST(PortOptionsTest, RefusesAPortWhoseCallersCouldNotShowThemselves) {
   EXPECT_EQ(options->tokens, temp / "tokens");
   EXPECT_THAT(ReadPortOptions({.tokens = "/tokens"}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--listen")));
+  EXPECT_THAT(ReadPortOptions({.listen = "127.0.0.1:0", .tokens = "/tokens"}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--tokens /tokens"),
+                             HasSubstr("fgnn-certificates"))));
 }
 
 TEST(CallCountsTest, NoUserTakesAllPlacesAndAnOperatorGetsOne) {

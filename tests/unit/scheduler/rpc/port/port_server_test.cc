@@ -98,11 +98,8 @@ class PortServerTest : public testing::Test {
   void Start(PortLimits limits = {}) {
     PortOptions options = {.address = {.host = "127.0.0.1", .port = 0},
                            .tls_dir = temp_ / "tls",
-                           .tokens = {},
+                           .tokens = temp_ / "tls" / "tokens",
                            .limits = limits};
-    if (fs::exists(options.tls_dir / "tokens")) {
-      options.tokens = options.tls_dir / "tokens";
-    }
     auto started = PortServer::Start(
         options,
         [](const Caller& caller) {
@@ -280,6 +277,26 @@ TEST_F(PortServerTest, ANewCertificateIsTakenWithoutARestart) {
     std::this_thread::yield();
   }
   EXPECT_THAT(Ask(Mine()), IsOk());
+}
+
+TEST_F(PortServerTest, AFirstFileOfTokensOrAuthoritiesIsTakenWithoutARestart) {
+  const fs::path authorities = temp_ / "tls" / "ca.pem";
+  fs::rename(authorities, temp_ / "kept.pem");
+  Start();
+  EXPECT_THAT(Ask(Mine()), StatusIs(StatusCode::kUnauthenticated,
+                                    HasSubstr("it has no ca.pem")));
+  fs::rename(temp_ / "kept.pem", authorities);
+  EXPECT_THAT(Ask(Mine()), IsOk());
+  const fs::path token = temp_ / "token";
+  fs::create_directory(token);
+  fs::copy_file(authorities, token / "ca.pem");
+  std::ofstream(token / "token") << "abc";
+  ASSERT_EQ(::chmod((token / "token").c_str(), 0600), 0);
+  EXPECT_THAT(Ask(token), StatusIs(StatusCode::kUnauthenticated,
+                                   HasSubstr("takes no tokens")));
+  fs::remove_all(token);
+  Make(absl::StrCat("token ", user_, " --role submit --out ", token.string()));
+  EXPECT_THAT(Ask(token), IsOk());
 }
 
 TEST_F(PortServerTest, AClientTellsWhyItCannotReachTheService) {
