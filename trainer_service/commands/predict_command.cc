@@ -21,12 +21,12 @@
 #include "trainer_service/commands/id_file.h"
 #include "trainer_service/commands/predict_flags.h"
 #include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/infer/class_map.h"
-#include "trainer_service/infer/link_table.h"
 #include "trainer_service/infer/new_neighbors.h"
 #include "trainer_service/infer/predict.h"
 #include "trainer_service/infer/score_pairs.h"
-#include "trainer_service/infer/vertex_truth.h"
+#include "trainer_service/infer/tables/class_map.h"
+#include "trainer_service/infer/tables/link_table.h"
+#include "trainer_service/infer/tables/vertex_truth.h"
 
 namespace fgnn {
 namespace {

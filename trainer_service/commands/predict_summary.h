@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trainer_service/infer/class_table.h"
-#include "trainer_service/infer/target_table.h"
+#include "trainer_service/infer/tables/class_table.h"
+#include "trainer_service/infer/tables/target_table.h"
 
 namespace fgnn {
 

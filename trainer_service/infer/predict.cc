@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "trainer_service/infer/row_file.h"
+#include "trainer_service/infer/files/row_file.h"
 
 namespace fgnn {
 namespace {

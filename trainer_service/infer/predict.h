@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "trainer_service/infer/files/row_file.h"
 #include "trainer_service/infer/layer_wise.h"
-#include "trainer_service/infer/row_file.h"
 
 namespace fgnn {
 

@@ -1,4 +1,4 @@
-#include "trainer_service/infer/class_map.h"
+#include "trainer_service/infer/tables/class_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

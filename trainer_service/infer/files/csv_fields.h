@@ -1,6 +1,6 @@
-// Fields of a line of a .csv file. Private to this folder.
-#ifndef FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
-#define FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
+// Fields of a line of a .csv file.
+#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FIELDS_H_
+#define FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FIELDS_H_
 
 #include <string>
 #include <string_view>
@@ -25,4 +25,4 @@ void AppendProbability(float probability, std::string* line);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_CSV_FIELDS_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FIELDS_H_

@@ -1,7 +1,6 @@
 // A file that lies beside its path, under a name of its own, until it is whole.
-// Private to this folder.
-#ifndef FGNN_TRAINER_SERVICE_INFER_UNFINISHED_FILE_H_
-#define FGNN_TRAINER_SERVICE_INFER_UNFINISHED_FILE_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_
+#define FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -49,4 +48,4 @@ class UnfinishedFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_UNFINISHED_FILE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_

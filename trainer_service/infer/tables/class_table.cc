@@ -1,4 +1,4 @@
-#include "trainer_service/infer/class_table.h"
+#include "trainer_service/infer/tables/class_table.h"
 
 #include <cstddef>
 #include <string_view>
@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"
-#include "trainer_service/infer/array_file.h"
-#include "trainer_service/infer/csv_fields.h"
-#include "trainer_service/infer/csv_file.h"
+#include "trainer_service/infer/files/array_file.h"
+#include "trainer_service/infer/files/csv_fields.h"
+#include "trainer_service/infer/files/csv_file.h"
 
 namespace fgnn {
 namespace {

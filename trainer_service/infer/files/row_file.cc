@@ -1,4 +1,4 @@
-#include "trainer_service/infer/row_file.h"
+#include "trainer_service/infer/files/row_file.h"
 
 #include <string>
 

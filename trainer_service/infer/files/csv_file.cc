@@ -1,4 +1,4 @@
-#include "trainer_service/infer/csv_file.h"
+#include "trainer_service/infer/files/csv_file.h"
 
 #include <cstddef>
 

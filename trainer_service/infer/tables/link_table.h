@@ -1,6 +1,6 @@
 // Files of predicted links.
-#ifndef FGNN_TRAINER_SERVICE_INFER_LINK_TABLE_H_
-#define FGNN_TRAINER_SERVICE_INFER_LINK_TABLE_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_TABLES_LINK_TABLE_H_
+#define FGNN_TRAINER_SERVICE_INFER_TABLES_LINK_TABLE_H_
 
 #include <filesystem>
 
@@ -33,4 +33,4 @@ absl::Status WriteNewNeighbors(const std::filesystem::path& path,
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_LINK_TABLE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_TABLES_LINK_TABLE_H_

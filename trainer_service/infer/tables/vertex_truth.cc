@@ -1,4 +1,4 @@
-#include "trainer_service/infer/vertex_truth.h"
+#include "trainer_service/infer/tables/vertex_truth.h"
 
 #include <cstddef>
 

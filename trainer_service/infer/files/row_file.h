@@ -1,7 +1,7 @@
 // A .npy file of f32 rows that are written in any order, so that none has to be
 // kept in memory.
-#ifndef FGNN_TRAINER_SERVICE_INFER_ROW_FILE_H_
-#define FGNN_TRAINER_SERVICE_INFER_ROW_FILE_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_ROW_FILE_H_
+#define FGNN_TRAINER_SERVICE_INFER_FILES_ROW_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/infer/unfinished_file.h"
+#include "trainer_service/infer/files/unfinished_file.h"
 
 namespace fgnn {
 
@@ -47,4 +47,4 @@ class RowFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_ROW_FILE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_ROW_FILE_H_

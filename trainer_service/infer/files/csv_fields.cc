@@ -1,4 +1,4 @@
-#include "trainer_service/infer/csv_fields.h"
+#include "trainer_service/infer/files/csv_fields.h"
 
 #include <charconv>
 

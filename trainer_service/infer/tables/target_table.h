@@ -1,7 +1,7 @@
 // Predicted numbers, or sets of classes, beside what the dataset says: the file
 // of predictions, and how well they fit.
-#ifndef FGNN_TRAINER_SERVICE_INFER_TARGET_TABLE_H_
-#define FGNN_TRAINER_SERVICE_INFER_TARGET_TABLE_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_TABLES_TARGET_TABLE_H_
+#define FGNN_TRAINER_SERVICE_INFER_TABLES_TARGET_TABLE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -14,9 +14,9 @@
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "shared/measured/scores.h"
-#include "trainer_service/infer/class_map.h"
-#include "trainer_service/infer/row_file.h"
-#include "trainer_service/infer/vertex_truth.h"
+#include "trainer_service/infer/files/row_file.h"
+#include "trainer_service/infer/tables/class_map.h"
+#include "trainer_service/infer/tables/vertex_truth.h"
 
 namespace fgnn {
 
@@ -61,4 +61,4 @@ absl::StatusOr<std::vector<TargetScores>> ScoreTargets(
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_TARGET_TABLE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_TABLES_TARGET_TABLE_H_

@@ -1,7 +1,7 @@
 // Predicted classes beside what the dataset says: the file of predictions, and
 // how many of them are right.
-#ifndef FGNN_TRAINER_SERVICE_INFER_CLASS_TABLE_H_
-#define FGNN_TRAINER_SERVICE_INFER_CLASS_TABLE_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_TABLE_H_
+#define FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_TABLE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -13,9 +13,9 @@
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
-#include "trainer_service/infer/class_map.h"
 #include "trainer_service/infer/predict.h"
-#include "trainer_service/infer/vertex_truth.h"
+#include "trainer_service/infer/tables/class_map.h"
+#include "trainer_service/infer/tables/vertex_truth.h"
 
 namespace fgnn {
 
@@ -67,4 +67,4 @@ PredictionMatches CountMatches(const ClassTable& table);
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_CLASS_TABLE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_TABLE_H_

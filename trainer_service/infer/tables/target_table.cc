@@ -1,4 +1,4 @@
-#include "trainer_service/infer/target_table.h"
+#include "trainer_service/infer/tables/target_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "trainer_service/infer/csv_fields.h"
-#include "trainer_service/infer/csv_file.h"
+#include "trainer_service/infer/files/csv_fields.h"
+#include "trainer_service/infer/files/csv_file.h"
 
 namespace fgnn {
 namespace {

@@ -1,6 +1,6 @@
 // The classes, or targets, of a model in the numbering of a dataset.
-#ifndef FGNN_TRAINER_SERVICE_INFER_CLASS_MAP_H_
-#define FGNN_TRAINER_SERVICE_INFER_CLASS_MAP_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_MAP_H_
+#define FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_MAP_H_
 
 #include <cstdint>
 #include <string>
@@ -65,4 +65,4 @@ absl::Status CheckFeatureNames(const std::vector<std::string>& model_names,
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_CLASS_MAP_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_TABLES_CLASS_MAP_H_

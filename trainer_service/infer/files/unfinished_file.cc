@@ -1,4 +1,4 @@
-#include "trainer_service/infer/unfinished_file.h"
+#include "trainer_service/infer/files/unfinished_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
-// Arrays in .npy files. Private to this folder.
-#ifndef FGNN_TRAINER_SERVICE_INFER_ARRAY_FILE_H_
-#define FGNN_TRAINER_SERVICE_INFER_ARRAY_FILE_H_
+// Arrays in .npy files.
+#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_ARRAY_FILE_H_
+#define FGNN_TRAINER_SERVICE_INFER_FILES_ARRAY_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -30,4 +30,4 @@ absl::Status WriteArray(const std::filesystem::path& path, NpyType type,
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_ARRAY_FILE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_ARRAY_FILE_H_

@@ -1,6 +1,6 @@
 // What a dataset states of its vertices beside their features.
-#ifndef FGNN_TRAINER_SERVICE_INFER_VERTEX_TRUTH_H_
-#define FGNN_TRAINER_SERVICE_INFER_VERTEX_TRUTH_H_
+#ifndef FGNN_TRAINER_SERVICE_INFER_TABLES_VERTEX_TRUTH_H_
+#define FGNN_TRAINER_SERVICE_INFER_TABLES_VERTEX_TRUTH_H_
 
 #include <cstdint>
 #include <string_view>
@@ -34,4 +34,4 @@ class VertexTruth {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_VERTEX_TRUTH_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_TABLES_VERTEX_TRUTH_H_

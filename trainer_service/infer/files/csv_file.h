@@ -1,6 +1,6 @@
-// A .csv file that is written line by line. Private to this folder.
-#ifndef FGNN_TRAINER_SERVICE_INFER_CSV_FILE_H_
-#define FGNN_TRAINER_SERVICE_INFER_CSV_FILE_H_
+// A .csv file that is written line by line.
+#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FILE_H_
+#define FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trainer_service/infer/unfinished_file.h"
+#include "trainer_service/infer/files/unfinished_file.h"
 
 namespace fgnn {
 
@@ -43,4 +43,4 @@ class CsvFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_CSV_FILE_H_
+#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FILE_H_
