@@ -53,10 +53,12 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
   return cache;
 }
 
-absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
-                                               absl::Span<const uint32_t> ranks,
-                                               float* out,
-                                               ThreadTeam& team) const {
+absl::StatusOr<uint64_t> FeatureCache::Extract(
+    absl::Span<const GlobalId> nodes, absl::Span<const uint32_t> ranks,
+    float* out, ThreadTeam& team, const MatchedRows& matched) const {
+  if (!matched.places.empty()) {
+    return ExtractMatched(nodes, ranks, out, team, matched);
+  }
   if (capacity_ == 0 || ranks.empty()) {
     FGNN_RETURN_IF_ERROR(store_->Extract(nodes, out, team));
     return 0;
@@ -71,6 +73,33 @@ absl::StatusOr<uint64_t> FeatureCache::Extract(absl::Span<const GlobalId> nodes,
       {nodes, ranks, capacity_}, out, team, [&](size_t first, size_t last) {
         num_hits += CopyHits(ranks.subspan(first, last - first),
                              out + first * store_->num_columns());
+      }));
+  return num_hits.load();
+}
+
+absl::StatusOr<uint64_t> FeatureCache::ExtractMatched(
+    absl::Span<const GlobalId> nodes, absl::Span<const uint32_t> ranks,
+    float* out, ThreadTeam& team, const MatchedRows& matched) const {
+  FGNN_RETURN_IF_ERROR(CheckNodes(nodes, store_->num_rows()));
+  const bool may_hit = capacity_ > 0 && !ranks.empty();
+  if (may_hit) FGNN_RETURN_IF_ERROR(CheckRanks(nodes, ranks));
+  const uint64_t columns = store_->num_columns();
+  std::atomic<uint64_t> num_hits = 0;
+  // A place takes the part of a rank: what is kept nowhere is loaded.
+  const BatchMisses loaded = {nodes, matched.places, kNotKept};
+  FGNN_RETURN_IF_ERROR(
+      store_->ExtractMisses(loaded, out, team, [&](size_t first, size_t last) {
+        if (may_hit) {
+          num_hits += CopyHits(ranks.subspan(first, last - first),
+                               out + first * columns);
+        }
+        for (size_t i = first; i < last; ++i) {
+          const bool is_hit = may_hit && ranks[i] < capacity_;
+          if (is_hit || loaded.Has(i)) continue;
+          std::memcpy(out + i * columns,
+                      matched.rows + matched.places[i] * columns,
+                      columns * sizeof(float));
+        }
       }));
   return num_hits.load();
 }

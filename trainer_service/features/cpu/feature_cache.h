@@ -13,6 +13,7 @@
 #include "shared/device/memory.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/features/match/row_match.h"
 
 namespace fgnn {
 
@@ -35,12 +36,13 @@ class FeatureCache {
 
   // Copies the rows of `nodes` to out [nodes.size(), F] as f32. `ranks` has
   // their hot ranks, or none if there is no cache. Cached rows come from here,
-  // the others from the store. Returns how many were cached. InvalidArgument: a
-  // global id is not below N, or the numbers of ranks and nodes differ. Other
-  // errors: the store's.
+  // those of the others that are `matched` from there, the rest from the store.
+  // Returns how many were cached. InvalidArgument: a global id is not below N,
+  // or the numbers of ranks and nodes differ. Other errors: the store's.
   absl::StatusOr<uint64_t> Extract(absl::Span<const GlobalId> nodes,
                                    absl::Span<const uint32_t> ranks, float* out,
-                                   ThreadTeam& team) const;
+                                   ThreadTeam& team,
+                                   const MatchedRows& matched = {}) const;
 
   // Finds rows instead of copying them. rows [nodes.size()] point to the stored
   // rows, here or in the store; they are valid as long as both. The store must
@@ -56,6 +58,11 @@ class FeatureCache {
                                              absl::Span<const uint32_t> ranks,
                                              float* out,
                                              ThreadTeam& team) const;
+  // Extract() with matched rows.
+  absl::StatusOr<uint64_t> ExtractMatched(absl::Span<const GlobalId> nodes,
+                                          absl::Span<const uint32_t> ranks,
+                                          float* out, ThreadTeam& team,
+                                          const MatchedRows& matched) const;
   // Copies the cached rows to their rows of out; returns how many there are.
   uint64_t CopyHits(absl::Span<const uint32_t> ranks, float* out) const;
   // Finds the rows; returns how many are cached. The loop has no branches, as
