@@ -52,7 +52,7 @@ std::string NameFor(const JobSpec& spec) {
        absl::StrCat(spec.cache.capacity.value_or(-1), " ",
                     spec.cache.standby_capacity.value_or(-1)),
        spec.features.store,
-       absl::StrCat(spec.features.ahead),
+       absl::StrCat(spec.features.ahead, " ", spec.features.match),
        absl::StrJoin(spec.devices, " ")},
       "\n");
   return absl::StrCat("times-", absl::Hex(HashString(key), absl::kZeroPad16),

@@ -101,6 +101,7 @@ struct FeaturesSpec {
   std::string store;  // "auto", "memory" or "disk".
   // Batches whose features are extracted while another batch is trained.
   uint32_t ahead = 0;
+  std::string match;  // "auto", "on" or "off"; see ChooseMatch().
 };
 
 // A request for devices of the service by number.

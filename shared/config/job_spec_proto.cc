@@ -245,6 +245,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
   to.limits.restarts = from.limits().restarts();
   to.features.store = from.features().store();
   to.features.ahead = from.features().ahead();
+  to.features.match = from.features().match();
   return to;
 }
 

@@ -10,6 +10,7 @@
 #include "shared/config/field_text.h"
 #include "shared/config/objective.h"
 #include "shared/config/rules/device_rules.h"
+#include "shared/config/rules/match_rules.h"
 #include "shared/config/rules/model_rules.h"
 
 namespace fgnn {
@@ -202,6 +203,18 @@ absl::Status CheckCache(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// Rows that training has changed are no features of the next batch.
+absl::Status CheckMatch(const v1::JobSpec& spec) {
+  if (spec.features().match() != "on") return absl::OkStatus();
+  const std::string why =
+      WhyFeaturesChange(spec.model().kind(), spec.model().input_dropout());
+  if (why.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("features.match is on, but ", why,
+                   ", so that the next batch cannot copy them; use auto, or "
+                   "off"));
+}
+
 absl::Status CheckTraining(const v1::TrainingSpec& training) {
   if (training.momentum() > 0 && training.optimizer() != "sgd") {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -303,6 +316,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
   FGNN_RETURN_IF_ERROR(CheckTask(*spec));
   FGNN_RETURN_IF_ERROR(CheckCache(*spec));
+  FGNN_RETURN_IF_ERROR(CheckMatch(*spec));
   return MemoryLimit(*spec).status();
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/config/rules/match_rules.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/config/job_errors.h"
 
@@ -100,6 +101,27 @@ JobSpec EffectiveOf(const std::string& lines) {
   if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
   EXPECT_THAT(spec, IsOk()) << lines;
   return spec.ok() ? FromProto(*spec) : JobSpec();
+}
+
+TEST(JobRulesTest, RowsThatTrainingChangesAreNotCopied) {
+  EXPECT_THAT(ErrorIn("features: {match: on}\nmodel: {input_dropout: 0.5}"),
+              AllOf(HasSubstr("features.match is on, but model.input_dropout"),
+                    HasSubstr("use auto, or off")));
+  EXPECT_THAT(ErrorIn("features: {match: on}\n"
+                      "model: {kind: plugin, plugin: sage}"),
+              HasSubstr("features.match is on, but a model of your own"));
+  const auto matches = [](const std::string& lines, bool from_disk) {
+    return ChooseMatch(EffectiveOf(lines), from_disk).matches;
+  };
+  EXPECT_TRUE(matches("", true));
+  EXPECT_FALSE(matches("", false));
+  EXPECT_FALSE(matches("model: {input_dropout: 0.5}", true));
+  EXPECT_FALSE(matches("model: {kind: plugin, plugin: sage}", true));
+  EXPECT_TRUE(matches("features: {match: on}", false));
+  EXPECT_FALSE(matches("features: {match: off}", true));
+  EXPECT_EQ(
+      ChooseMatch(EffectiveOf("model: {input_dropout: 0.5}"), true).reason,
+      "model.input_dropout changes a batch's features in place");
 }
 
 TEST(JobRulesTest, SeveralDevicesHaveOneRoleAtATimeUnlessTrainersAreNamed) {
