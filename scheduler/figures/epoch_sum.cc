@@ -47,6 +47,7 @@ void EpochSum::Add(const BatchRecord& record) {
   edges_ += record.num_edges;
   input_nodes_ += record.num_input_nodes;
   cache_hits_ += record.num_cache_hits;
+  matched_ += record.num_matched;
   staleness_ += record.staleness;
   staleness_max_ = std::max(staleness_max_, record.staleness);
   loss_sum_ += double{record.loss} * record.num_seeds;
@@ -70,6 +71,13 @@ double EpochSum::cache_hit_rate() const {
                                  static_cast<double>(input_nodes_);
 }
 
+double EpochSum::match_rate() const {
+  const uint64_t missed = input_nodes_ - cache_hits_;
+  return missed == 0
+             ? 0
+             : static_cast<double>(matched_) / static_cast<double>(missed);
+}
+
 double EpochSum::staleness_mean() const {
   return batches_ == 0
              ? 0
@@ -77,11 +85,15 @@ double EpochSum::staleness_mean() const {
 }
 
 std::string EpochSum::ToJson() const {
-  nlohmann::ordered_json json = {
-      {"batches", batches_},       {"seeds", seeds_},
-      {"edges", edges_},           {"input_nodes", input_nodes_},
-      {"cache_hits", cache_hits_}, {"loss_sum", loss_sum_},
-      {"staleness", staleness_},   {"staleness_max", staleness_max_}};
+  nlohmann::ordered_json json = {{"batches", batches_},
+                                 {"seeds", seeds_},
+                                 {"edges", edges_},
+                                 {"input_nodes", input_nodes_},
+                                 {"cache_hits", cache_hits_},
+                                 {"matched", matched_},
+                                 {"loss_sum", loss_sum_},
+                                 {"staleness", staleness_},
+                                 {"staleness_max", staleness_max_}};
   for (const auto& [name, member] : kStages) json[name] = stages_.*member;
   return json.dump();
 }
@@ -100,6 +112,8 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("edges", sum.edges_);
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
+  // Sums of earlier releases have none.
+  if (complete && json.contains("matched")) read("matched", sum.matched_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
@@ -123,6 +137,8 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
                              {"edges", sum.edges()},
                              {"input_nodes", sum.input_nodes()},
                              {"cache_hit_rate", sum.cache_hit_rate()},
+                             {"match_rate", sum.match_rate()},
+                             {"rows_loaded", sum.rows_loaded()},
                              {"samplers", facts.samplers},
                              {"trainers", facts.trainers},
                              {"switches", facts.switches},

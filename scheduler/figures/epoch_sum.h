@@ -34,6 +34,13 @@ class EpochSum {
   // Returns the share of input nodes found in a cache, in [0, 1]; 0 without
   // any.
   double cache_hit_rate() const;
+  // Returns how many of the others were copied from a trainer's batch before.
+  uint64_t matched() const { return matched_; }
+  // Returns the share of input nodes found in no cache that were copied so, in
+  // [0, 1]; 0 without any.
+  double match_rate() const;
+  // Returns how many input nodes were neither found in a cache nor copied so.
+  uint64_t rows_loaded() const { return input_nodes_ - cache_hits_ - matched_; }
   // Return the most and the mean staleness of the batches; 0 without any.
   // Staleness is the number of versions by which a batch's weights were older
   // than those that it changed.
@@ -52,6 +59,7 @@ class EpochSum {
   uint64_t edges_ = 0;
   uint64_t input_nodes_ = 0;
   uint64_t cache_hits_ = 0;
+  uint64_t matched_ = 0;
   uint64_t staleness_ = 0;
   uint32_t staleness_max_ = 0;
   double loss_sum_ = 0;

@@ -134,6 +134,10 @@ void ServiceMetrics::AddWork(MetricPage& page) const {
   add("fgnn_committed_cache_misses_total",
       "Input nodes of the committed batches that were found in no cache.",
       batches.input_nodes() - batches.cache_hits());
+  add("fgnn_committed_matched_rows_total",
+      "Cache misses of the committed batches that were copied from the batch "
+      "before.",
+      batches.matched());
   add("fgnn_switches_total", "Wakes of standby trainers.", sums.switches);
   const StageSeconds& seconds = batches.stages();
   AddCounters(

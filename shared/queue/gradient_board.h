@@ -59,7 +59,10 @@ struct BatchRecord {
   uint32_t num_seeds = 0;
   uint64_t num_edges = 0;
   uint32_t num_input_nodes = 0;
+  // Input nodes whose features were cached; of the others, those whose features
+  // the trainer's batch before had.
   uint32_t num_cache_hits = 0;
+  uint32_t num_matched = 0;
   float loss = 0;  // Mean loss over the seeds.
   uint32_t num_correct = 0;
   // Seconds of the sampler's stages, then of the trainer's stages.
@@ -68,6 +71,7 @@ struct BatchRecord {
   OwnerIndex sampler = kNoOwner;
   OwnerIndex trainer = kNoOwner;
   uint32_t staleness = 0;   // The batch's step - version of its weights.
+  uint32_t reserved = 0;    // So that the record has no padding.
   uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
   uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.
 };

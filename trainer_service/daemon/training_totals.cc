@@ -10,6 +10,7 @@ void TrainingTotals::Add(const BatchRecord& record) {
   sums_.edges += record.num_edges;
   sums_.input_nodes += record.num_input_nodes;
   sums_.cache_hits += record.num_cache_hits;
+  sums_.matched += record.num_matched;
   sums_.wait += double{record.wait};
   sums_.extract += double{record.extract};
   sums_.train += double{record.train};
@@ -41,8 +42,11 @@ void TrainingTotals::AddTo(MetricPage& page) const {
       "Input nodes whose features this trainer found in its cache.",
       sums.cache_hits);
   add("fgnn_trainer_cache_misses_total",
-      "Input nodes whose features this trainer read from the dataset.",
+      "Input nodes whose features this trainer did not find in its cache.",
       sums.input_nodes - sums.cache_hits);
+  add("fgnn_trainer_matched_rows_total",
+      "Cache misses that this trainer copied from its batch before.",
+      sums.matched);
   const std::pair<const char*, double> stages[] = {{"wait", sums.wait},
                                                    {"extract", sums.extract},
                                                    {"train", sums.train},

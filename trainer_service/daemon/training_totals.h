@@ -29,6 +29,7 @@ class TrainingTotals {
     uint64_t edges = 0;
     uint64_t input_nodes = 0;
     uint64_t cache_hits = 0;
+    uint64_t matched = 0;
     double wait = 0, extract = 0, train = 0, sync = 0;  // Seconds.
   };
 

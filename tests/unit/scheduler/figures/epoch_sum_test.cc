@@ -6,6 +6,7 @@
 #include "nlohmann/json.hpp"
 #include "scheduler/figures/rate_meter.h"
 #include "scheduler/store/job.h"
+#include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
 namespace {
@@ -18,6 +19,7 @@ BatchRecord SomeRecord(uint64_t seq, uint32_t seeds, float loss) {
   record.num_edges = 100;
   record.num_input_nodes = 50;
   record.num_cache_hits = 10;
+  record.num_matched = 8;
   record.loss = loss;
   record.sample = 0.5F;
   record.sync = 0.25F;
@@ -32,6 +34,35 @@ TEST(EpochSumTest, TheLossIsTheMeanOverSeedsNotOverBatches) {
   EXPECT_DOUBLE_EQ(sum.loss(), 2.0);
   EXPECT_DOUBLE_EQ(sum.cache_hit_rate(), 0.2);
   EXPECT_EQ(sum.edges(), 200U);
+}
+
+TEST(EpochSumTest, EveryInputNodeIsCachedMatchedOrLoaded) {
+  EpochSum sum;
+  EXPECT_EQ(sum.match_rate(), 0);
+  EXPECT_EQ(sum.rows_loaded(), 0U);
+  sum.Add(SomeRecord(0, 3, 1.0F));
+  sum.Add(SomeRecord(1, 1, 5.0F));
+  // Of those that were not cached.
+  EXPECT_DOUBLE_EQ(sum.match_rate(), 0.2);
+  EXPECT_EQ(sum.cache_hits() + sum.matched() + sum.rows_loaded(),
+            sum.input_nodes());
+  EXPECT_EQ(sum.rows_loaded(), 64U);
+}
+
+TEST(EpochSumTest, SumsOfReleasesThatMatchedNothingAreRead) {
+  EpochSum sum;
+  sum.Add(SomeRecord(0, 3, 1.0F));
+  FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum again,
+                            EpochSum::FromJson(sum.ToJson()));
+  EXPECT_EQ(again.matched(), 8U);
+  auto json = nlohmann::json::parse(sum.ToJson());
+  json.erase("matched");
+  FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum old,
+                            EpochSum::FromJson(json.dump()));
+  EXPECT_EQ(old.matched(), 0U);
+  json["matched"] = "8";
+  EXPECT_THAT(EpochSum::FromJson(json.dump()),
+              StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST(EpochSumTest, AMetricsLineOfLinkPredictionHasRanksInsteadOfAccuracy) {
@@ -77,7 +108,7 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   for (const char* key :
        {"epoch", "loss", "valid_accuracy", "valid_macro_f1", "valid_roc_auc",
         "seconds", "batches", "edges", "input_nodes", "cache_hit_rate",
-        "samplers", "trainers", "switches"}) {
+        "match_rate", "rows_loaded", "samplers", "trainers", "switches"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   for (const char* stage : {"sample", "id_map", "mark", "copy", "wait",

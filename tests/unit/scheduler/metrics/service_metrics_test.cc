@@ -76,6 +76,7 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   record.num_edges = 30;
   record.num_input_nodes = 10;
   record.num_cache_hits = 4;
+  record.num_matched = 1;
   record.extract = 0.5;
   totals_.AddBatch(record);
   totals_.AddBatch(record);
@@ -90,7 +91,8 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   for (const char* line :
        {"fgnn_committed_epochs_total 1", "fgnn_committed_batches_total 2",
         "fgnn_committed_edges_total 60", "fgnn_committed_cache_hits_total 8",
-        "fgnn_committed_cache_misses_total 12", "fgnn_switches_total 3",
+        "fgnn_committed_cache_misses_total 12",
+        "fgnn_committed_matched_rows_total 2", "fgnn_switches_total 3",
         "fgnn_committed_stage_seconds_total{stage=\"extract\"} 1",
         "fgnn_queue_slots{state=\"free\"} 4",
         "fgnn_queue_slots{state=\"ready\"} 0",
