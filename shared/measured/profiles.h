@@ -38,6 +38,9 @@ struct TrainingProfile {
   double seconds_per_batch = 0;
   uint64_t program_bytes = 0;  // Bytes before the job's model was made.
   uint64_t step_bytes = 0;  // Bytes of model, threads and features of batches.
+  // Bytes among these that copying rows of the batch before takes; 0: none are
+  // copied.
+  uint64_t match_bytes = 0;
   // Bytes of an evaluation beside step_bytes: of each trainer, and of what the
   // trainers share. 0: the job evaluates nothing.
   uint64_t evaluation_bytes = 0;

@@ -57,6 +57,7 @@ v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile) {
   message.set_seconds_per_batch(profile.seconds_per_batch);
   message.set_program_bytes(profile.program_bytes);
   message.set_step_bytes(profile.step_bytes);
+  message.set_match_bytes(profile.match_bytes);
   message.set_evaluation_bytes(profile.evaluation_bytes);
   message.set_evaluation_shared_bytes(profile.evaluation_shared_bytes);
   message.set_checkpoint_bytes(profile.checkpoint_bytes);
@@ -70,6 +71,7 @@ TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
           .seconds_per_batch = message.seconds_per_batch(),
           .program_bytes = message.program_bytes(),
           .step_bytes = message.step_bytes(),
+          .match_bytes = message.match_bytes(),
           .evaluation_bytes = message.evaluation_bytes(),
           .evaluation_shared_bytes = message.evaluation_shared_bytes(),
           .checkpoint_bytes = message.checkpoint_bytes()};

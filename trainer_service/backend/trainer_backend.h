@@ -32,8 +32,18 @@ namespace fgnn {
 class TaskFeatures {
  public:
   virtual ~TaskFeatures() = default;
-  // Releases everything except memory that the next extraction can use.
+  // Releases everything except memory that the next extraction can use, and
+  // rows that it may copy.
   virtual void Reset() = 0;
+  // Returns the bytes that are taken beside the features so that the rows can
+  // be copied for the next batch; 0: they cannot be.
+  virtual uint64_t match_bytes() const = 0;
+};
+
+// Where the features of a task's input nodes came from. The others were loaded.
+struct ExtractedRows {
+  uint64_t num_cached = 0;
+  uint64_t num_matched = 0;  // Copied from the batch before.
 };
 
 // Weights of a job. Borrowed. A version has the same values in every call, so
@@ -108,6 +118,8 @@ class TrainerBackend {
   // ResourceExhausted: there is no memory. Otherwise returns the errors of
   // reading features.
   virtual absl::Status CacheAsPlanned(const TrainerCache& plan) = 0;
+  // Returns whether this plan was followed last. Any thread.
+  virtual bool IsCachedAs(const TrainerCache& plan) const = 0;
   // Frees a cache that has more rows than planned, since the caches of other
   // trainers need its memory. For a trainer that does not work now.
   // CacheAsPlanned() fills the cache again.
@@ -116,15 +128,19 @@ class TrainerBackend {
   // Returns an object for the features of a task, still empty. Any thread.
   virtual std::unique_ptr<TaskFeatures> NewFeatures() const = 0;
   // Takes the features of the task's input nodes into `features`, an object of
-  // this back end's NewFeatures(). Returns how many nodes were cached.
-  // InvalidArgument: a global id is not in the dataset. Otherwise returns the
-  // errors of reading features. Throws std::bad_alloc.
-  virtual absl::StatusOr<uint64_t> Extract(const TaskView& task,
-                                           TrainerThread thread,
-                                           TaskFeatures* features) = 0;
+  // this back end's NewFeatures(). `before`: another such object, whose rows
+  // may be copied; null: there is none. It may be in use by Gradient() or
+  // Reset() meanwhile, and be `before` of two calls at once. InvalidArgument: a
+  // global id is not in the dataset. Otherwise returns the errors of reading
+  // features. Throws std::bad_alloc.
+  virtual absl::StatusOr<ExtractedRows> Extract(const TaskView& task,
+                                                const TaskFeatures* before,
+                                                TrainerThread thread,
+                                                TaskFeatures* features) = 0;
 
   // Writes the gradient [P] of the task's mean loss. `features`: the result of
-  // Extract() for this task. The call may change their numbers. So a second
+  // Extract() for this task. The call may change their numbers, unless they
+  // have match_bytes(). So a second
   // call with them takes as long, but its gradient is not valid. The same
   // arguments give the same bits. InvalidArgument: the task does not fit the
   // model. ResourceExhausted: there is no memory.
@@ -144,7 +160,7 @@ class TrainerBackend {
   virtual absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
       const ScoredWeights& weights, absl::Span<const EdgeView> splits) = 0;
 
-  // Returns the memory that the features of a task take.
+  // Returns the memory that the features of a task take, with match_bytes().
   virtual PlacedBytes BytesOfFeatures(const TaskView& task) const = 0;
   // Returns the memory that this process has taken, plus the most that a call
   // of Gradient() took beside that and gave back. Returns an error if the

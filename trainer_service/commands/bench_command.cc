@@ -74,10 +74,10 @@ class Loop {
     TrainingRound round;
     Stopwatch watch;
     for (size_t i = 0; i < tasks.size(); ++i) {
-      FGNN_RETURN_IF_ERROR(
-          backend_
-              ->Extract(tasks[i].view, TrainerThread::kLoop, features_.get())
-              .status());
+      FGNN_RETURN_IF_ERROR(backend_
+                               ->Extract(tasks[i].view, /*before=*/nullptr,
+                                         TrainerThread::kLoop, features_.get())
+                               .status());
       round.extract += watch.Restart();
       TrainingTask task;
       task.task = &tasks[i].view;

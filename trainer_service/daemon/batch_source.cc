@@ -29,7 +29,8 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
       queue_(segment, options.owner),
       board_(segment, options.owner),
       table_(segment, kNoOwner),
-      limit_(options.limit) {
+      limit_(options.limit),
+      pool_(backend, options.ahead) {
   if (options_.ahead > 0) {
     thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
   }
@@ -52,25 +53,51 @@ std::optional<uint64_t> BatchSource::turns() const {
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(table_.cache(options_.device)));
-  bool is_settled = false;
-  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
-                        TakeWaiting(*open, &is_settled));
-  if (batch.has_value() || !is_settled) return batch;
-  // Claims from batch 0 on. A trainer may have died after it marked a batch
-  // done and before it freed the slot. The step of that slot may be committed
-  // already.
-  FGNN_ASSIGN_OR_RETURN(batch, Claim(BatchSeq(0), open->last_batch));
-  if (batch.has_value()) {
-    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kLoop, &*batch));
+  const TrainerCache cache = table_.cache(options_.device);
+  if (!backend_->IsCachedAs(cache)) {
+    FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(cache));
+    changed_.NotifyAll();
   }
+  bool may_claim = false;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                        TakeWaiting(*open, &may_claim));
+  if (batch.has_value() || !may_claim) return batch;
+  FGNN_ASSIGN_OR_RETURN(batch, ClaimNow(open->last_batch));
+  if (!batch.has_value()) return batch;
+  const absl::Status extracted = Extract(TrainerThread::kLoop, &*batch);
+  {
+    const MutexLock lock(&mutex_);
+    loop_.extracts.reset();
+  }
+  changed_.NotifyAll();
+  FGNN_RETURN_IF_ERROR(extracted);
   return batch;
 }
 
-// Returns the first waiting batch of the open steps. `is_settled`: set to
-// whether no batch of the open steps is still being claimed or extracted.
+// Claims a batch below `end` in the loop, for which TakeWaiting() has held the
+// thread ahead back.
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimNow(
+    BatchSeq end) {
+  // Claims from batch 0 on. A trainer may have died after it marked a batch
+  // done and before it freed the slot. The step of that slot may be committed
+  // already.
+  absl::StatusOr<std::optional<ExtractedBatch>> batch = Claim(BatchSeq(0), end);
+  {
+    const MutexLock lock(&mutex_);
+    loop_.claims = false;
+    if (batch.ok() && batch->has_value()) {
+      loop_.extracts = (*batch)->slot.seq();
+    }
+  }
+  changed_.NotifyAll();
+  return batch;
+}
+
+// Returns the first waiting batch of the open steps. `may_claim`, if not null:
+// set to whether there is none and none is being claimed or extracted, so that
+// the caller may claim one. The thread ahead claims none until ClaimNow().
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
-    const OpenSteps& open, bool* is_settled) {
+    const OpenSteps& open, bool* may_claim) {
   const BatchSeq end = open.last_batch;
   const auto find = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::find_if(
@@ -78,20 +105,24 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
         [end](const ExtractedBatch& batch) { return batch.slot.seq() < end; });
   };
   const auto has_settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const bool is_under_way =
-        is_claiming_ || (extracting_.has_value() && *extracting_ < end);
+    const bool is_under_way = ahead_.claims || (ahead_.extracts.has_value() &&
+                                                *ahead_.extracts < end);
     return !is_under_way || !failure_.ok() || find() != waiting_.end();
   };
   std::optional<ExtractedBatch> batch;
   {
     MutexLock lock(&mutex_);
-    *is_settled =
-        changed_.WaitUntil(&lock, DeadlineIn(kLongestWait), has_settled);
-    if (!*is_settled) return std::nullopt;
+    if (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait), has_settled)) {
+      return std::nullopt;
+    }
     FGNN_RETURN_IF_ERROR(failure_);
     kept_.erase(kept_.begin(), kept_.lower_bound(open.first));
     const auto first = find();
-    if (first == waiting_.end()) return std::nullopt;
+    if (first == waiting_.end()) {
+      loop_.claims = may_claim != nullptr;
+      if (may_claim != nullptr) *may_claim = true;
+      return std::nullopt;
+    }
     batch = std::move(*first);
     waiting_.erase(first);
   }
@@ -121,8 +152,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
   }
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  bool is_settled = false;
-  return TakeWaiting(*open, &is_settled);
+  return TakeWaiting(*open, /*may_claim=*/nullptr);
 }
 
 bool BatchSource::GiveBackAhead() {
@@ -141,10 +171,10 @@ void BatchSource::GiveUpCache() {
   backend_->GiveUpMoreThan(table_.cache(options_.device));
 }
 
-void BatchSource::GiveBack(std::unique_ptr<TaskFeatures> features) {
+void BatchSource::GiveBack(std::shared_ptr<TaskFeatures> features) {
   features->Reset();
   const MutexLock lock(&mutex_);
-  spare_.push_back(std::move(features));
+  pool_.GiveBack(std::move(features));
 }
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Claim(
@@ -182,12 +212,6 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
   ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
   const MutexLock lock(&mutex_);
   rejections_.erase(seq);
-  if (spare_.empty()) {
-    batch.features = backend_->NewFeatures();
-  } else {
-    batch.features = std::move(spare_.back());
-    spare_.pop_back();
-  }
   return batch;
 }
 
@@ -211,12 +235,37 @@ absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
 }
 
 absl::Status BatchSource::Extract(TrainerThread thread, ExtractedBatch* batch) {
+  std::shared_ptr<const TaskFeatures> before;
+  {
+    const MutexLock lock(&mutex_);
+    batch->features = pool_.Take();
+    before = pool_.before();
+  }
   const Stopwatch watch;
-  FGNN_ASSIGN_OR_RETURN(
-      batch->num_cache_hits,
-      backend_->Extract(batch->task, thread, batch->features.get()));
+  const absl::StatusOr<ExtractedRows> rows = backend_->Extract(
+      batch->task, before.get(), thread, batch->features.get());
   batch->seconds = watch.Seconds();
+  const MutexLock lock(&mutex_);
+  before.reset();
+  FGNN_RETURN_IF_ERROR(rows.status());
+  batch->rows = *rows;
+  pool_.SetBefore(batch->features);
   return absl::OkStatus();
+}
+
+// Waits until the loop extracts no batch before this one. Returns false if the
+// source stops.
+bool BatchSource::WaitForEarlier(BatchSeq seq) {
+  MutexLock lock(&mutex_);
+  while (
+      !changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                          [this, seq]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                            return stopping_ || !loop_.extracts.has_value() ||
+                                   *loop_.extracts > seq;
+                          })) {
+    turns_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return !stopping_;
 }
 
 void BatchSource::WorkAhead() {
@@ -232,8 +281,8 @@ void BatchSource::WorkAhead() {
   {
     const MutexLock lock(&mutex_);
     failure_ = status;
-    is_claiming_ = false;
-    extracting_.reset();
+    ahead_.claims = false;
+    ahead_.extracts.reset();
   }
   changed_.NotifyAll();
   // The next call of Next() returns the failure. Until then the heartbeat goes
@@ -253,18 +302,20 @@ absl::Status BatchSource::LoopAhead() {
       const bool may_claim = changed_.WaitUntil(
           &lock, DeadlineIn(kLongestWait),
           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-            return stopping_ || (waiting_.size() < options_.ahead &&
-                                 limit_.batches != AheadLimit::kNothing);
+            return stopping_ ||
+                   (waiting_.size() < options_.ahead &&
+                    limit_.batches != AheadLimit::kNothing && !loop_.claims &&
+                    backend_->IsCachedAs(table_.cache(options_.device)));
           });
       if (!may_claim || stopping_) continue;
-      is_claiming_ = true;
+      ahead_.claims = true;
     }
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, ClaimAhead());
     {
       const MutexLock lock(&mutex_);
-      is_claiming_ = false;
-      if (batch.has_value()) extracting_ = batch->slot.seq();
+      ahead_.claims = false;
+      if (batch.has_value()) ahead_.extracts = batch->slot.seq();
     }
     changed_.NotifyAll();
     if (!batch.has_value()) {
@@ -272,12 +323,13 @@ absl::Status BatchSource::LoopAhead() {
           board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
       continue;
     }
+    if (!WaitForEarlier(batch->slot.seq())) break;
     FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &*batch));
     batch->was_ahead = true;
     {
       const MutexLock lock(&mutex_);
       waiting_.push_back(*std::move(batch));
-      extracting_.reset();
+      ahead_.extracts.reset();
     }
     changed_.NotifyAll();
   }

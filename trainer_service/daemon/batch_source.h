@@ -2,6 +2,11 @@
 // batches while the trainer trains another one (FGNN, sections 5.2 and 5.3).
 //
 //   claim(seq) ▶ check ▶ extract features, or find them ▶ Next()
+//
+// The loop and the thread ahead claim one at a time, and the thread lets the
+// loop extract an earlier batch first. So the batches of one trainer that works
+// on steps in their order are extracted in their order. The thread also waits
+// until the loop has cached what is planned.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 
@@ -11,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -24,6 +28,7 @@
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/daemon/feature_pool.h"
 #include "trainer_service/daemon/training_totals.h"
 
 namespace fgnn {
@@ -32,10 +37,11 @@ namespace fgnn {
 struct ExtractedBatch {
   ReadSlot slot;
   TaskView task;  // Borrowed from the slot's block.
-  std::unique_ptr<TaskFeatures> features;
-  uint64_t num_cache_hits = 0;  // Number of input nodes that were cached.
-  double seconds = 0;           // Seconds of the extraction.
-  bool was_ahead = false;       // Whether the thread ahead extracted it.
+  // Shared with the source, which lets the next batch copy rows of them.
+  std::shared_ptr<TaskFeatures> features;
+  ExtractedRows rows = {};  // Where the features came from.
+  double seconds = 0;       // Seconds of the extraction.
+  bool was_ahead = false;   // Whether the thread ahead extracted it.
 };
 
 // Which batches the source may claim before the trainer asks for them: none,
@@ -90,15 +96,22 @@ class BatchSource {
   void GiveUpCache();
 
   // Takes the features of a batch back, to use their memory again.
-  void GiveBack(std::unique_ptr<TaskFeatures> features);
+  void GiveBack(std::shared_ptr<TaskFeatures> features);
 
   // Returns a number that rises while the thread that works ahead lives;
   // nullopt: there is no such thread. Any thread.
   std::optional<uint64_t> turns() const;
 
  private:
+  // What a thread does between two batches.
+  struct Work {
+    bool claims = false;               // Whether it looks for a batch.
+    std::optional<BatchSeq> extracts;  // The batch that it extracts.
+  };
+
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
-      const OpenSteps& open, bool* is_settled);
+      const OpenSteps& open, bool* may_claim);
+  absl::StatusOr<std::optional<ExtractedBatch>> ClaimNow(BatchSeq end);
   absl::StatusOr<std::optional<ExtractedBatch>> Claim(BatchSeq first,
                                                       BatchSeq last);
   absl::StatusOr<std::optional<ExtractedBatch>> Check(ReadSlot slot);
@@ -107,10 +120,11 @@ class BatchSource {
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
+  bool WaitForEarlier(BatchSeq seq);
   bool MayKeepMore(StepNumber step);
   // Whether a batch is being claimed or extracted ahead.
   bool IsUnderWay() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_claiming_ || extracting_.has_value();
+    return ahead_.claims || ahead_.extracts.has_value();
   }
 
   const BatchSourceOptions options_;
@@ -130,14 +144,11 @@ class BatchSource {
   CondVar changed_;
   AheadLimit limit_ ABSL_GUARDED_BY(mutex_);
   std::deque<ExtractedBatch> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Whether the thread ahead looks for a batch.
-  bool is_claiming_ ABSL_GUARDED_BY(mutex_) = false;
-  // The batch that the thread extracts.
-  std::optional<BatchSeq> extracting_ ABSL_GUARDED_BY(mutex_);
+  Work ahead_ ABSL_GUARDED_BY(mutex_);  // Of the thread ahead.
+  Work loop_ ABSL_GUARDED_BY(mutex_);
   // Number of batches kept, per step.
   std::map<StepNumber, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
-  // Features after Reset().
-  std::vector<std::unique_ptr<TaskFeatures>> spare_ ABSL_GUARDED_BY(mutex_);
+  FeaturePool pool_ ABSL_GUARDED_BY(mutex_);
   std::map<BatchSeq, int> rejections_ ABSL_GUARDED_BY(mutex_);
   // The error that ended the thread ahead.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

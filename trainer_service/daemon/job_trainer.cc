@@ -173,7 +173,8 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_seeds = task.num_examples();
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
-  record.num_cache_hits = static_cast<uint32_t>(batch.num_cache_hits);
+  record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);
+  record.num_matched = static_cast<uint32_t>(batch.rows.num_matched);
   record.sample = task.seconds.sample;
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;

@@ -20,15 +20,17 @@ namespace {
 
 // Returns the number of batches whose features a trainer holds at once.
 // BatchSource keeps at most a trainer's share of the open steps and of the next
-// step.
-uint64_t BatchesHeld(const JobSpec& spec) {
+// step. If the next batch copies rows, it keeps the batch before in any case.
+uint64_t BatchesHeld(const JobSpec& spec, bool matches) {
   // If devices take turns, a single device may be the only one that trains.
   const uint64_t trainers =
       spec.takes_turns() ? 1 : std::max(spec.num_trainers(), 1u);
   const uint64_t share =
       (spec.training.batches_per_step + trainers - 1) / trainers;
   const uint64_t steps = uint64_t{spec.training.most_staleness()} + 2;
-  return 1 + std::min<uint64_t>(spec.features.ahead, steps * share);
+  const uint64_t waiting =
+      std::min<uint64_t>(spec.features.ahead, steps * share);
+  return 1 + std::max<uint64_t>(waiting, matches ? 1 : 0);
 }
 
 // Returns ResourceExhausted if the least need does not fit into memory. Called
@@ -84,8 +86,10 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
   task.labels = own.batch->labels();
   task.targets = own.batch->targets();
   task.seed = spec.training.seed;
-  FGNN_RETURN_IF_ERROR(
-      backend.Extract(*task.task, TrainerThread::kLoop, &features).status());
+  FGNN_RETURN_IF_ERROR(backend
+                           .Extract(*task.task, /*before=*/nullptr,
+                                    TrainerThread::kLoop, &features)
+                           .status());
   Stopwatch watch;
   for (int step = 0; step < 2; ++step) {
     watch.Restart();
@@ -142,8 +146,12 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
                         TrainTwice(spec, *backend, own, *features));
   FGNN_ASSIGN_OR_RETURN(const PlacedBytes bytes, backend->BytesInUse());
   const uint64_t before = needs.program_bytes + own.bytes();
-  needs.step_bytes = bytes.host - std::min(bytes.host, before) +
-                     (BatchesHeld(spec) - 1) * feature_bytes;
+  const uint64_t match_bytes = features->match_bytes();
+  const uint64_t held = BatchesHeld(spec, match_bytes > 0);
+  needs.step_bytes =
+      bytes.host - std::min(bytes.host, before) + (held - 1) * feature_bytes;
+  needs.match_bytes =
+      held * match_bytes + (held - BatchesHeld(spec, false)) * feature_bytes;
   needs.num_parameters = parameters;
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);

@@ -9,6 +9,7 @@
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/rules/match_rules.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 #include "shared/telemetry/log.h"
@@ -85,6 +86,13 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::OpenForJob(
       new CpuBackend(std::move(dataset), std::move(features), num_threads));
   FGNN_RETURN_IF_ERROR(
       backend->MakeModel(options, plugins, spec.training.seed));
+  const bool from_disk = backend->features_->data() == nullptr;
+  const MatchChoice match = ChooseMatch(spec, from_disk);
+  backend->matches_ = match.matches;
+  if (match.matches || from_disk) {
+    LogInfo("rows of the batch before are {}: {}",
+            match.matches ? "copied" : "loaded again", match.reason);
+  }
   return backend;
 }
 
@@ -112,12 +120,17 @@ std::unique_ptr<TaskFeatures> CpuBackend::NewFeatures() const {
   return std::make_unique<CpuFeatures>();
 }
 
-absl::StatusOr<uint64_t> CpuBackend::Extract(const TaskView& task,
-                                             TrainerThread thread,
-                                             TaskFeatures* features) {
+absl::StatusOr<ExtractedRows> CpuBackend::Extract(const TaskView& task,
+                                                  const TaskFeatures* before,
+                                                  TrainerThread thread,
+                                                  TaskFeatures* features) {
   ThreadTeam& team = thread == TrainerThread::kLoop ? team_ : ahead_team_;
-  return AsCpus(features)->Extract(*features_, *model_, task, cache_.now(),
-                                   team);
+  return AsCpus(features)->Extract(
+      {.store = features_.get(),
+       .cached = cache_.now(),
+       .before = static_cast<const CpuFeatures*>(before),
+       .matches = matches_},
+      *model_, task, team);
 }
 
 absl::StatusOr<BatchResult> CpuBackend::Gradient(
@@ -157,7 +170,7 @@ absl::StatusOr<std::vector<EdgeRanking>> CpuBackend::RankEdges(
 }
 
 PlacedBytes CpuBackend::BytesOfFeatures(const TaskView& task) const {
-  return {.host = CpuFeatures::Bytes(*features_, *model_, task)};
+  return {.host = CpuFeatures::Bytes(*features_, *model_, task, matches_)};
 }
 
 absl::StatusOr<PlacedBytes> CpuBackend::BytesInUse() const {

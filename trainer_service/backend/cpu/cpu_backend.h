@@ -52,12 +52,17 @@ class CpuBackend final : public TrainerBackend {
   absl::Status CacheAsPlanned(const TrainerCache& plan) override {
     return cache_.Follow(plan, dataset_, team_);
   }
+  bool IsCachedAs(const TrainerCache& plan) const override {
+    return cache_.now()->plan == plan;
+  }
   void GiveUpMoreThan(const TrainerCache& plan) override {
     cache_.GiveUpMoreThan(plan);
   }
   std::unique_ptr<TaskFeatures> NewFeatures() const override;
-  absl::StatusOr<uint64_t> Extract(const TaskView& task, TrainerThread thread,
-                                   TaskFeatures* features) override;
+  absl::StatusOr<ExtractedRows> Extract(const TaskView& task,
+                                        const TaskFeatures* before,
+                                        TrainerThread thread,
+                                        TaskFeatures* features) override;
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const TrainingTask& task,
                                        TaskFeatures* features,
@@ -97,6 +102,7 @@ class CpuBackend final : public TrainerBackend {
   ThreadTeam ahead_team_{1};  // The thread that extracts ahead.
   std::unique_ptr<Model> model_;
   uint32_t code_crc32c_ = 0;
+  bool matches_ = false;  // See ChooseMatch().
 };
 
 }  // namespace fgnn

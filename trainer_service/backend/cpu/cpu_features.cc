@@ -13,42 +13,78 @@ bool TakesStoredRows(const FeatureStore& store, const Model& model,
   return store.data() != nullptr && model.TakesStoredRows(task, store.type());
 }
 
+// Bytes for matching the rows of a batch: the table, and places in another one.
+uint64_t MatchBytes(uint64_t num_nodes) {
+  return RowMatch::BytesFor(num_nodes) + num_nodes * sizeof(uint32_t);
+}
+
 }  // namespace
 
 uint64_t CpuFeatures::Bytes(const FeatureStore& store, const Model& model,
-                            const TaskView& task) {
-  const uint64_t of_row = TakesStoredRows(store, model, task)
-                              ? sizeof(const std::byte*)
-                              : store.num_columns() * sizeof(float);
-  return task.input_nodes.size() * of_row;
+                            const TaskView& task, bool matches) {
+  const uint64_t count = task.input_nodes.size();
+  if (TakesStoredRows(store, model, task)) {
+    return count * sizeof(const std::byte*);
+  }
+  const uint64_t dense = count * store.num_columns() * sizeof(float);
+  return dense + (matches ? MatchBytes(count) : 0);
 }
 
-absl::StatusOr<uint64_t> CpuFeatures::Extract(
-    const FeatureStore& store, const Model& model, const TaskView& task,
-    std::shared_ptr<const LoadedCache> cached, ThreadTeam& team) {
-  cached_ = std::move(cached);
-  const FeatureCache& cache = cached_->cache;
+absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
+                                                   const Model& model,
+                                                   const TaskView& task,
+                                                   ThreadTeam& team) {
+  match_.Forget();
+  dense_ = {};
+  stored_ = {};
+  cached_ = std::move(from.cached);
   // Ranks of another order do not fit this cache.
   const bool is_marked = task.rank_order_version == cached_->rank_order_version;
   const absl::Span<const uint32_t> ranks =
       is_marked ? task.hot_rank : absl::Span<const uint32_t>();
-  const size_t count = task.input_nodes.size();
-  dense_ = {};
-  stored_ = {};
-  if (TakesStoredRows(store, model, task)) {
-    const std::byte** const rows = memory_.Pointers(count);
-    stored_ = {absl::MakeConstSpan(rows, count), store.type()};
-    return cache.Find(task.input_nodes, ranks, rows);
+  if (!TakesStoredRows(*from.store, model, task)) {
+    return Copy(from, {task.input_nodes, ranks, cached_->cache.capacity()},
+                team);
   }
-  const size_t floats = count * store.num_columns();
+  const size_t count = task.input_nodes.size();
+  const std::byte** const rows = memory_.Pointers(count);
+  stored_ = {absl::MakeConstSpan(rows, count), from.store->type()};
+  FGNN_ASSIGN_OR_RETURN(const uint64_t num_cached,
+                        cached_->cache.Find(task.input_nodes, ranks, rows));
+  return ExtractedRows{.num_cached = num_cached};
+}
+
+absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
+                                                const BatchMisses& misses,
+                                                ThreadTeam& team) {
+  const size_t count = misses.nodes.size();
+  const size_t floats = count * from.store->num_columns();
+  ExtractedRows rows;
+  MatchedRows matched;
+  if (from.before != nullptr && !from.before->match_.empty()) {
+    uint32_t* const places = places_.Words(count);
+    rows.num_matched = from.before->match_.Find(misses, places);
+    matched = {from.before->rows_, absl::MakeConstSpan(places, count)};
+  }
   dense_ = absl::MakeSpan(memory_.Floats(floats), floats);
-  return cache.Extract(task.input_nodes, ranks, dense_.data(), team);
+  FGNN_ASSIGN_OR_RETURN(rows.num_cached,
+                        cached_->cache.Extract(misses.nodes, misses.ranks,
+                                               dense_.data(), team, matched));
+  if (from.matches) {
+    rows_ = dense_.data();
+    match_.Keep(misses);
+  }
+  return rows;
 }
 
 void CpuFeatures::Reset() {
   dense_ = {};
   stored_ = {};
   cached_.reset();
+}
+
+uint64_t CpuFeatures::match_bytes() const {
+  return match_.empty() ? 0 : match_.bytes() + places_.capacity_bytes();
 }
 
 }  // namespace fgnn

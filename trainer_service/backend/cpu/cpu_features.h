@@ -14,27 +14,36 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/features/match/row_match.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
-// One call at a time.
+class CpuFeatures;
+
+// Where features come from.
+struct FeatureSources {
+  const FeatureStore* store = nullptr;  // Behind the cache.
+  std::shared_ptr<const LoadedCache> cached;
+  const CpuFeatures* before = nullptr;  // See TrainerBackend::Extract().
+  bool matches = false;  // Whether the next batch may copy the rows.
+};
+
+// One call at a time, but for Extract() of another object that reads this one.
 class CpuFeatures final : public TaskFeatures {
  public:
   // Returns the bytes that Extract() takes for the task.
   static uint64_t Bytes(const FeatureStore& store, const Model& model,
-                        const TaskView& task);
+                        const TaskView& task, bool matches);
 
   // Copies or finds the features, with `team`, and uses this object's memory
-  // again. `store`: the store behind the cache, borrowed until the next call.
-  // Returns how many nodes were cached, or errors of FeatureCache. Throws
-  // std::bad_alloc.
-  absl::StatusOr<uint64_t> Extract(const FeatureStore& store,
-                                   const Model& model, const TaskView& task,
-                                   std::shared_ptr<const LoadedCache> cached,
-                                   ThreadTeam& team);
+  // again. Borrows the store until the next call. Returns errors of
+  // FeatureCache. Throws std::bad_alloc.
+  absl::StatusOr<ExtractedRows> Extract(FeatureSources from, const Model& model,
+                                        const TaskView& task, ThreadTeam& team);
 
   void Reset() override;
+  uint64_t match_bytes() const override;
 
   // Copies [num_input_nodes, F], and places of rows [num_input_nodes]. One of
   // the two is empty.
@@ -42,10 +51,20 @@ class CpuFeatures final : public TaskFeatures {
   const StoredRows& stored() const { return stored_; }
 
  private:
+  // Extract() for a model that takes copies.
+  absl::StatusOr<ExtractedRows> Copy(const FeatureSources& from,
+                                     const BatchMisses& misses,
+                                     ThreadTeam& team);
+
   absl::Span<float> dense_;
   StoredRows stored_;
   std::shared_ptr<const LoadedCache> cached_;  // `stored_` points into it.
   AlignedBuffer memory_;  // Memory of `dense_` or of the places of rows.
+
+  // Rows for the next batch. Reset() leaves them as they are.
+  const float* rows_ = nullptr;  // In `memory_`.
+  RowMatch match_;
+  AlignedBuffer places_;  // Places of Find(), used within a call.
 };
 
 }  // namespace fgnn

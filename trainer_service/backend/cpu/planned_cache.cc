@@ -28,13 +28,17 @@ void PlannedCache::Set(LoadedCache cache) {
 absl::Status PlannedCache::Follow(const TrainerCache& plan,
                                   const Dataset& dataset, ThreadTeam& team) {
   if (now()->plan == plan) return absl::OkStatus();
+  if (plan.rank_order_key == 0 || plan.rows == 0) {
+    Set({.plan = plan, .cache = FeatureCache(store_)});
+    return absl::OkStatus();
+  }
   // The old cache is freed first, since there may be no room for both.
-  Set({.plan = plan, .cache = FeatureCache(store_)});
-  if (plan.rank_order_key == 0 || plan.rows == 0) return absl::OkStatus();
+  Set({.plan = {}, .cache = FeatureCache(store_)});
   const absl::StatusOr<RankOrder> order =
       RankOrder::Open(dataset, plan.rank_order_key);
   if (!order.ok()) {
     LogWarning("no features are cached: {}", MessageOf(order.status()));
+    Set({.plan = plan, .cache = FeatureCache(store_)});
     return absl::OkStatus();
   }
   FGNN_ASSIGN_OR_RETURN(

@@ -18,7 +18,9 @@ namespace fgnn {
 
 // Cached features, and the plan by which they are cached.
 struct LoadedCache {
-  TrainerCache plan;  // Plan that Follow() was given; no rows: given up.
+  // Plan that Follow() has followed; no rows: it follows one now, or the cache
+  // was given up.
+  TrainerCache plan;
   FeatureCache cache;
   // Version of the rank order by which the cache is laid out; 0: nothing is
   // cached.

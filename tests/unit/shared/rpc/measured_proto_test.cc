@@ -21,6 +21,7 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
                                     .seconds_per_batch = 0.3,
                                     .program_bytes = 4,
                                     .step_bytes = 5,
+                                    .match_bytes = 9,
                                     .evaluation_bytes = 6,
                                     .evaluation_shared_bytes = 7,
                                     .checkpoint_bytes = 8};

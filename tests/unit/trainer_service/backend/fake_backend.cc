@@ -13,6 +13,7 @@ namespace {
 
 struct FakeFeatures final : public TaskFeatures {
   void Reset() override { task.reset(); }
+  uint64_t match_bytes() const override { return 0; }
 
   std::optional<BatchSeq> task;
 };
@@ -61,12 +62,12 @@ std::unique_ptr<TaskFeatures> FakeBackend::NewFeatures() const {
   return std::make_unique<FakeFeatures>();
 }
 
-absl::StatusOr<uint64_t> FakeBackend::Extract(const TaskView& task,
-                                              TrainerThread thread,
-                                              TaskFeatures* features) {
+absl::StatusOr<ExtractedRows> FakeBackend::Extract(
+    const TaskView& task, const TaskFeatures* /*before*/, TrainerThread thread,
+    TaskFeatures* features) {
   ++extracted_[static_cast<size_t>(thread)];
   static_cast<FakeFeatures*>(features)->task = task.seq;
-  return task.input_nodes.size();
+  return ExtractedRows{.num_cached = task.input_nodes.size()};
 }
 
 absl::StatusOr<BatchResult> FakeBackend::Gradient(

@@ -41,11 +41,14 @@ class FakeBackend final : public TrainerBackend {
   }
   uint32_t code_crc32c() const override { return 0; }
   absl::Status CacheAsPlanned(const TrainerCache& plan) override;
+  bool IsCachedAs(const TrainerCache& /*plan*/) const override { return true; }
   void GiveUpMoreThan(const TrainerCache& plan) override;
   std::unique_ptr<TaskFeatures> NewFeatures() const override;
   // Counts all nodes as cached.
-  absl::StatusOr<uint64_t> Extract(const TaskView& task, TrainerThread thread,
-                                   TaskFeatures* features) override;
+  absl::StatusOr<ExtractedRows> Extract(const TaskView& task,
+                                        const TaskFeatures* before,
+                                        TrainerThread thread,
+                                        TaskFeatures* features) override;
   // Internal: the features belong to another task, or the weights to another
   // version.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,

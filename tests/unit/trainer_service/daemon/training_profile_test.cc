@@ -93,6 +93,32 @@ TEST_F(TrainingProfileTest, FeaturesOfTheBatchAndOfThoseThatWaitAreCounted) {
   EXPECT_NEAR(six_wait - two_wait, 4 * features, 2 * features);
 }
 
+// Its rows are copied while the next batch is extracted. The table that finds
+// them has two entries of 8 bytes for each.
+TEST_F(TrainingProfileTest, TheBatchBeforeIsCountedIfTheNextOneCopiesRows) {
+  JobSpec spec = WideJob();
+  spec.features.store = "disk";
+  const uint64_t features = kWideNodes * kWideColumns * sizeof(float);
+  const auto profile = [&](const char* match, uint32_t ahead) {
+    spec.features.match = match;
+    spec.features.ahead = ahead;
+    return ProfileTraining(spec, wide_hops_, 1, CpuFactory())
+        .value_or(TrainingProfile());
+  };
+  const TrainingProfile without = profile("off", 0);
+  EXPECT_GE(without.step_bytes, features);
+  EXPECT_EQ(without.match_bytes, 0U);
+  const TrainingProfile one_more = profile("auto", 0);
+  EXPECT_GE(one_more.step_bytes, 2 * features);
+  EXPECT_GE(one_more.match_bytes, features + 2 * kWideNodes * 16);
+  EXPECT_LT(one_more.match_bytes, features + features / 10);
+  // It waits, or is trained, in any case.
+  const TrainingProfile ahead = profile("auto", 1);
+  EXPECT_GE(ahead.step_bytes, 2 * features);
+  EXPECT_GE(ahead.match_bytes, 2 * kWideNodes * 16);
+  EXPECT_LT(ahead.match_bytes, features / 10);
+}
+
 TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
