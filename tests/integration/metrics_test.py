@@ -51,7 +51,10 @@ class MetricsTest(harness.ServiceTest):
         return sum(page[name] for page in pages[role])
 
     def test_totals_are_those_of_the_run(self):
-        run = self.service.run({'training.epochs': 3})
+        run = self.service.run({'training.epochs': 3,
+                                'features.store': 'disk',
+                                'cache.policy': 'degree',
+                                'cache.capacity': 0.2})
         lines = [json.loads(line) for line in
                  (run / 'metrics.jsonl').read_text('utf-8').splitlines()]
         pages = self.pages()
@@ -63,6 +66,15 @@ class MetricsTest(harness.ServiceTest):
         self.assertEqual(scheduler['fgnn_committed_edges_total'], edges)
         self.assertEqual(scheduler['fgnn_committed_input_nodes_total'],
                          sum(line['input_nodes'] for line in lines))
+        # Behind a cache, a store on the disk, and the batch before.
+        missed = scheduler['fgnn_committed_cache_misses_total']
+        matched = scheduler['fgnn_committed_matched_rows_total']
+        self.assertGreater(matched, 0)
+        self.assertEqual(missed - matched,
+                         sum(line['rows_loaded'] for line in lines))
+        self.assertEqual(
+            self.sum_of(pages, 'trainer', 'fgnn_trainer_matched_rows_total'),
+            matched)
         self.assertEqual(
             scheduler['fgnn_jobs_ended_total{state="completed"}'], 1)
         for stage in lines[0]['stages']:

@@ -14,6 +14,7 @@
 #include "sampler_service/sampling/profile.h"
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
+#include "scheduler/planning/memory_plan.h"
 #include "scheduler/planning/placement.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
@@ -21,6 +22,7 @@
 #include "shared/base/units.h"
 #include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/config/rules/match_rules.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/device/memory.h"
@@ -97,6 +99,27 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
                      {"bytes", item.bytes}});
   }
   return array;
+}
+
+// Whether trainers copy rows of the batch before, why, and what it takes.
+nlohmann::ordered_json MatchToJson(const PlanInput& input) {
+  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  return {{"on", match.matches},
+          {"reason", match.reason},
+          {"bytes", input.training.match_bytes}};
+}
+
+std::string MatchText(const PlanInput& input) {
+  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  const uint64_t bytes = input.training.match_bytes;
+  const std::string takes =
+      bytes == 0 ? "the model reads them where they lie, so none are copied"
+                 : absl::StrCat("this takes ", FormatBytes(bytes),
+                                " of each trainer's memory");
+  return absl::StrCat("rows that the batch before has are ",
+                      match.matches ? "copied: " : "loaded again: ",
+                      match.reason, " (features.match)",
+                      match.matches ? absl::StrCat("; ", takes) : "", "\n");
 }
 
 // The plan of the devices' roles, and the times that it is based on.
@@ -183,6 +206,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
           {"standby_cache_rows", segment.standby_cache_rows},
+          {"match", MatchToJson(input)},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
 }
@@ -233,7 +257,7 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                         : "",
                     "\n");
   }
-  return text;
+  return text + MatchText(input);
 }
 
 absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {

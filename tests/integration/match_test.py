@@ -1,0 +1,143 @@
+"""Rows that a trainer's batch before has change where features come from, and
+nothing else."""
+
+import json
+import os
+import signal
+
+import harness
+
+JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
+       'training.evaluate_every': 0, 'features.store': 'disk',
+       # By itself it would hold all of a small graph.
+       'cache.policy': 'none'}
+# Seconds of work, so that kills meet batches.
+LONG = {**JOB, 'training.epochs': 600, 'training.checkpoint_every': 100,
+        'training.checkpoint_steps': 97, 'limits.restarts': 20}
+
+
+def lines_of(run_dir):
+    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+class MatchTest(harness.ServiceTest):
+
+    def run_job(self, job=None, **fields):
+        return self.service.run({**(job or JOB), **{
+            name.replace('__', '.'): value for name, value in fields.items()}},
+                                '--digest')
+
+    def assert_adds_up(self, run_dir, matches):
+        """Every input node was cached, copied or loaded."""
+        for line in lines_of(run_dir):
+            nodes, loaded = line['input_nodes'], line['rows_loaded']
+            missed = nodes - round(line['cache_hit_rate'] * nodes)
+            matched = round(line['match_rate'] * missed)
+            self.assertEqual(missed, matched + loaded, line)
+            self.assertEqual(matched > 0, matches, line)
+
+    def test_no_batch_or_weight_depends_on_it(self):
+        plain = self.run_job(features__match='off')
+        self.assert_adds_up(plain, matches=False)
+        for trainers in (1, 2, 3):
+            for ahead, capacity in ((0, 0), (1, 0.2), (3, 0.2)):
+                run_dir = self.run_job(
+                    trainers=trainers, features__ahead=ahead,
+                    cache__policy='degree', cache__capacity=capacity)
+                self.assert_same_run(run_dir, plain)
+                self.assert_adds_up(run_dir, matches=True)
+
+    def test_rows_in_memory_are_not_copied_unless_the_job_says_so(self):
+        memory = {**JOB, 'features.store': 'memory', 'model.kind': 'gat'}
+        plain = self.run_job(memory)
+        self.assert_adds_up(plain, matches=False)
+        run_dir = self.run_job(memory, features__match='on')
+        self.assert_same_run(run_dir, plain)
+        self.assert_adds_up(run_dir, matches=True)
+
+    # A batch of all seeds and all of their neighbours has the same input nodes
+    # in each epoch, which nobody has to sample to know.
+    def test_a_batch_that_comes_again_loads_nothing(self):
+        whole = {**JOB, 'sampling.batch_size': 2000, 'training.epochs': 4,
+                 'sampling.fanouts': '[-1, -1]',
+                 'training.batches_per_step': 1}
+        for ahead in (0, 1):
+            run_dir = self.run_job(whole, features__ahead=ahead)
+            nodes = {line['input_nodes'] for line in lines_of(run_dir)}
+            self.assertEqual(len(nodes), 1)
+            self.assertEqual([line['rows_loaded'] for line in
+                              lines_of(run_dir)], [*nodes, 0, 0, 0])
+            self.assertEqual([line['match_rate'] for line in
+                              lines_of(run_dir)], [0, 1, 1, 1])
+
+    # What one trainer loads is a function of the job: cached vertices too.
+    def test_one_trainer_loads_the_same_rows_each_time(self):
+        loaded = {}
+        for ahead in (0, 1, 1, 1):
+            run_dir = self.run_job(features__ahead=ahead,
+                                   cache__policy='degree',
+                                   cache__capacity=0.2)
+            rows = [line['rows_loaded'] for line in lines_of(run_dir)]
+            self.assertEqual(rows, loaded.setdefault('rows', rows), ahead)
+
+    def kill_some(self, job, run_dir, programs):
+        goal = 0
+        for program in programs:
+            self.service.wait_for_batches(run_dir, goal)
+            goal = harness.committed_of(run_dir) + 500
+            victim = max(pid for pid, name in self.service.processes().items()
+                         if name == program)
+            os.kill(victim, signal.SIGKILL)
+        self.service.fgnn('watch', job)
+
+    def test_trainers_are_killed_and_the_service_too(self):
+        plain = self.run_job(LONG, features__match='off')
+        self.service.fgnn('up')
+        run_dir = self.service.folder / 'killed'
+        job = self.service.json(
+            'submit', *self.service.job_words(LONG, trainers=2), '--run-dir',
+            str(run_dir), '--digest')['job_id']
+        self.kill_some(job, run_dir, ['fgnn-trainer'] * 3)
+        self.assert_same_run(run_dir, plain)
+        self.service.fgnn('down')
+        # Everything at once, within an epoch; then it goes on.
+        self.service.fgnn('up')
+        run_dir = self.service.folder / 'resumed'
+        self.service.json('submit', *self.service.job_words(LONG), '--run-dir',
+                          str(run_dir), '--digest')
+        self.service.wait_for_batches(run_dir, 1500)
+        self.service.kill_all()
+        self.service.fgnn('resume', str(run_dir))
+        self.assert_same_run(run_dir, plain)
+        self.assert_adds_up(run_dir, matches=True)
+
+    def test_a_plan_says_whether_and_why(self):
+        def plan(**fields):
+            words = self.service.job_words({**JOB, **{
+                name.replace('__', '.'): value
+                for name, value in fields.items()}})
+            return (self.service.json('plan', *words)['match'],
+                    self.service.fgnn('plan', *words).stdout)
+        match, text = plan()
+        self.assertTrue(match['on'])
+        self.assertGreater(match['bytes'], 0)
+        self.assertIn('are copied: features are read from the disk', text)
+        self.assertIn("of each trainer's memory", text)
+        match, text = plan(features__store='memory')
+        self.assertEqual(match, {'on': False, 'bytes': 0,
+                                 'reason': 'features are in memory'})
+        self.assertIn('are loaded again: features are in memory', text)
+        match, _ = plan(model__input_dropout=0.5)
+        self.assertFalse(match['on'])
+        self.assertIn('input_dropout', match['reason'])
+        refused = self.service.fgnn(
+            'plan', *self.service.job_words({
+                **JOB, 'model.input_dropout': 0.5, 'features.match': 'on'}),
+            check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('features.match is on, but', refused.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()
