@@ -58,6 +58,16 @@ absl::StatusOr<HotnessSource> SourceOf(const JobSpec& spec,
       .num_epochs = num_epochs};
 }
 
+// Returns the job's options for batches that are sampled only to be counted.
+// They draw for themselves: windows change no expectation, and fewer
+// independent draws would make the counts worse.
+SamplerOptions ToPresample(const SamplerOptions& sampling, uint64_t seed) {
+  SamplerOptions options = sampling;
+  options.seed = seed;
+  options.batch_dependency = 1;
+  return options;
+}
+
 // Whether the policy's counts are made in parts, before the job trains.
 bool CountsAhead(HotnessPolicy policy) {
   return policy == HotnessPolicy::kPresc || policy == HotnessPolicy::kOptimal;
@@ -126,9 +136,8 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
     if (source.policy == HotnessPolicy::kOnline) {
       return SumOfCounts(options.counts, job, counting);
     }
-    SamplerOptions sampling = job.options;
-    sampling.seed = seed;
-    return CountInputNodes(job.input(), sampling, counting);
+    return CountInputNodes(job.input(), ToPresample(job.options, seed),
+                           counting);
   };
   return HotnessBy(source.policy, input);
 }
@@ -144,8 +153,10 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
         absl::StrCat("cache.policy '", spec.cache.policy, "' has no part ",
                      options.part, " of ", options.num_parts, " to count"));
   }
-  SamplerOptions sampling = job.options;
-  if (source.policy != HotnessPolicy::kOptimal) sampling.seed = kPresampleSeed;
+  const SamplerOptions sampling =
+      source.policy == HotnessPolicy::kOptimal
+          ? job.options
+          : ToPresample(job.options, kPresampleSeed);
   const uint64_t num_batches =
       BatchesOfEpochs(0, source.num_epochs, job.batches_per_epoch()).size();
   const auto begin_of = [&](uint64_t part) {

@@ -51,6 +51,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
   options.algorithm = algorithm;
   options.fanouts = sampling.fanouts;
   options.batch_size = sampling.batch_size;
+  options.batch_dependency = sampling.batch_dependency;
   if (spec.training.predicts_links()) {
     options.negatives = spec.training.negatives;
     options.exclude_seed_edges = spec.training.exclude_seed_edges;

@@ -22,8 +22,9 @@ namespace fgnn {
 inline constexpr uint32_t kSamplerPluginVersion = 1;
 
 // Random numbers of one destination in one hop of one batch. Every sampler that
-// makes the batch gets the same numbers. With any other source of randomness
-// each run would make other batches, and so would a sampler that repeats a dead
+// makes the batch gets the same numbers, and with sampling.batch_dependency so
+// do the other batches of its window. With any other source of randomness each
+// run would make other batches, and so would a sampler that repeats a dead
 // sampler's batch.
 class PluginRandom {
  public:

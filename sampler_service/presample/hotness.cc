@@ -93,6 +93,17 @@ std::string LawOf(const HotnessSource& source) {
   return law;
 }
 
+// Returns, in words, which batches of a job are counted. Orders of releases
+// without windows were made of batches that draw for themselves.
+std::string BatchesOf(const HotnessSource& source) {
+  const SamplerOptions& options = source.sampling;
+  return absl::StrCat(
+      " epochs ", source.num_epochs, " seed ", options.seed,
+      options.batch_dependency > 1
+          ? absl::StrCat(" dependency ", options.batch_dependency)
+          : "");
+}
+
 }  // namespace
 
 std::vector<std::string> HotnessPolicies() {
@@ -177,8 +188,7 @@ uint64_t HotnessKey(const HotnessSource& source) {
       break;
     case HotnessPolicy::kOptimal:
     case HotnessPolicy::kOnline:
-      absl::StrAppend(&text, " ", LawOf(source), " epochs ", source.num_epochs,
-                      " seed ", source.sampling.seed);
+      absl::StrAppend(&text, " ", LawOf(source), BatchesOf(source));
       break;
     case HotnessPolicy::kPlugin:
       absl::StrAppend(&text, " ", source.policy_plugin, " ", LawOf(source));

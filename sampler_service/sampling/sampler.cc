@@ -148,6 +148,12 @@ absl::Status Validate(const SamplerInput& input,
     return absl::InvalidArgumentError(
         "sampling.batch_size is 0; give at least 1");
   }
+  if (options.batch_dependency < 1 ||
+      options.batch_dependency > kMaxBatchDependency) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.batch_dependency is ", options.batch_dependency,
+                     "; give 1 to ", kMaxBatchDependency));
+  }
   FGNN_RETURN_IF_ERROR(ValidateFanouts(options.fanouts));
   return ValidateAlgorithm(input, options);
 }

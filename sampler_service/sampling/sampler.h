@@ -17,8 +17,14 @@
 //     drawn; the others keep the edges that they had there.
 //   Edges. Places of the destination's adjacency list; multi-edges and
 //     self-loops are edges like others.
-//   Draws. From the hop's key MakePhiloxKey(seed, epoch, batch, hop,
-//     kNeighbors) and the vertex alone; `batch` is the place in the epoch.
+//   Draws. From the hop's key MakePhiloxKey(seed, epoch, batch div D, hop,
+//     kNeighbors) and the vertex alone; `batch` is the place in the epoch, and
+//     D is `batch_dependency`.
+//   Windows. Batches [i * D, (i + 1) * D) of an epoch are a window, which ends
+//     with the epoch at the latest. Batches of a window that draw for a vertex
+//     in the same hop draw the same edges. Each of them has the law that it has
+//     with D = 1. Draws of two windows, and of two hops, are independent. Seeds
+//     and negatives are the batch's own.
 //   Local ids. Seeds first, then new vertices in order of first appearance:
 //     hop by hop, destination by destination, place by place.
 //   Seeds. Batch b of epoch e holds the train ids at the places
@@ -48,6 +54,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/sampling/input_node_tally.h"
+#include "shared/base/philox.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
@@ -90,6 +97,9 @@ struct SamplerOptions {
   WalkOptions walks = {};  // Options of kRandomWalk.
   // Seeds of a batch, or its training edges; at least 1.
   uint32_t batch_size = 1024;
+  // Batches of a window, D, which draw a vertex's neighbours by one key: in [1,
+  // 65535]. 1: every batch draws for itself.
+  uint32_t batch_dependency = 1;
   // Negatives of each edge, K, for link prediction; 0: the seeds are the train
   // vertices.
   uint32_t negatives = 0;
@@ -100,6 +110,15 @@ struct SamplerOptions {
 };
 
 inline constexpr int32_t kMaxFanout = 65535;
+inline constexpr uint32_t kMaxBatchDependency = 65535;
+
+// Returns the key of a hop's draws.
+inline PhiloxKey KeyOfHop(const SamplerOptions& options, BatchPlace place,
+                          uint32_t hop) {
+  return MakePhiloxKey(options.seed, place.epoch,
+                       place.batch / options.batch_dependency, hop,
+                       Purpose::kNeighbors);
+}
 
 class AliasTables;   // sampling/alias_tables.h
 class LoadedPlugin;  // plugin/loaded_plugin.h

@@ -23,6 +23,10 @@ class Reader {
     ok_ = ok_ && json_.contains(name) && json_[name].is_number_unsigned();
     if (ok_) json_[name].get_to(value);
   }
+  // Reads a field that checkpoints of early releases lack.
+  void ReadIfThere(const char* name, uint64_t& value) {
+    if (json_.is_object() && json_.contains(name)) Read(name, value);
+  }
   template <typename T>
   void Read(const char* name, std::optional<T>& value) {
     ok_ = ok_ && json_.contains(name) &&
@@ -46,6 +50,7 @@ std::string RunStateToJson(const RunState& state) {
   return Json{{"batches_per_epoch", state.batches_per_epoch},
               {"next_seq", state.next_seq.value()},
               {"dataset_content", state.dataset_content},
+              {"batch_dependency", state.batch_dependency},
               {"sum", Json::parse(state.sum.ToJson())},
               {kValidScore, OrNull(state.valid_score)},
               {kBestValidScore, OrNull(state.best_valid_score)},
@@ -63,9 +68,8 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   uint64_t next_seq = 0;
   reader.Read("next_seq", next_seq);
   state.next_seq = BatchSeq(next_seq);
-  if (json.is_object() && json.contains("dataset_content")) {
-    reader.Read("dataset_content", state.dataset_content);
-  }
+  reader.ReadIfThere("dataset_content", state.dataset_content);
+  reader.ReadIfThere("batch_dependency", state.batch_dependency);
   const std::string sum = reader.Object("sum");
   reader.Read(kValidScore, state.valid_score);
   reader.Read(kBestValidScore, state.best_valid_score);

@@ -20,6 +20,9 @@ struct RunState {
   // Fingerprint of the dataset's contents; 0: the checkpoint is of a release
   // without fingerprints.
   uint64_t dataset_content = 0;
+  // The job's sampling.batch_dependency. Checkpoints of early releases do not
+  // name it: every batch drew for itself.
+  uint64_t batch_dependency = 1;
   EpochSum sum;  // Sum of the open epoch's committed batches.
   // Scores::compared() of the last validated epoch and of the best one.
   std::optional<double> valid_score;

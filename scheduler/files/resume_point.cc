@@ -41,16 +41,30 @@ bool IsUnreadable(const absl::Status& status) {
          absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
 
+// InvalidArgument: the run's batches were drawn by other keys. The message
+// names the field and the way out.
+absl::Status CheckSameKeys(const CheckpointProfile& profile,
+                           const RunState& state, const ResumedRun& run) {
+  if (profile.seed != run.seed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with training.seed ", profile.seed, ", this job has ",
+        run.seed, "; set the seed back, or train in another run folder"));
+  }
+  if (state.batch_dependency != run.batch_dependency) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with sampling.batch_dependency ", state.batch_dependency,
+        ", this job has ", run.batch_dependency,
+        "; set the field back, or train in another run folder"));
+  }
+  return absl::OkStatus();
+}
+
 // InvalidArgument: the checkpoint is of another job. The message names the
 // first difference and the way out.
 absl::Status CheckSameJob(const CheckpointProfile& profile,
                           const RunState& state, const SegmentOptions& segment,
-                          uint64_t seed) {
-  if (profile.seed != seed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is of a run with training.seed ", profile.seed, ", this job has ",
-        seed, "; set the seed back, or train in another run folder"));
-  }
+                          const ResumedRun& run) {
+  FGNN_RETURN_IF_ERROR(CheckSameKeys(profile, state, run));
   if (state.batches_per_epoch != segment.batches_per_epoch) {
     return absl::InvalidArgumentError(absl::StrCat(
         "is of a run with ", state.batches_per_epoch,
@@ -106,8 +120,8 @@ absl::StatusOr<ResumePoint> ResumeFrom(const fs::path& path,
   absl::StatusOr<RunState> state = RunStateFromJson(profile.run_state);
   FGNN_RETURN_IF_ERROR(Annotate(state.status(), path.string()));
   segment.first_version = profile.version;
-  FGNN_RETURN_IF_ERROR(Annotate(
-      CheckSameJob(profile, *state, segment, run.seed), path.string()));
+  FGNN_RETURN_IF_ERROR(
+      Annotate(CheckSameJob(profile, *state, segment, run), path.string()));
   FGNN_RETURN_IF_ERROR(CheckContent(path, *state, run));
   FGNN_RETURN_IF_ERROR(
       folder.CheckHas({.metrics_bytes = state->metrics_bytes,

@@ -29,8 +29,9 @@ struct ResumePoint {
 // The run that a checkpoint has to belong to.
 struct ResumedRun {
   uint64_t seed = 0;
-  std::string dataset = {};      // Folder of the dataset.
-  uint64_t dataset_content = 0;  // Fingerprint of its present contents.
+  uint64_t batch_dependency = 1;  // The job's sampling.batch_dependency.
+  std::string dataset = {};       // Folder of the dataset.
+  uint64_t dataset_content = 0;   // Fingerprint of its present contents.
 };
 
 // Finds the newest sound checkpoint of `folder`, and changes nothing. A

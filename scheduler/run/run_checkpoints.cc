@@ -63,15 +63,17 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
 absl::StatusOr<std::string> RunCheckpoints::State() {
   FGNN_RETURN_IF_ERROR(run_.folder->Flush());
   FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, run_.folder->Sync());
-  return RunStateToJson({.batches_per_epoch = run_.segment.batches_per_epoch,
-                         .next_seq = records_.next_seq(),
-                         .dataset_content = run_.validated.content,
-                         .sum = records_.sum(),
-                         .valid_score = scores_.valid(),
-                         .best_valid_score = scores_.best().score,
-                         .best_epoch = scores_.best().epoch,
-                         .metrics_bytes = lengths.metrics_bytes,
-                         .digests_bytes = lengths.digests_bytes});
+  return RunStateToJson(
+      {.batches_per_epoch = run_.segment.batches_per_epoch,
+       .next_seq = records_.next_seq(),
+       .dataset_content = run_.validated.content,
+       .batch_dependency = run_.spec.sampling.batch_dependency,
+       .sum = records_.sum(),
+       .valid_score = scores_.valid(),
+       .best_valid_score = scores_.best().score,
+       .best_epoch = scores_.best().epoch,
+       .metrics_bytes = lengths.metrics_bytes,
+       .digests_bytes = lengths.digests_bytes});
 }
 
 // A full disk must not cost the work of hours: training goes on, and the next

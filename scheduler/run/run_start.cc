@@ -192,6 +192,7 @@ absl::Status RunStart::PlanToGoOn() {
       point_,
       FindResumePoint(*run_.folder, run_.segment,
                       {.seed = run_.spec.training.seed,
+                       .batch_dependency = run_.spec.sampling.batch_dependency,
                        .dataset = run_.spec.dataset,
                        .dataset_content = run_.validated.content},
                       [this](const std::filesystem::path& path) {

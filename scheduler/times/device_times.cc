@@ -43,7 +43,7 @@ std::string NameFor(const JobSpec& spec) {
        absl::StrCat(sampling.batch_size, " ", sampling.threads, " ",
                     sampling.replace, " ", sampling.resample, " ",
                     sampling.num_walks, " ", sampling.walk_length, " ",
-                    sampling.walk_restart),
+                    sampling.walk_restart, " ", sampling.batch_dependency),
        training.task,
        training.precision,
        absl::StrCat(training.negatives, " ", training.exclude_seed_edges, " ",

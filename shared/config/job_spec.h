@@ -46,6 +46,8 @@ struct SamplingSpec {
   uint32_t walk_length = 0;
   double walk_restart = 0;
   std::string plugin = "";  // Kind "plugin" only.
+  // Batches in a row that draw a vertex's neighbours by one key.
+  uint32_t batch_dependency = 1;
 };
 
 struct TrainingSpec {

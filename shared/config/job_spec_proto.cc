@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 
@@ -199,7 +200,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().walks().num(),
       from.sampling().walks().length(),
       from.sampling().walks().restart(),
-      from.sampling().plugin()};
+      from.sampling().plugin(),
+      // In jobs of early releases every batch drew for itself.
+      std::max(from.sampling().batch_dependency(), uint32_t{1})};
   const v1::TrainingSpec& training = from.training();
   to.training = {.epochs = training.epochs(),
                  .task = training.task(),

@@ -186,6 +186,7 @@ class BadInputTest(harness.ServiceTest):
             'cache.capacity': ('2',),
             'sampling.kind': ('khops',),
             'sampling.replace': ('maybe', '1'),
+            'sampling.batch_dependency': ('0', '65536', '-1', '1.5', 'all'),
             'sampling.walks.num': ('0', '5000'),
             'sampling.walks.restart': ('1', '-0.1'),
         }

@@ -61,6 +61,30 @@ class DeterminismTest(harness.ServiceTest):
             everything.add(digests[0])
         self.assertEqual(len(everything), 7, 'two algorithms drew the same')
 
+    def test_samplers_change_no_batch_that_shares_its_draws(self):
+        everything = set()
+        for kind in ('khop', 'labor', 'random_walk'):
+            of_dependencies = []
+            for dependency in (1, 4):
+                digests = [
+                    (self.service.run(
+                        {**JOB, 'sampling.kind': kind, 'samplers': samplers,
+                         'sampling.threads': threads, 'training.epochs': 1,
+                         'sampling.batch_dependency': dependency,
+                         'training.evaluate_every': 0}, '--digest') /
+                     'batches.crc').read_text().splitlines()
+                    for samplers, threads in ((1, 1), (2, 2))]
+                self.assertEqual(*digests)
+                self.assertEqual(len(digests[0]), 10)
+                of_dependencies.append(digests[0])
+                everything.update(digests[0])
+            # The first batch of a window draws by the key of its own.
+            alone, sharing = of_dependencies
+            self.assertEqual(sharing[0], alone[0])
+            for one, other in zip(alone[1:], sharing[1:]):
+                self.assertNotEqual(one, other)
+        self.assertEqual(len(everything), 3 * (10 + 9))
+
     def test_another_seed_changes_the_batches(self):
         digests = [
             (self.service.run({**JOB, 'training.seed': seed}, '--digest') /

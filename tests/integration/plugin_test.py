@@ -90,15 +90,24 @@ class PluginTest(harness.ServiceTest):
 
     def test_the_example_trains_with_any_number_of_samplers(self):
         self.build('skip_hop', EXAMPLE.read_text(encoding='utf-8'))
-        digests = [
-            (self.service.run(
-                self.settings('skip_hop', samplers=samplers,
-                              **{'sampling.threads': threads,
-                                 'training.epochs': 1}), '--digest') /
-             'batches.crc').read_text()
-            for samplers, threads in ((1, 1), (2, 2))]
-        self.assertEqual(*digests)
-        self.assertEqual(len(set(digests[0].splitlines())), 10)
+        of_dependencies = []
+        for dependency in (1, 4):
+            digests = [
+                (self.service.run(
+                    self.settings('skip_hop', samplers=samplers,
+                                  **{'sampling.threads': threads,
+                                     'sampling.batch_dependency': dependency,
+                                     'training.epochs': 1}), '--digest') /
+                 'batches.crc').read_text().splitlines()
+                for samplers, threads in ((1, 1), (2, 2))]
+            self.assertEqual(*digests)
+            self.assertEqual(len(set(digests[0])), 10)
+            of_dependencies.append(digests[0])
+        # Windows of four batches have the key of their first batch's number.
+        alone, sharing = of_dependencies
+        self.assertEqual(sharing[0], alone[0])
+        for one, other in zip(alone[1:], sharing[1:]):
+            self.assertNotEqual(one, other)
 
     def test_the_example_is_short(self):
         code = [line for line in EXAMPLE.read_text(encoding='utf-8').splitlines()

@@ -195,5 +195,46 @@ class ResumeTest(harness.ServiceTest):
         self.assert_nothing_left()
 
 
+class SharedDrawsTest(harness.ServiceTest):
+    """A checkpoint within a window of batches that draw alike."""
+
+    # Ten batches and ten steps an epoch: windows of eight and of two batches.
+    job = {'training.batches_per_step': 1, 'sampling.batch_dependency': 8,
+           'training.checkpoint_steps': 3, 'training.keep_checkpoints': 100}
+
+    def go_back_to(self, run_dir, name):
+        for path in (run_dir / 'checkpoints').iterdir():
+            if path.stem not in (name, 'best'):
+                path.unlink()
+        self.assertTrue((run_dir / 'checkpoints' /
+                         f'{name}.safetensors').exists())
+
+    def test_a_run_goes_on_within_a_window(self):
+        run_dir = self.service.run(self.job, '--digest')
+
+        def outcome():
+            return ((run_dir / 'batches.crc').read_text(),
+                    harness.metrics_of(run_dir), harness.last_weights(run_dir))
+
+        expected = outcome()
+        # Batch 2 of the second epoch.
+        self.go_back_to(run_dir, 'epoch-0001-step-0000000012')
+        self.service.fgnn('resume', str(run_dir))
+        self.assertTrue(outcome() == expected, 'the run went another way')
+
+    def test_but_not_with_another_window(self):
+        run_dir = self.service.run(self.job)
+        job = run_dir / 'job.yaml'
+        text = job.read_text()
+        self.assertIn('batch_dependency: 8', text)
+        job.write_text(text.replace('batch_dependency: 8',
+                                    'batch_dependency: 4'))
+        self.go_back_to(run_dir, 'epoch-0001-step-0000000012')
+        result = self.service.fgnn('resume', str(run_dir), check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn('sampling.batch_dependency 8, this job has 4',
+                      result.stderr)
+
+
 if __name__ == '__main__':
     harness.main()

@@ -253,7 +253,8 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
   std::map<uint32_t, Neighbors> kept;  // Used only without resampling.
   for (uint32_t h = 0; h < options.fanouts.size(); ++h) {
     const PhiloxKey key =
-        MakePhiloxKey(options.seed, epoch, batch, h, Purpose::kNeighbors);
+        MakePhiloxKey(options.seed, epoch, batch / options.batch_dependency, h,
+                      Purpose::kNeighbors);
     const std::vector<uint32_t> destinations = result.input_nodes;
     Hop hop;
     hop.indptr.push_back(0);

@@ -173,14 +173,12 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
         arrays.indptr + first, arrays.indices + kept.num_edges,
         arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
   };
-  FGNN_ASSIGN_OR_RETURN(
-      uint64_t drawn, hops_->Sample({.key = MakePhiloxKey(
-                                         options_.seed, place.epoch,
-                                         place.batch, hop, Purpose::kNeighbors),
-                                     .fanout = options_.fanouts[hop],
-                                     .nodes = nodes,
-                                     .first = first},
-                                    make_room));
+  FGNN_ASSIGN_OR_RETURN(uint64_t drawn,
+                        hops_->Sample({.key = KeyOfHop(options_, place, hop),
+                                       .fanout = options_.fanouts[hop],
+                                       .nodes = nodes,
+                                       .first = first},
+                                      make_room));
   if (seed_edges_.has_value()) {
     drawn = seed_edges_->Filter(
         {.first = first, .end = nodes.size()},

@@ -172,9 +172,7 @@ absl::StatusOr<SampledTask> TwoStepSampler<Index>::Sample(
   task.seconds.id_map += static_cast<float>(watch.Restart());
   TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
-    DrawPairs(MakePhiloxKey(options_.seed, place.epoch, place.batch, hop,
-                            Purpose::kNeighbors),
-              options_.fanouts[hop]);
+    DrawPairs(KeyOfHop(options_, place, hop), options_.fanouts[hop]);
     task.num_edges += sources_.size();
     task.seconds.sample += static_cast<float>(watch.Restart());
     FGNN_RETURN_IF_ERROR(Convert(&writer));

@@ -167,6 +167,7 @@ TEST(HotnessKeyTest, IsOfNothingElse) {
   other.sampling.walks.length = 9;  // Of walks alone.
   other.weights_file = "years.npy";
   other.plugin = "a";
+  other.sampling.batch_dependency = 8;  // Of the job's own batches alone.
   EXPECT_EQ(HotnessKey(source), HotnessKey(other));
   source.policy = other.policy = HotnessPolicy::kOptimal;
   EXPECT_NE(HotnessKey(source), HotnessKey(other)) << "the seed counts";
@@ -174,6 +175,20 @@ TEST(HotnessKeyTest, IsOfNothingElse) {
   other.sampling.fanouts = {5};
   other.num_epochs = 4;
   EXPECT_EQ(HotnessKey(source), HotnessKey(other));
+}
+
+TEST(HotnessKeyTest, IsOfTheWindowsOfTheJobsOwnBatches) {
+  HotnessSource source;
+  source.sampling.fanouts = {15, 10};
+  HotnessSource other = source;
+  other.sampling.batch_dependency = 8;
+  for (const std::string& name : HotnessPolicies()) {
+    SCOPED_TRACE(name);
+    FGNN_ASSERT_OK_AND_ASSIGN(source.policy, HotnessPolicyOf(name));
+    other.policy = source.policy;
+    EXPECT_EQ(HotnessKey(source) != HotnessKey(other),
+              name == "optimal" || name == "online");
+  }
 }
 
 }  // namespace

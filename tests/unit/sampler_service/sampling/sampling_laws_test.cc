@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "tests/unit/sampler_service/sampling/sampler_case.h"
+#include "tests/unit/sampler_service/sampling/law_case.h"
 
 namespace fgnn {
 namespace {
@@ -16,28 +16,6 @@ namespace {
 using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
-
-// One vertex, 0, whose neighbours are 1 .. degree; they have none.
-CscGraph Star(uint32_t degree) {
-  reference::AdjacencyLists lists(degree + 1);
-  for (uint32_t i = 1; i <= degree; ++i) lists[0].push_back(i);
-  return CscGraph(std::move(lists));
-}
-
-Job StarJob(SamplingAlgorithm algorithm, int32_t fanout) {
-  Job job;
-  job.train = {0};
-  job.options.algorithm = algorithm;
-  job.options.fanouts = {fanout};
-  job.options.batch_size = 1;
-  return job;
-}
-
-// The limit of chi-square at 1e-6 (Wilson and Hilferty).
-double ChiSquareLimit(double degrees) {
-  const double a = 2 / (9 * degrees);
-  return degrees * std::pow(1 - a + 4.7534 * std::sqrt(a), 3);
-}
 
 // Over epochs: how often each set of neighbours was drawn, in order.
 std::map<std::vector<uint32_t>, uint64_t> CountOutcomes(SamplerCase& sampling,
@@ -352,19 +330,7 @@ TEST(IndependenceTest, OfBatchesAndHops) {
       if (epoch > 0) ++counts[1][before][drawn[0]];
       before = drawn[0];
     }
-    for (const auto& table : counts) {
-      const double n = table[0][0] + table[0][1] + table[1][0] + table[1][1];
-      double chi_square = 0;
-      for (int a = 0; a < 2; ++a) {
-        for (int b = 0; b < 2; ++b) {
-          const double expected =
-              (table[a][0] + table[a][1]) * (table[0][b] + table[1][b]) / n;
-          chi_square +=
-              (table[a][b] - expected) * (table[a][b] - expected) / expected;
-        }
-      }
-      EXPECT_LT(chi_square, 23.93);  // One degree of freedom at 1e-6.
-    }
+    for (const auto& table : counts) EXPECT_LT(ChiSquareOf(table), kFactLimit);
   }
 }
 

@@ -14,6 +14,7 @@ RunState SomeState() {
   RunState state;
   state.batches_per_epoch = 125;
   state.next_seq = BatchSeq(318);
+  state.batch_dependency = 8;
   BatchRecord record;
   record.num_seeds = 256;
   record.num_edges = (uint64_t{1} << 53) + 1;  // No double holds it.
@@ -38,6 +39,7 @@ TEST(RunStateTest, ReadsBackToTheBit) {
                             RunStateFromJson(RunStateToJson(state)));
   EXPECT_EQ(again.batches_per_epoch, state.batches_per_epoch);
   EXPECT_EQ(again.next_seq, state.next_seq);
+  EXPECT_EQ(again.batch_dependency, 8U);
   EXPECT_EQ(again.valid_score, state.valid_score);
   EXPECT_EQ(again.best_valid_score, std::nullopt);
   EXPECT_EQ(again.best_epoch, 1U);

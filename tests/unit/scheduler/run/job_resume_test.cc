@@ -94,15 +94,26 @@ TEST_F(JobResumeTest, TheSummaryCountsTheSecondsOfAllStarts) {
   EXPECT_LT(Summary()["seconds"], 2000);
 }
 
-TEST_F(JobResumeTest, ACheckpointWithoutAFingerprintIsResumed) {
+TEST_F(JobResumeTest, ACheckpointOfAnEarlyReleaseIsResumed) {
   EndAfter("epoch-0002");
   ASSERT_EQ(Run().state, JobState::kCancelled);
   calls_.on_save = nullptr;
   for (auto& [path, checkpoint] : calls_.checkpoints) {
     nlohmann::json state = nlohmann::json::parse(checkpoint.run_state);
-    EXPECT_EQ(state.erase("dataset_content"), 1U);
+    for (const char* const younger : {"dataset_content", "batch_dependency"}) {
+      EXPECT_EQ(state.erase(younger), 1U) << younger;
+    }
     checkpoint.run_state = state.dump();
   }
+  EXPECT_EQ(Resume().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+}
+
+TEST_F(JobResumeTest, ARunThatSharesDrawsGoesOnWithThem) {
+  spec_.sampling.batch_dependency = 8;
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
   EXPECT_EQ(Resume().state, JobState::kCompleted);
   ExpectEveryBatchOnce();
 }
@@ -291,6 +302,8 @@ TEST_F(JobResumeTest, WhatElseIsOfAnotherJobIsNamed) {
   expect_refused("training.batches_per_step");
   spec_.training.seed = 7;
   expect_refused("training.seed 1, this job has 7");
+  spec_.sampling.batch_dependency = 8;
+  expect_refused("sampling.batch_dependency 1, this job has 8");
 }
 
 TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {

@@ -31,6 +31,7 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.model.kind, "graphsage");
   EXPECT_EQ(spec.model.hidden, 256U);
   EXPECT_THAT(spec.sampling.fanouts, ElementsAre(10, 10));
+  EXPECT_EQ(spec.sampling.batch_dependency, 1U);
   EXPECT_EQ(spec.training.optimizer, "adam");
   EXPECT_EQ(spec.training.momentum, 0);
   EXPECT_EQ(spec.training.learning_rate, 0.003);
@@ -87,6 +88,18 @@ TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   EXPECT_EQ(training.label_smoothing, 0.1);
   EXPECT_EQ(training.sync, "bounded_staleness");
   EXPECT_EQ(training.staleness, 7U);
+}
+
+TEST(FromProtoTest, TakesOverHowManyBatchesShareTheirDraws) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec written,
+      ParseJobYaml("dataset: /d\nsampling: {batch_dependency: 8}\n", "job"));
+  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec effective,
+                            MakeEffective(written, {"cpu:0"}));
+  EXPECT_EQ(FromProto(effective).sampling.batch_dependency, 8U);
+  // Jobs of early releases say nothing.
+  effective.mutable_sampling()->clear_batch_dependency();
+  EXPECT_EQ(FromProto(effective).sampling.batch_dependency, 1U);
 }
 
 // Releases that knew nothing else wrote no `executors`.
