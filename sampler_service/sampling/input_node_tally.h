@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/sampling/input_node_sink.h"
 #include "shared/base/types.h"
 #include "shared/device/memory.h"
 
@@ -18,15 +19,15 @@ namespace fgnn {
 
 // Takes 4 bytes per vertex, and as many again from 65,536 batches on.
 // Thread-compatible.
-class InputNodeTally {
+class InputNodeTally final : public InputNodeSink {
  public:
   // ResourceExhausted: no memory.
   static absl::StatusOr<InputNodeTally> Create(uint64_t num_nodes);
 
-  void StartBatch();
+  void StartBatch() override;
   // Counts the nodes that this batch has not had yet. Each node is below
   // num_nodes.
-  void Add(absl::Span<const GlobalId> nodes);
+  void Add(absl::Span<const GlobalId> nodes) override;
 
   // Adds, for each vertex, the number of batches that had it to `sum`
   // [num_nodes].

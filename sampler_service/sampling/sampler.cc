@@ -204,11 +204,11 @@ absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block) {
           header.num_input_nodes};
 }
 
-absl::Status Sampler::Tally(BatchSeq seq, absl::Span<std::byte> block,
-                            InputNodeTally* tally) {
-  FGNN_RETURN_IF_ERROR(Sample(seq, block).status());
-  tally->StartBatch();
-  tally->Add(InputNodesOf(block));
+absl::Status Sampler::Tally(BatchSeq drawn, absl::Span<std::byte> block,
+                            InputNodeSink* sink) {
+  FGNN_RETURN_IF_ERROR(Sample(drawn, block).status());
+  sink->StartBatch();
+  sink->Add(InputNodesOf(block));
   return absl::OkStatus();
 }
 

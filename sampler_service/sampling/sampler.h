@@ -53,7 +53,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "sampler_service/sampling/input_node_tally.h"
+#include "sampler_service/sampling/input_node_sink.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
@@ -192,20 +192,28 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  // Writes batch `seq` as a complete task into `block`, 64-byte aligned. Does
-  // not allocate, errors aside.
+  // Writes the batch that is drawn as `drawn` as the complete task of batch
+  // `seq` into `block`, 64-byte aligned. Both numbers are of the job. The task
+  // has `seq` in its header; seeds, keys and all else are those of `drawn`.
+  // Does not allocate, errors aside.
   // ResourceExhausted  the block is too small: again in a larger one.
   // InvalidArgument    the dataset is not what its validation saw: a train id
   //                    twice or out of range, an indptr that falls, an index
   //                    out of range.
-  virtual absl::StatusOr<SampledTask> Sample(BatchSeq seq,
-                                             absl::Span<std::byte> block) = 0;
+  virtual absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+                                               absl::Span<std::byte> block) = 0;
 
-  // Counts the input nodes of batch `seq`, and makes only as much of the batch
-  // as that takes. `block` and errors are as in Sample(). A batch that fails is
-  // not counted.
-  virtual absl::Status Tally(BatchSeq seq, absl::Span<std::byte> block,
-                             InputNodeTally* tally);
+  // Writes batch `seq` in drawn order.
+  absl::StatusOr<SampledTask> Sample(BatchSeq seq,
+                                     absl::Span<std::byte> block) {
+    return SampleAs(seq, seq, block);
+  }
+
+  // Gives the input nodes of the batch that is drawn as `drawn` to `sink`, and
+  // makes only as much of the batch as that takes. `block` and errors are as in
+  // Sample(). The sink sees nothing of a batch that fails.
+  virtual absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
+                             InputNodeSink* sink);
 
   // Marks batches with these ranks from now on. Borrowed. InvalidArgument: the
   // number of ranks is not the number of vertices, or there is no version.

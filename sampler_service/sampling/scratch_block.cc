@@ -34,12 +34,12 @@ absl::StatusOr<SampledTask> ScratchBlock::Sample(Sampler& sampler,
   }
 }
 
-absl::Status ScratchBlock::Tally(Sampler& sampler, BatchSeq seq,
-                                 InputNodeTally* tally) {
+absl::Status ScratchBlock::Tally(Sampler& sampler, BatchSeq drawn,
+                                 InputNodeSink* sink) {
   if (size_ == 0) FGNN_RETURN_IF_ERROR(Grow());
   while (true) {
     const absl::Status status =
-        sampler.Tally(seq, {memory_.get(), size_}, tally);
+        sampler.Tally(drawn, {memory_.get(), size_}, sink);
     if (!absl::IsResourceExhausted(status)) return status;
     FGNN_RETURN_IF_ERROR(Grow());
   }

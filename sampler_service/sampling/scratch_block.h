@@ -26,7 +26,7 @@ class ScratchBlock {
   absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
 
   // Calls Sampler::Tally() with this block. Errors: as for Sample().
-  absl::Status Tally(Sampler& sampler, BatchSeq seq, InputNodeTally* tally);
+  absl::Status Tally(Sampler& sampler, BatchSeq drawn, InputNodeSink* sink);
 
   absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 

@@ -62,10 +62,10 @@ class CpuSampler final : public Sampler {
     if (options_.exclude_seed_edges) seed_edges_.emplace(examples);
   }
 
-  absl::StatusOr<SampledTask> Sample(BatchSeq seq,
-                                     absl::Span<std::byte> block) override;
-  absl::Status Tally(BatchSeq seq, absl::Span<std::byte> block,
-                     InputNodeTally* tally) override;
+  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+                                       absl::Span<std::byte> block) override;
+  absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
+                     InputNodeSink* sink) override;
   absl::Status MarkBy(const HotRanks& ranks) override;
   uint64_t workspace_bytes() const override {
     return seeds_.size() * sizeof(GlobalId) + id_map_->workspace_bytes() +
@@ -83,14 +83,15 @@ class CpuSampler final : public Sampler {
     TaskWriter::HopArrays arrays = {};
   };
 
-  BatchPlace PlaceOf(BatchSeq seq) const {
-    return epoch_edges_.has_value() ? epoch_edges_->PlaceOf(seq)
-                                    : epoch_seeds_.PlaceOf(seq);
+  BatchPlace PlaceOf(BatchSeq drawn) const {
+    return epoch_edges_.has_value() ? epoch_edges_->PlaceOf(drawn)
+                                    : epoch_seeds_.PlaceOf(drawn);
   }
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
   absl::Status MapPairs(BatchPlace place, SampledTask* task);
-  // Draws the batch's seeds, and its pairs if it has them.
-  absl::StatusOr<TaskWriter> Begin(BatchSeq seq, absl::Span<std::byte> block,
+  // Draws the seeds of the batch at `place`, and its pairs if it has them.
+  absl::StatusOr<TaskWriter> Begin(BatchSeq seq, BatchPlace place,
+                                   absl::Span<std::byte> block,
                                    SampledTask* task);
   // Draws a hop. Returns the sources of the new edges, as global ids.
   absl::StatusOr<absl::Span<uint32_t>> DrawHop(BatchPlace place, uint32_t hop,
@@ -215,20 +216,20 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
   return absl::OkStatus();
 }
 
-absl::Status CpuSampler::Tally(BatchSeq seq, absl::Span<std::byte> block,
-                               InputNodeTally* tally) {
+absl::Status CpuSampler::Tally(BatchSeq drawn, absl::Span<std::byte> block,
+                               InputNodeSink* sink) {
   SampledTask task;
-  const BatchPlace place = PlaceOf(seq);
-  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, block, &task));
+  const BatchPlace place = PlaceOf(drawn);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(drawn, place, block, &task));
   const auto last = static_cast<uint32_t>(options_.fanouts.size() - 1);
   for (uint32_t hop = 0; hop < last; ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
   }
-  FGNN_ASSIGN_OR_RETURN(const absl::Span<const uint32_t> drawn,
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<const uint32_t> sources,
                         DrawHop(place, last, &writer));
-  tally->StartBatch();
-  tally->Add(id_map_->nodes());
-  tally->Add(drawn);
+  sink->StartBatch();
+  sink->Add(id_map_->nodes());
+  sink->Add(sources);
   return absl::OkStatus();
 }
 
@@ -259,10 +260,9 @@ absl::Status CpuSampler::Mark(TaskWriter* writer) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq,
+absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq, BatchPlace place,
                                              absl::Span<std::byte> block,
                                              SampledTask* task) {
-  const BatchPlace place = PlaceOf(seq);
   FGNN_RETURN_IF_ERROR(epoch_edges_.has_value() ? MapPairs(place, task)
                                                 : MapSeeds(place, task));
   TaskWriter writer(block, options_.job_key, seq, task->num_seeds);
@@ -275,11 +275,11 @@ absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq,
   return writer;
 }
 
-absl::StatusOr<SampledTask> CpuSampler::Sample(BatchSeq seq,
-                                               absl::Span<std::byte> block) {
+absl::StatusOr<SampledTask> CpuSampler::SampleAs(BatchSeq seq, BatchSeq drawn,
+                                                 absl::Span<std::byte> block) {
   SampledTask task;
-  const BatchPlace place = PlaceOf(seq);
-  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, block, &task));
+  const BatchPlace place = PlaceOf(drawn);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, place, block, &task));
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
   }

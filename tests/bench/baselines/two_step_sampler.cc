@@ -32,8 +32,8 @@ class TwoStepSampler final : public Sampler {
                      input.graph.num_nodes()),
         seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())) {}
 
-  absl::StatusOr<SampledTask> Sample(BatchSeq seq,
-                                     absl::Span<std::byte> block) override;
+  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+                                       absl::Span<std::byte> block) override;
   uint64_t workspace_bytes() const override {
     return (seeds_.capacity() + nodes_.capacity() + sources_.capacity() +
             destinations_.capacity() + sorted_.capacity()) *
@@ -163,11 +163,11 @@ absl::Status TwoStepSampler<Index>::Convert(TaskWriter* writer) {
 }
 
 template <typename Index>
-absl::StatusOr<SampledTask> TwoStepSampler<Index>::Sample(
-    BatchSeq seq, absl::Span<std::byte> block) {
+absl::StatusOr<SampledTask> TwoStepSampler<Index>::SampleAs(
+    BatchSeq seq, BatchSeq drawn, absl::Span<std::byte> block) {
   SampledTask task;
   Stopwatch watch;
-  const BatchPlace place = epoch_seeds_.PlaceOf(seq);
+  const BatchPlace place = epoch_seeds_.PlaceOf(drawn);
   FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
   task.seconds.id_map += static_cast<float>(watch.Restart());
   TaskWriter writer(block, options_.job_key, seq, task.num_seeds);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "sampler_service/sampling/input_node_tally.h"
 #include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
