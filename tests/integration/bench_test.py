@@ -253,6 +253,47 @@ class BenchTest(harness.ServiceTest):
         self.assertEqual(failed.returncode, 2)
         self.assertIn("'lru' is no cache policy", failed.stderr)
 
+    def match(self, *words, check=True):
+        return self.service.fgnn(
+            'bench', 'match', '--dataset', self.service.dataset, '--fanouts',
+            '4,3', '--batch-size', str(BATCH_SIZE), '--batches', '12', *words,
+            check=check)
+
+    def test_match(self):
+        words = ('--cache', '0,0.2', '--dependency', '1,4')
+        report = json.loads(self.match(
+            *words, '--window', '6', '--threads', '2', '--json').stdout)
+        self.assertEqual((report['batches'], report['window']), (12, 6))
+        self.assertEqual([(row['dependency'], row['cache'])
+                          for row in report['rows']],
+                         [(1, 0), (1, 0.2), (4, 0), (4, 0.2)])
+        for row in report['rows']:
+            self.assertEqual(row['missed'] - row['matched'], row['loaded'])
+            self.assertEqual(row['loaded_with_kept']['1'], row['loaded'])
+            self.assertLessEqual(row['best'], row['greedy'])
+            self.assertLessEqual(row['best'], row['loaded'])
+            self.assertAlmostEqual(
+                row['hit_rate'], 1 - row['missed'] / row['input_nodes'])
+            if row['cache'] == 0:
+                self.assertEqual(row['missed'], row['input_nodes'])
+                self.assertEqual(row['belady_hit_rate'], {'16': 0, '64': 0})
+            else:
+                self.assertGreater(row['belady_hit_rate']['64'],
+                                   row['hit_rate'])
+        alone, _, sharing, _ = report['rows']
+        self.assertLess(sharing['loaded'] / sharing['missed'],
+                        alone['loaded'] / alone['missed'])
+        long_window = json.loads(self.match(*words, '--json').stdout)
+        self.assertIsNone(long_window['rows'][0]['best'])
+        for row, other in zip(report['rows'], long_window['rows']):
+            self.assertEqual(row['loaded'], other['loaded'])
+        self.assertIn('Belady 64', self.match().stdout)
+        for flag, value in (('--cache', '2'), ('--dependency', '0'),
+                            ('--window', '65'), ('--batches', '0')):
+            refused = self.match(flag, value, check=False)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(flag, refused.stderr)
+
     def test_epoch(self):
         words = ('bench', 'epoch', '--dataset', str(self.service.dataset),
                  '--hidden', '8', '--fanouts', '3,2', '--batch-size', '50',

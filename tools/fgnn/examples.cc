@@ -19,6 +19,7 @@ constexpr std::array kExamples = std::to_array<Example>({
     {"bench epoch", "--dataset packages --model gcn"},
     {"bench extract", "--dataset packages --batch-rows 10000"},
     {"bench idmap", "--dataset packages"},
+    {"bench match", "--dataset packages --cache 0,0.1 --dependency 1,8"},
     {"bench sample", "--dataset packages --fanouts 15,10,5 --threads 2"},
     {"bench train", "--dataset packages --hidden 256"},
     {"cancel", "last"},

@@ -13,10 +13,12 @@
 #include "shared/graph/dataset.h"
 #include "tools/bench/cache_bench.h"
 #include "tools/bench/idmap_bench.h"
+#include "tools/bench/match/match_bench.h"
 #include "tools/bench/random_access.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/bench_report.h"
 #include "tools/fgnn/reports/cache_report.h"
+#include "tools/fgnn/reports/match_report.h"
 #include "tools/fgnn/reports/print_report.h"
 
 namespace fgnn {
@@ -28,6 +30,8 @@ constexpr uint32_t kMostBatches = 100000;
 constexpr uint32_t kMostIdMapBatches = 1000;
 constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
+// Most batches whose rows are compared: all are kept in memory.
+constexpr uint32_t kMostMatchBatches = 10000;
 
 // The graph and the options that batches are sampled with.
 struct BenchInput {
@@ -94,6 +98,22 @@ absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
   if (!flags.plot.empty()) {
     FGNN_RETURN_IF_ERROR(WriteFileAtomically(flags.plot, ToSvg(report)));
   }
+  PrintReport(report, context);
+  return absl::OkStatus();
+}
+
+struct MatchFlags {
+  BenchFlags input;
+  MatchBenchOptions options;
+};
+
+absl::Status BenchMatch(MatchFlags flags, const CommandContext& context) {
+  MatchBenchOptions& options = flags.options;
+  options.threads = flags.input.options.threads;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
+  options.sampling = flags.input.options.sampling;
+  MatchReport report = {opened.dataset.name(), options, {}};
+  FGNN_ASSIGN_OR_RETURN(report.result, RunMatchBench(opened.view(), options));
   PrintReport(report, context);
   return absl::OkStatus();
 }
@@ -196,6 +216,36 @@ void AddCacheCommand(Command bench, CommandContext& context) {
       [flags, &context] { context.status = BenchCache(*flags, context); });
 }
 
+void AddMatchCommand(Command bench, CommandContext& context) {
+  const Command app = bench.AddSubcommand(
+      "match", "Rows to load with those of the batches before, in any order");
+  auto flags = std::make_shared<MatchFlags>();
+  AddInputFlags(app, &flags->input);
+  AddThreadsFlag(app, flags->input.options.threads);
+  MatchBenchOptions& options = flags->options;
+  app.AddOption("--batches", options.batches,
+                "Measured, from batch 0 of the seed")
+      .Between(uint32_t{1}, kMostMatchBatches)
+      .ShowDefault();
+  app.AddOption("--window", options.window,
+                absl::StrCat("Batches that are reordered together; up to ",
+                             kMostBestWindow, " also by the best order"))
+      .Between(uint32_t{1}, uint32_t{kMostWindow})
+      .ShowDefault();
+  app.AddOption("--cache", options.caches,
+                "Shares of the vertices that are cached")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("0,0.1,0.3");
+  app.AddOption("--dependency", options.dependencies,
+                "Values of sampling.batch_dependency")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("1,8,32");
+  app.OnRun(
+      [flags, &context] { context.status = BenchMatch(*flags, context); });
+}
+
 }  // namespace
 
 std::shared_ptr<BenchFlags> AddSampleFlags(Command app) {
@@ -242,6 +292,7 @@ void AddBenchGroup(Command app, CommandContext& context) {
   });
   AddBenchExtract(bench, context);
   AddCacheCommand(bench, context);
+  AddMatchCommand(bench, context);
   AddBenchTraining(bench, context);
 }
 

@@ -1,0 +1,396 @@
+#include "tools/bench/match/match_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sampler_service/presample/hotness.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/reference/random_graph.h"
+#include "tests/reference/sampling_reference.h"
+
+namespace fgnn {
+namespace {
+
+using reference::TestDraws;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Ranks of n vertices, whose numbers are their ranks.
+std::vector<uint32_t> SameRanks(uint32_t n) {
+  std::vector<uint32_t> ranks(n);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+std::vector<BatchRows> RandomBatches(size_t count, uint32_t num_nodes,
+                                     uint64_t seed) {
+  TestDraws draws(seed);
+  std::vector<BatchRows> batches(count);
+  for (BatchRows& batch : batches) {
+    std::set<uint32_t> rows;
+    for (uint64_t i = draws.Below(num_nodes); i > 0; --i) {
+      rows.insert(static_cast<uint32_t>(draws.Below(num_nodes)));
+    }
+    batch.assign(rows.begin(), rows.end());
+  }
+  return batches;
+}
+
+uint64_t Shared(const BatchRows& a, const BatchRows& b) {
+  return static_cast<uint64_t>(std::count_if(
+      a.begin(), a.end(),
+      [&](GlobalId v) { return std::count(b.begin(), b.end(), v) > 0; }));
+}
+
+uint64_t MatchedInOrder(const std::vector<BatchRows>& batches,
+                        const std::vector<size_t>& order) {
+  uint64_t matched = 0;
+  for (size_t i = 1; i < order.size(); ++i) {
+    matched += Shared(batches[order[i - 1]], batches[order[i]]);
+  }
+  return matched;
+}
+
+// Tries all orders of the windows from `begin` on.
+uint64_t BestByTrial(const std::vector<BatchRows>& batches, size_t window,
+                     size_t begin, std::vector<size_t> order) {
+  if (begin == batches.size()) return MatchedInOrder(batches, order);
+  const size_t end = std::min(begin + window, batches.size());
+  std::vector<size_t> part(end - begin);
+  std::iota(part.begin(), part.end(), begin);
+  uint64_t best = 0;
+  do {
+    std::vector<size_t> longer = order;
+    longer.insert(longer.end(), part.begin(), part.end());
+    best = std::max(best, BestByTrial(batches, window, end, longer));
+  } while (std::next_permutation(part.begin(), part.end()));
+  return best;
+}
+
+// The paper's algorithm, repaired, in its shortest form.
+uint64_t GreedyByTrial(const std::vector<BatchRows>& batches, size_t window) {
+  std::vector<size_t> order;
+  for (size_t begin = 0; begin < batches.size(); begin += window) {
+    std::vector<size_t> left(std::min(window, batches.size() - begin));
+    std::iota(left.begin(), left.end(), begin);
+    while (!left.empty()) {
+      const auto best =
+          std::max_element(left.begin(), left.end(), [&](size_t a, size_t b) {
+            return !order.empty() &&
+                   Shared(batches[order.back()], batches[a]) <
+                       Shared(batches[order.back()], batches[b]);
+          });
+      order.push_back(*best);
+      left.erase(best);
+    }
+  }
+  return MatchedInOrder(batches, order);
+}
+
+uint64_t LoadedByTrial(const std::vector<BatchRows>& batches, size_t kept) {
+  uint64_t loaded = 0;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    for (const GlobalId v : batches[i]) {
+      bool has = false;
+      for (size_t k = 1; k <= std::min(kept, i); ++k) {
+        has |= Shared({v}, batches[i - k]) > 0;
+      }
+      loaded += has ? 0 : 1;
+    }
+  }
+  return loaded;
+}
+
+TEST(BatchOrderTest, EqualsTheTrialOfAllOrders) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    SharedRows counter(20);
+    for (const auto& [count, window] : std::vector<std::pair<size_t, size_t>>{
+             {6, 6}, {8, 4}, {7, 3}, {5, 1}}) {
+      const std::vector<BatchRows> batches = RandomBatches(count, 20, seed);
+      EXPECT_EQ(MostMatched(batches, window, &counter),
+                BestByTrial(batches, window, 0, {}));
+      EXPECT_EQ(GreedyMatched(batches, window, &counter),
+                GreedyByTrial(batches, window));
+    }
+    const std::vector<BatchRows> many = RandomBatches(64, 20, seed);
+    EXPECT_EQ(GreedyMatched(many, 64, &counter), GreedyByTrial(many, 64));
+    const SharedRows::Table shared = counter.Of(many);
+    for (size_t a = 0; a < many.size(); ++a) {
+      for (size_t b = 0; b < many.size(); ++b) {
+        ASSERT_EQ(shared[a][b], Shared(many[a], many[b]));
+      }
+      ASSERT_EQ(counter.With(many[a], many), shared[a]);
+    }
+  }
+}
+
+// What a cache can hold at any time, by all choices behind each batch.
+uint64_t MostHitsByTrial(const std::vector<BatchRows>& batches,
+                         uint32_t num_nodes, uint32_t num_rows) {
+  const uint32_t num_sets = 1U << num_nodes;
+  std::vector<int64_t> hits(num_sets, -1);
+  hits[(1U << num_rows) - 1] = 0;  // The hottest.
+  for (const BatchRows& batch : batches) {
+    uint32_t rows = 0;
+    for (const GlobalId v : batch) rows |= 1U << v;
+    std::vector<int64_t> next(num_sets, -1);
+    for (uint32_t has = 0; has < num_sets; ++has) {
+      if (hits[has] < 0) continue;
+      const int64_t now = hits[has] + std::popcount(has & rows);
+      for (uint32_t kept = 0; kept < num_sets; ++kept) {
+        if ((kept & ~(has | rows)) != 0) continue;
+        if (std::popcount(kept) > static_cast<int>(num_rows)) continue;
+        next[kept] = std::max(next[kept], now);
+      }
+    }
+    hits = next;
+  }
+  return static_cast<uint64_t>(*std::max_element(hits.begin(), hits.end()));
+}
+
+TEST(BeladyCacheTest, HitsMostWhereAllBatchesAreKnown) {
+  constexpr uint32_t kNumNodes = 6;
+  const std::vector<uint32_t> ranks = SameRanks(kNumNodes);
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const std::vector<BatchRows> batches = RandomBatches(8, kNumNodes, seed);
+    const FutureRows future = LookAhead(batches, kNumNodes);
+    for (uint32_t num_rows = 0; num_rows <= kNumNodes; ++num_rows) {
+      const auto hits = [&](size_t num_ahead) {
+        return BeladyHits(future, {.ranks = ranks,
+                                   .num_rows = num_rows,
+                                   .num_batches = batches.size(),
+                                   .num_ahead = num_ahead});
+      };
+      EXPECT_EQ(hits(8), MostHitsByTrial(batches, kNumNodes, num_rows));
+      // It keeps the hottest rows if it knows nothing.
+      uint64_t hottest = 0;
+      for (const BatchRows& batch : batches) {
+        hottest += static_cast<uint64_t>(
+            std::count_if(batch.begin(), batch.end(),
+                          [&](GlobalId v) { return v < num_rows; }));
+      }
+      EXPECT_EQ(hits(0), hottest);
+    }
+  }
+}
+
+// Vertex 0 is cached. Behind it the batches miss {1,2,3}, {4,5}, {2,3,6}, {5}.
+TEST(MatchBenchTest, CountsAnExampleMadeByHand) {
+  const std::vector<BatchRows> batches = {
+      {0, 1, 2, 3}, {0, 4, 5}, {2, 3, 6}, {0, 5}};
+  const FutureRows future = LookAhead(batches, 7);
+  const std::vector<uint32_t> ranks = SameRanks(7);
+  const MatchCounts counts = CountMatches(
+      future, {.num_batches = 4, .window = 4, .ranks = ranks, .cached = 1});
+  EXPECT_EQ(counts.input_nodes, 12U);
+  EXPECT_EQ(counts.missed, 9U);
+  // In the drawn order neighbours share nothing; of the last two batches the
+  // third has 2 and 3, the fourth 5.
+  EXPECT_EQ(counts.matched(), 0U);
+  EXPECT_THAT(counts.kept, ElementsAre(9, 6, 6));
+  // First, third, second, fourth: 2 and 3, nothing, 5.
+  EXPECT_EQ(counts.greedy, 6U);
+  EXPECT_EQ(counts.best, 6U);
+  // Of b's rows a has: the first and the third 2 of 3 of each other's, the
+  // second 1 of the fourth's 1, and the fourth 1 of the second's 2. 12 pairs.
+  EXPECT_DOUBLE_EQ(counts.mean_match, (2.0 / 3 + 2.0 / 3 + 1 + 0.5) / 12);
+  EXPECT_DOUBLE_EQ(counts.headroom, 1);  // The fourth needs nothing more.
+  EXPECT_EQ(counts.LeftByMatch(), 1);
+  EXPECT_DOUBLE_EQ(counts.HitRate(), 0.25);
+  // The one place keeps 0, which hits three times.
+  EXPECT_THAT(counts.belady_hits, ElementsAre(3, 3));
+}
+
+TEST(MatchBenchTest, EqualsTheTrialForRandomBatches) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const std::vector<BatchRows> batches = RandomBatches(12, 30, seed);
+    const FutureRows future = LookAhead(batches, 30);
+    const std::vector<uint32_t> ranks = SameRanks(30);
+    std::vector<BatchRows> misses(10);
+    uint64_t missed = 0;
+    for (size_t i = 0; i < misses.size(); ++i) {
+      for (const GlobalId v : batches[i]) {
+        if (v >= 7) misses[i].push_back(v);
+      }
+      missed += misses[i].size();
+    }
+    const MatchCounts counts = CountMatches(
+        future, {.num_batches = 10, .window = 4, .ranks = ranks, .cached = 7});
+    EXPECT_EQ(counts.missed, missed);
+    EXPECT_THAT(counts.kept,
+                ElementsAre(LoadedByTrial(misses, 1), LoadedByTrial(misses, 2),
+                            LoadedByTrial(misses, 4)));
+    EXPECT_EQ(counts.greedy, missed - GreedyByTrial(misses, 4));
+    EXPECT_EQ(counts.best, missed - BestByTrial(misses, 4, 0, {}));
+  }
+}
+
+// Eight groups of seeds; those of a group have most neighbours in common.
+class PlantedOverlap {
+ public:
+  static constexpr uint32_t kNumGroups = 8;
+  static constexpr uint32_t kGroup = 40;  // Seeds, and as many rows.
+  static constexpr uint32_t kNumNodes = 2 * kNumGroups * kGroup;
+
+  PlantedOverlap() : graph_(Lists()), train_(kNumGroups * kGroup) {
+    std::iota(train_.begin(), train_.end(), 0);
+  }
+  SamplerInput input() const { return {graph_.view(), train_}; }
+
+ private:
+  static reference::AdjacencyLists Lists() {
+    TestDraws draws(9);
+    reference::AdjacencyLists lists(kNumNodes);
+    for (uint32_t v = 0; v < kNumGroups * kGroup; ++v) {
+      for (uint32_t row = 0; row < kGroup; ++row) {
+        if (draws.Below(4) == 0) continue;  // A quarter is not its own.
+        lists[v].push_back(kNumGroups * kGroup + v / kGroup * kGroup + row);
+      }
+    }
+    return lists;
+  }
+
+  reference::CscGraph graph_;
+  std::vector<int64_t> train_;
+};
+
+TEST(MatchBenchTest, GreedyFindsAPlantedOverlap) {
+  const PlantedOverlap planted;
+  MatchBenchOptions options;
+  options.sampling = {.fanouts = {-1}, .batch_size = 1, .seed = 3};
+  options.batches = 96;
+  options.window = 12;
+  options.caches = {0, 0.1};
+  options.dependencies = {1};
+  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
+                            RunMatchBench(planted.input(), options));
+  ASSERT_EQ(result.cases.size(), 2U);
+  for (const MatchCase& of_case : result.cases) {
+    SCOPED_TRACE(of_case.cache);
+    const MatchCounts& counts = of_case.counts;
+    ASSERT_TRUE(counts.best.has_value());
+    const auto best = static_cast<double>(*counts.best);
+    const auto greedy = static_cast<double>(counts.greedy);
+    EXPECT_GE(greedy, best);
+    EXPECT_LE(greedy, 1.05 * best);
+    EXPECT_LE(greedy, 0.9 * static_cast<double>(counts.loaded()));
+    EXPECT_GT(counts.headroom, 0.1);
+  }
+}
+
+class SampledMatchTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kNumNodes = 300;
+
+  SampledMatchTest() {
+    options_.sampling = {.fanouts = {4, 3}, .batch_size = 20, .seed = 5};
+    options_.batches = 9;
+    options_.window = 4;
+    options_.caches = {0, 0.1};
+    options_.dependencies = {1, 4};
+  }
+  SamplerInput input() const { return {graph_.view(), train_}; }
+  std::vector<BatchRows> Batches(uint64_t seed, uint32_t dependency,
+                                 uint64_t count) const {
+    reference::Job job;
+    job.train = train_;
+    job.options = options_.sampling;
+    job.options.seed = seed;
+    job.options.batch_dependency = dependency;
+    std::vector<BatchRows> batches;
+    for (uint64_t seq = 0; seq < count; ++seq) {
+      batches.push_back(
+          reference::SampleBatch(graph_.lists(), job, seq).input_nodes);
+    }
+    return batches;
+  }
+  // Vertices by their counts in a pre-sampled epoch.
+  std::vector<uint32_t> Ranks() const {
+    std::vector<float> counts(kNumNodes);
+    for (const BatchRows& batch :
+         Batches(kPresampleSeed, 1, BatchesPerEpoch(train_.size(), 20))) {
+      for (const GlobalId v : batch) ++counts[v];
+    }
+    const std::vector<GlobalId> order =
+        OrderByHotness(counts, OutDegrees(graph_.view()).value());
+    std::vector<uint32_t> ranks(kNumNodes);
+    for (uint32_t rank = 0; rank < kNumNodes; ++rank) ranks[order[rank]] = rank;
+    return ranks;
+  }
+
+  const reference::CscGraph graph_ = reference::RandomGraph(kNumNodes, 3);
+  const std::vector<int64_t> train_ = reference::RandomTrainSet(kNumNodes, 3);
+  MatchBenchOptions options_;
+};
+
+TEST_F(SampledMatchTest, CountsTheBatchesOfTheReference) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
+                            RunMatchBench(input(), options_));
+  ASSERT_EQ(result.cases.size(), 4U);
+  const std::vector<uint32_t> ranks = Ranks();
+  for (size_t i = 0; i < result.cases.size(); ++i) {
+    const MatchCase& found = result.cases[i];
+    EXPECT_EQ(found.dependency, options_.dependencies[i / 2]);
+    EXPECT_EQ(found.cache, options_.caches[i % 2]);
+    const std::vector<BatchRows> batches =
+        Batches(5, found.dependency, 9 + kKnownBatches.back());
+    const FutureRows future = LookAhead(batches, kNumNodes);
+    const MatchCounts wanted =
+        CountMatches(future, {.num_batches = 9,
+                              .window = 4,
+                              .ranks = ranks,
+                              .cached = i % 2 == 0 ? 0U : 30U});
+    EXPECT_EQ(found.counts.input_nodes, wanted.input_nodes);
+    EXPECT_EQ(found.counts.missed, wanted.missed);
+    EXPECT_EQ(found.counts.kept, wanted.kept);
+    EXPECT_EQ(found.counts.greedy, wanted.greedy);
+    EXPECT_EQ(found.counts.best, wanted.best);
+    EXPECT_EQ(found.counts.mean_match, wanted.mean_match);
+    EXPECT_EQ(found.counts.belady_hits, wanted.belady_hits);
+  }
+}
+
+TEST_F(SampledMatchTest, IsTheSameForAnyThreads) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult one,
+                            RunMatchBench(input(), options_));
+  options_.threads = 3;
+  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult three,
+                            RunMatchBench(input(), options_));
+  for (size_t i = 0; i < one.cases.size(); ++i) {
+    EXPECT_EQ(one.cases[i].counts.kept, three.cases[i].counts.kept);
+    EXPECT_EQ(one.cases[i].counts.belady_hits,
+              three.cases[i].counts.belady_hits);
+  }
+}
+
+TEST_F(SampledMatchTest, LongWindowsHaveNoBestOrder) {
+  options_.window = kMostBestWindow + 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
+                            RunMatchBench(input(), options_));
+  EXPECT_FALSE(result.cases[0].counts.best.has_value());
+}
+
+TEST_F(SampledMatchTest, RefusesListsByTheirFlag) {
+  options_.caches = {0.1, 1.5};
+  EXPECT_THAT(RunMatchBench(input(), options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--cache holds 1.5")));
+  options_.caches = {0.1};
+  options_.dependencies = {1, 0};
+  EXPECT_THAT(RunMatchBench(input(), options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--dependency holds 0; give 1 to 65535")));
+}
+
+}  // namespace
+}  // namespace fgnn

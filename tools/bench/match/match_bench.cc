@@ -1,0 +1,231 @@
+#include "tools/bench/match/match_bench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sampler_service/presample/hotness.h"
+#include "sampler_service/presample/input_node_counts.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "sampler_service/sampling/scratch_block.h"
+#include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
+#include "shared/base/threads/thread.h"
+
+namespace fgnn {
+namespace {
+
+std::vector<BatchRows> MissesOf(absl::Span<const BatchRows> batches,
+                                const MatchCountOptions& options) {
+  std::vector<BatchRows> misses(batches.size());
+  for (size_t i = 0; i < batches.size(); ++i) {
+    std::copy_if(
+        batches[i].begin(), batches[i].end(), std::back_inserter(misses[i]),
+        [&](GlobalId v) { return options.ranks[v] >= options.cached; });
+  }
+  return misses;
+}
+
+uint64_t RowsOf(absl::Span<const BatchRows> batches) {
+  uint64_t rows = 0;
+  for (const BatchRows& batch : batches) rows += batch.size();
+  return rows;
+}
+
+// Returns, for each kKeptBatches, the rows that are not among those of so many
+// batches before.
+std::array<uint64_t, kKeptBatches.size()> LoadedOf(
+    absl::Span<const BatchRows> batches, uint64_t num_nodes) {
+  std::array<uint64_t, kKeptBatches.size()> loaded = {};
+  std::vector<size_t> last(num_nodes);  // 1 + the last batch; 0: none.
+  for (size_t i = 0; i < batches.size(); ++i) {
+    for (const GlobalId v : batches[i]) {
+      const size_t before = std::exchange(last[v], i + 1);
+      for (size_t k = 0; k < kKeptBatches.size(); ++k) {
+        if (before == 0 || i + 1 - before > kKeptBatches[k]) ++loaded[k];
+      }
+    }
+  }
+  return loaded;
+}
+
+// Finds the mean match and the headroom.
+void CompareBatches(absl::Span<const BatchRows> batches, size_t window,
+                    SharedRows* counter, MatchCounts* counts) {
+  double sum = 0;
+  double largest = 0;
+  uint64_t num_pairs = 0;
+  for (size_t begin = 0; begin < batches.size(); begin += window) {
+    const SharedRows::Table shared =
+        counter->Of(batches.subspan(begin, window));
+    for (size_t a = 0; a < shared.size(); ++a) {
+      for (size_t b = 0; b < shared.size(); ++b) {
+        if (a == b) continue;
+        ++num_pairs;
+        if (shared[b][b] == 0) continue;
+        const double match = static_cast<double>(shared[a][b]) /
+                             static_cast<double>(shared[b][b]);
+        sum += match;
+        largest = std::max(largest, match);
+      }
+    }
+  }
+  if (num_pairs == 0) return;
+  counts->mean_match = sum / static_cast<double>(num_pairs);
+  if (counts->mean_match < 1) {
+    counts->headroom =
+        (largest - counts->mean_match) / (1 - counts->mean_match);
+  }
+}
+
+// Samples batches 0 .. count-1, in several threads, and keeps their input
+// nodes.
+class InputNodes {
+ public:
+  InputNodes(const SamplerInput& input, const SamplerOptions& sampling,
+             uint32_t threads)
+      : input_(input),
+        sampling_(sampling),
+        threads_(threads),
+        bound_task_bytes_(MaxTaskBytesOf(input.graph, sampling)) {}
+
+  absl::StatusOr<std::vector<BatchRows>> Of(size_t count) {
+    std::vector<BatchRows> batches(count);
+    FirstError error;
+    {
+      std::vector<Thread> threads;
+      for (uint32_t t = 0; t < threads_; ++t) {
+        threads.emplace_back(absl::StrCat("fgnn-match-", t), [&] {
+          error.Note(SampleInThread(absl::MakeSpan(batches)));
+          if (error.any()) next_ = count;
+        });
+      }
+    }
+    FGNN_RETURN_IF_ERROR(error.status());
+    return batches;
+  }
+
+ private:
+  absl::Status SampleInThread(absl::Span<BatchRows> batches) {
+    FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<Sampler> sampler,
+                          NewCpuSampler(input_, sampling_));
+    ScratchBlock block(bound_task_bytes_);
+    for (size_t i = next_++; i < batches.size(); i = next_++) {
+      FGNN_RETURN_IF_ERROR(block.Sample(*sampler, BatchSeq(i)).status());
+      const absl::Span<const GlobalId> nodes = InputNodesOf(block.bytes());
+      batches[i].assign(nodes.begin(), nodes.end());
+    }
+    return absl::OkStatus();
+  }
+
+  const SamplerInput& input_;
+  const SamplerOptions& sampling_;
+  const uint32_t threads_;
+  const uint64_t bound_task_bytes_;
+  std::atomic<size_t> next_ = 0;  // Number of the next batch.
+};
+
+// Returns the hot ranks [num_nodes] of an epoch that is sampled to be counted.
+absl::StatusOr<std::vector<uint32_t>> PrescRanks(
+    const SamplerInput& input, const MatchBenchOptions& options) {
+  SamplerOptions sampling = options.sampling;
+  sampling.seed = kPresampleSeed;
+  FGNN_ASSIGN_OR_RETURN(
+      const std::vector<uint32_t> counts,
+      CountInputNodes(
+          input, sampling,
+          {.batches = {BatchSeq(0),
+                       BatchSeq(BatchesPerEpoch(NumExamples(input, sampling),
+                                                sampling.batch_size))},
+           .num_threads = options.threads,
+           .factory = NewCpuSampler,
+           .check = nullptr}));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> out_degrees,
+                        OutDegrees(input.graph));
+  const std::vector<GlobalId> order = OrderByHotness(
+      std::vector<float>(counts.begin(), counts.end()), out_degrees);
+  std::vector<uint32_t> ranks(order.size());
+  for (uint32_t rank = 0; rank < order.size(); ++rank) {
+    ranks[order[rank]] = rank;
+  }
+  return ranks;
+}
+
+absl::Status ValidateFlags(const MatchBenchOptions& options) {
+  for (const double cache : options.caches) {
+    if (!(cache >= 0 && cache <= 1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--cache holds ", cache,
+                       "; give shares of the vertices, from 0 to 1"));
+    }
+  }
+  for (const uint32_t dependency : options.dependencies) {
+    if (dependency < 1 || dependency > kMaxBatchDependency) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--dependency holds ", dependency, "; give 1 to ",
+                       kMaxBatchDependency, " batches"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+MatchCounts CountMatches(const FutureRows& future,
+                         const MatchCountOptions& options) {
+  const uint64_t num_nodes = options.ranks.size();
+  const auto batches = future.batches.first(options.num_batches);
+  const std::vector<BatchRows> misses = MissesOf(batches, options);
+  MatchCounts counts;
+  counts.input_nodes = RowsOf(batches);
+  counts.missed = RowsOf(misses);
+  counts.kept = LoadedOf(misses, num_nodes);
+  SharedRows counter(num_nodes);
+  CompareBatches(misses, options.window, &counter, &counts);
+  counts.greedy =
+      counts.missed - GreedyMatched(misses, options.window, &counter);
+  if (options.window <= kMostBestWindow) {
+    counts.best = counts.missed - MostMatched(misses, options.window, &counter);
+  }
+  for (size_t k = 0; k < kKnownBatches.size(); ++k) {
+    counts.belady_hits[k] =
+        BeladyHits(future, {.ranks = options.ranks,
+                            .num_rows = options.cached,
+                            .num_batches = options.num_batches,
+                            .num_ahead = kKnownBatches[k]});
+  }
+  return counts;
+}
+
+absl::StatusOr<MatchBenchResult> RunMatchBench(
+    const SamplerInput& input, const MatchBenchOptions& options) {
+  FGNN_RETURN_IF_ERROR(ValidateFlags(options));
+  FGNN_RETURN_IF_ERROR(Validate(input, options.sampling));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> ranks,
+                        PrescRanks(input, options));
+  MatchBenchResult result = {.num_nodes = ranks.size(), .cases = {}};
+  for (const uint32_t dependency : options.dependencies) {
+    SamplerOptions sampling = options.sampling;
+    sampling.batch_dependency = dependency;
+    FGNN_ASSIGN_OR_RETURN(const std::vector<BatchRows> batches,
+                          InputNodes(input, sampling, options.threads)
+                              .Of(options.batches + kKnownBatches.back()));
+    const FutureRows future = LookAhead(batches, ranks.size());
+    for (const double cache : options.caches) {
+      const MatchCountOptions counting = {
+          .num_batches = options.batches,
+          .window = options.window,
+          .ranks = ranks,
+          .cached =
+              static_cast<uint64_t>(cache * static_cast<double>(ranks.size()))};
+      result.cases.push_back(
+          {dependency, cache, CountMatches(future, counting)});
+    }
+  }
+  return result;
+}
+
+}  // namespace fgnn

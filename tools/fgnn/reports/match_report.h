@@ -1,0 +1,23 @@
+// The output of `fgnn bench match`, for people and for programs.
+#ifndef FGNN_TOOLS_FGNN_REPORTS_MATCH_REPORT_H_
+#define FGNN_TOOLS_FGNN_REPORTS_MATCH_REPORT_H_
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "tools/bench/match/match_bench.h"
+
+namespace fgnn {
+
+struct MatchReport {
+  std::string dataset;
+  MatchBenchOptions options;
+  MatchBenchResult result;
+};
+
+nlohmann::ordered_json ToJson(const MatchReport& report);
+std::string ToText(const MatchReport& report);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TOOLS_FGNN_REPORTS_MATCH_REPORT_H_
