@@ -48,6 +48,17 @@ class MatchTest(harness.ServiceTest):
                 self.assert_same_run(run_dir, plain)
                 self.assert_adds_up(run_dir, matches=True)
 
+    # They give batches back at the ends of turns.
+    def test_devices_that_take_turns_match_too(self):
+        plain = self.run_job(features__match='off')
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        for executors, devices in (('factored', '[cpu:0, cpu:1]'),
+                                   ('time_sharing', '[cpu:0]')):
+            run_dir = self.run_job(executors=executors, devices=devices,
+                                   features__ahead=3)
+            self.assert_same_run(run_dir, plain)
+            self.assert_adds_up(run_dir, matches=True)
+
     def test_rows_in_memory_are_not_copied_unless_the_job_says_so(self):
         memory = {**JOB, 'features.store': 'memory', 'model.kind': 'gat'}
         plain = self.run_job(memory)
