@@ -155,6 +155,14 @@ TEST(MatchedPathTest, GivesEachChainBatchesThatShare) {
   }
 }
 
+TEST(MatchedPathTest, ChainsBeginWithBatchesThatDoNotShare) {
+  OverlapMatrix thirds(9);
+  for (const uint64_t group : {0b000000111, 0b000111000, 0b111000000}) {
+    for (int v = 0; v < 10; ++v) thirds.AddVertex(group);
+  }
+  EXPECT_EQ(SharedAlong(thirds, MatchedPath(thirds, 3), 3), 60U);
+}
+
 TEST(MatchedPathTest, PlantedGroupsAreFoundNearlyAsWellAsCanBe) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     for (const uint32_t groups : {2, 3, 4}) {
