@@ -33,18 +33,13 @@ absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
   }
   std::unique_ptr<AttachedJob> job = absl::WrapUnique(new AttachedJob(
       std::move(options), std::move(sampling), std::move(segment)));
+  if (const auto& order = job->sampling_.order; order.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(job->order_,
+                          MatchedOrder::Create(job->sampling_.input(),
+                                               job->sampling_.options, *order));
+  }
   for (uint32_t i = 0; i < job->options_.num_threads; ++i) {
-    auto worker = std::make_unique<Worker>();
-    FGNN_ASSIGN_OR_RETURN(
-        worker->sampler,
-        job->sampling_.factory(job->sampling_.input(), job->sampling_.options));
-    if (const uint64_t counted = job->options_.counted_batches; counted > 0) {
-      FGNN_ASSIGN_OR_RETURN(
-          job->counts_.emplace_back(),
-          OnlineCounts::Make(job->sampling_.dataset.num_nodes(), counted));
-      worker->counts = job->counts_.back().get();
-    }
-    job->workers_.push_back(std::move(worker));
+    FGNN_RETURN_IF_ERROR(job->AddWorker());
   }
   for (const std::unique_ptr<Worker>& worker : job->workers_) {
     job->threads_.emplace_back(
@@ -67,6 +62,20 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
     turn_.emplace(segment_.get(), options_.owner, options_.device,
                   options_.num_threads);
   }
+}
+
+absl::Status AttachedJob::AddWorker() {
+  auto worker = std::make_unique<Worker>();
+  FGNN_ASSIGN_OR_RETURN(
+      worker->sampler, sampling_.factory(sampling_.input(), sampling_.options));
+  if (const uint64_t counted = options_.counted_batches; counted > 0) {
+    FGNN_ASSIGN_OR_RETURN(
+        counts_.emplace_back(),
+        OnlineCounts::Make(sampling_.dataset.num_nodes(), counted));
+    worker->counts = counts_.back().get();
+  }
+  workers_.push_back(std::move(worker));
+  return absl::OkStatus();
 }
 
 AttachedJob::~AttachedJob() {
@@ -163,19 +172,19 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
 // vertex in their caches.
 HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
   const MutexLock lock(&marks_mutex_);
-  if (rank_order_key_ != rank_order_key) {
-    rank_order_key_ = rank_order_key;
+  if (marks_.key != rank_order_key) {
+    marks_.key = rank_order_key;
     absl::StatusOr<RankOrder> order =
         RankOrder::Open(sampling_.dataset, rank_order_key);
     if (order.ok()) {
-      rank_order_ = *std::move(order);
+      marks_.order = *std::move(order);
     } else {
       LogWarning("tasks are not marked, so that no cache is hit: {}",
                  MessageOf(order.status()));
     }
   }
-  if (!rank_order_.has_value()) return {};
-  return {rank_order_->ranks(), rank_order_->version()};
+  if (!marks_.order.has_value()) return {};
+  return {marks_.order->ranks(), marks_.order->version()};
 }
 
 absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
@@ -187,18 +196,29 @@ absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
   return worker.sampler->MarkBy(RanksOf(key));
 }
 
+// Returns the number by which the batch is drawn. Other threads may be ordering
+// its window meanwhile.
+absl::StatusOr<BatchSeq> AttachedJob::DrawnOf(Worker& worker, BatchSeq seq) {
+  if (order_ == nullptr) return seq;
+  return order_->DrawnOf(seq, *worker.sampler, [&]() -> absl::Status {
+    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    return stopping_ ? BeingDetached() : absl::OkStatus();
+  });
+}
+
 absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
   FGNN_RETURN_IF_ERROR(MarkAsPlanned(worker));
+  FGNN_ASSIGN_OR_RETURN(const BatchSeq drawn, DrawnOf(worker, slot.seq()));
   absl::StatusOr<SampledTask> task =
-      worker.sampler->Sample(slot.seq(), slot.block());
+      worker.sampler->SampleAs(slot.seq(), drawn, slot.block());
   if (absl::IsResourceExhausted(task.status())) {
     // The batch is larger than the batches by which the slots were sized, which
     // is rare.
     FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
-    task = worker.sampler->Sample(slot.seq(), slot.block());
+    task = worker.sampler->SampleAs(slot.seq(), drawn, slot.block());
   }
   FGNN_RETURN_IF_ERROR(task.status());
-  if (worker.counts != nullptr) worker.counts->Add(slot.seq(), slot.block());
+  if (worker.counts != nullptr) worker.counts->Add(drawn, slot.block());
   // Counted before the trainers see the batch, so that the trainers never count
   // more batches than the samplers.
   batches_.fetch_add(1, std::memory_order_relaxed);
@@ -215,6 +235,10 @@ absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
     const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kLongestWait));
     if (!absl::IsDeadlineExceeded(status)) return status;
   }
+  return BeingDetached();
+}
+
+absl::Status AttachedJob::BeingDetached() const {
   return absl::CancelledError(
       absl::StrCat("job ", options_.job_id, " is being detached"));
 }

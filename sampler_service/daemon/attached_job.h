@@ -19,6 +19,7 @@
 #include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
+#include "sampler_service/order/matched_order.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/loop_rounds.h"
 #include "shared/base/threads/mutex.h"
@@ -84,16 +85,26 @@ class AttachedJob : public ExecutorJob {
     uint64_t rank_order_key = 0;     // Key of the order of marks; 0: none.
     std::atomic<uint64_t> turns = 0;
   };
+  // The order by which tasks are marked.
+  struct Marks {
+    uint64_t key = 0;
+    std::optional<RankOrder> order;  // Order of the key; set once.
+  };
 
   AttachedJob(AttachedJobOptions options, JobSampling sampling,
               std::unique_ptr<Segment> segment);
+  // Makes the sampler of another thread, and its counts.
+  absl::Status AddWorker();
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
   absl::Status SampleInTurn(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
+  absl::StatusOr<BatchSeq> DrawnOf(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
   HotRanks RanksOf(uint64_t rank_order_key);
   absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);
+  // Returns the error of a loop that ends because the job is stopped.
+  absl::Status BeingDetached() const;
 
   const AttachedJobOptions options_;
   const JobSampling sampling_;
@@ -105,10 +116,9 @@ class AttachedJob : public ExecutorJob {
   Notification stopped_;
   std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
   Mutex marks_mutex_;
-  uint64_t rank_order_key_ ABSL_GUARDED_BY(marks_mutex_) = 0;
-  // Order of the key; set once.
-  std::optional<RankOrder> rank_order_ ABSL_GUARDED_BY(marks_mutex_);
-  std::optional<SamplingTurn> turn_;  // nullopt: devices take no turns.
+  Marks marks_ ABSL_GUARDED_BY(marks_mutex_);
+  std::unique_ptr<MatchedOrder> order_;  // Null: batches come as drawn.
+  std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the fields above.
 };

@@ -70,6 +70,7 @@ absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
       job.input(), job.options,
       {.num_batches = num_batches,
        .num_threads = executor_.NumThreads(spec.sampling.threads),
+       .order_bytes = job.order_bytes(),
        .factory = job.factory,
        .check = WithStop(check)});
 }

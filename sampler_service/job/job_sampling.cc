@@ -79,6 +79,11 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                           LoadedPlugin::Open(wanted.plugins, sampling.plugin));
   }
   FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
+  if (const uint32_t window = sampling.matched_window(); window > 0) {
+    job.order = {.batches_per_epoch = job.batches_per_epoch(),
+                 .window = window,
+                 .chains = spec.training.batches_per_step};
+  }
   return job;
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
+#include "sampler_service/order/matched_order.h"
 #include "sampler_service/plugin/loaded_plugin.h"
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/sampler.h"
@@ -22,6 +24,8 @@ struct JobSampling {
   SamplerFactory factory;
   std::unique_ptr<const AliasTables> weights;  // Null but for khop_weighted.
   std::unique_ptr<const LoadedPlugin> plugin;  // Null but for kind plugin.
+  // Order of the batches; nullopt: as they are drawn.
+  std::optional<MatchedOrderOptions> order = std::nullopt;
 
   // Returns the samplers' input, which borrows from this object.
   SamplerInput input() const {
@@ -34,6 +38,10 @@ struct JobSampling {
   }
   uint64_t batches_per_epoch() const {
     return BatchesPerEpoch(NumExamples(input(), options), options.batch_size);
+  }
+  // Returns the bytes of the tables by which a sampler orders batches.
+  uint64_t order_bytes() const {
+    return order.has_value() ? WindowOverlap::BytesFor(dataset.num_nodes()) : 0;
   }
 };
 

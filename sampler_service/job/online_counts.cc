@@ -54,10 +54,10 @@ absl::StatusOr<std::unique_ptr<OnlineCounts>> OnlineCounts::Make(
       new OnlineCounts(num_nodes, num_batches, std::move(counts)));
 }
 
-void OnlineCounts::Add(BatchSeq seq, absl::Span<const std::byte> block) {
-  if (seq.value() >= num_batches_) return;
+void OnlineCounts::Add(BatchSeq drawn, absl::Span<const std::byte> block) {
+  if (drawn.value() >= num_batches_) return;
   const MutexLock lock(&mutex_);
-  if (std::exchange(has_[seq.value()], 1) != 0) return;
+  if (std::exchange(has_[drawn.value()], 1) != 0) return;
   for (const uint32_t v : InputNodesOf(block)) ++counts_[v];
 }
 

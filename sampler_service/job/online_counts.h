@@ -30,9 +30,10 @@ class OnlineCounts {
   static absl::StatusOr<std::unique_ptr<OnlineCounts>> Make(
       uint64_t num_nodes, uint64_t num_batches);
 
-  // Adds batch `seq`, which the thread has just sampled into `block`. Does
-  // nothing if the batch was added before or is beyond num_batches.
-  void Add(BatchSeq seq, absl::Span<const std::byte> block);
+  // Adds the batch that is drawn as `drawn`, which the thread has just sampled
+  // into `block`. Does nothing if the batch was added before or is beyond
+  // num_batches.
+  void Add(BatchSeq drawn, absl::Span<const std::byte> block);
 
  private:
   friend absl::Status WriteCounts(

@@ -155,6 +155,10 @@ absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
   all.workspace_bytes =
       std::max(bytes - std::min(bytes, bytes_before),
                FilledTableBytes(profiles, input.graph.num_nodes()));
+  if (options.order_bytes > 0) {
+    // A thread that orders a window makes its batches in memory of its own.
+    all.workspace_bytes += options.order_bytes + all.max_task_bytes;
+  }
   all.num_threads = static_cast<uint32_t>(profiles.size());
   return all;
 }

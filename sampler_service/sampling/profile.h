@@ -17,6 +17,8 @@ struct ProfileOptions {
   // Number of batches, from batch 0 of epoch 0; all if the epoch has fewer.
   uint32_t num_batches = 1;
   uint32_t num_threads = 1;  // Number of threads that share the batches.
+  // Bytes of the tables by which a sampler orders batches; 0: it does not.
+  uint64_t order_bytes = 0;
   SamplerFactory factory;
   // Called between batches, by several threads. An error ends the profile.
   std::function<absl::Status()> check;
@@ -25,9 +27,9 @@ struct ProfileOptions {
 // Makes batches and publishes none. Scratch blocks grow as batches need it, up
 // to the bound. The first batch of a thread reads cold memory, so its seconds
 // count only where there is no other. The workspace is what the samplers of all
-// threads take once they have met most vertices. ResourceExhausted: a batch
-// would not fit into this machine's memory. Other errors: those of the factory,
-// the samplers and `check`.
+// threads, and the order of batches, take once they have met most vertices.
+// ResourceExhausted: a batch would not fit into this machine's memory. Other
+// errors: those of the factory, the samplers and `check`.
 absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
                                                 const SamplerOptions& sampling,
                                                 const ProfileOptions& options);

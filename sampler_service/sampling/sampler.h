@@ -5,8 +5,9 @@
 //              -> id map: input_nodes[U] + local blocks
 //              -> marked with hot ranks -> task in a slot
 //
-// A batch is a pure function of (graph, train ids, options, seq). The number of
-// samplers and threads and the kind of device change nothing.
+// A batch is a pure function of (graph, train ids, options, number as drawn).
+// The number of samplers and threads and the kind of device change nothing. The
+// number in the job is another one only where order/matched_order.h makes it.
 //
 // The law that all algorithms share (FGNN, section 5.1). cpu/<algorithm>_hops.h
 // has the law for the edges of a destination.

@@ -51,6 +51,7 @@ std::string RunStateToJson(const RunState& state) {
               {"next_seq", state.next_seq.value()},
               {"dataset_content", state.dataset_content},
               {"batch_dependency", state.batch_dependency},
+              {"matched_window", state.matched_window},
               {"sum", Json::parse(state.sum.ToJson())},
               {kValidScore, OrNull(state.valid_score)},
               {kBestValidScore, OrNull(state.best_valid_score)},
@@ -70,6 +71,7 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   state.next_seq = BatchSeq(next_seq);
   reader.ReadIfThere("dataset_content", state.dataset_content);
   reader.ReadIfThere("batch_dependency", state.batch_dependency);
+  reader.ReadIfThere("matched_window", state.matched_window);
   const std::string sum = reader.Object("sum");
   reader.Read(kValidScore, state.valid_score);
   reader.Read(kBestValidScore, state.best_valid_score);

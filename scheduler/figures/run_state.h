@@ -23,6 +23,8 @@ struct RunState {
   // The job's sampling.batch_dependency. Checkpoints of early releases do not
   // name it: every batch drew for itself.
   uint64_t batch_dependency = 1;
+  // Batches of a window of sampling.order matched; 0: batches come as drawn.
+  uint64_t matched_window = 0;
   EpochSum sum;  // Sum of the open epoch's committed batches.
   // Scores::compared() of the last validated epoch and of the best one.
   std::optional<double> valid_score;

@@ -1,5 +1,6 @@
 #include "scheduler/files/resume_point.h"
 
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -41,8 +42,14 @@ bool IsUnreadable(const absl::Status& status) {
          absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status);
 }
 
-// InvalidArgument: the run's batches were drawn by other keys. The message
-// names the field and the way out.
+std::string OrderOf(uint64_t matched_window) {
+  return matched_window == 0
+             ? "drawn"
+             : absl::StrCat("matched in windows of ", matched_window);
+}
+
+// InvalidArgument: the run's batches are others, or came in another order. The
+// message names the field and the way out.
 absl::Status CheckSameKeys(const CheckpointProfile& profile,
                            const RunState& state, const ResumedRun& run) {
   if (profile.seed != run.seed) {
@@ -55,6 +62,13 @@ absl::Status CheckSameKeys(const CheckpointProfile& profile,
         "is of a run with sampling.batch_dependency ", state.batch_dependency,
         ", this job has ", run.batch_dependency,
         "; set the field back, or train in another run folder"));
+  }
+  if (state.matched_window != run.matched_window) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with sampling.order ", OrderOf(state.matched_window),
+        ", this job has ", OrderOf(run.matched_window),
+        "; set sampling.order and sampling.window back, or train in another "
+        "run folder"));
   }
   return absl::OkStatus();
 }

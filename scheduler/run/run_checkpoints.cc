@@ -68,6 +68,7 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
        .next_seq = records_.next_seq(),
        .dataset_content = run_.validated.content,
        .batch_dependency = run_.spec.sampling.batch_dependency,
+       .matched_window = run_.spec.sampling.matched_window(),
        .sum = records_.sum(),
        .valid_score = scores_.valid(),
        .best_valid_score = scores_.best().score,

@@ -193,6 +193,7 @@ absl::Status RunStart::PlanToGoOn() {
       FindResumePoint(*run_.folder, run_.segment,
                       {.seed = run_.spec.training.seed,
                        .batch_dependency = run_.spec.sampling.batch_dependency,
+                       .matched_window = run_.spec.sampling.matched_window(),
                        .dataset = run_.spec.dataset,
                        .dataset_content = run_.validated.content},
                       [this](const std::filesystem::path& path) {

@@ -203,6 +203,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
       from.sampling().plugin(),
       // In jobs of early releases every batch drew for itself.
       std::max(from.sampling().batch_dependency(), uint32_t{1})};
+  to.sampling.order = from.sampling().order();
+  to.sampling.window = from.sampling().window();
   const v1::TrainingSpec& training = from.training();
   to.training = {.epochs = training.epochs(),
                  .task = training.task(),

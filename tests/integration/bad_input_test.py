@@ -188,6 +188,8 @@ class BadInputTest(harness.ServiceTest):
             'sampling.replace': ('maybe', '1'),
             'sampling.batch_dependency': ('0', '65536', '-1', '1.5', 'all'),
             'sampling.walks.num': ('0', '5000'),
+            'sampling.order': ('sorted',),
+            'sampling.window': ('0', '65'),
             'sampling.walks.restart': ('1', '-0.1'),
         }
         for field, values in cases.items():

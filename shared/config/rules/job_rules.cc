@@ -143,6 +143,13 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
         absl::StrCat("sampling.weights: '", sampling.weights(),
                      "' is not the name of a file in the dataset's folder"));
   }
+  if (sampling.order() != "matched" && !HasDefault(sampling, "window")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.window is ", sampling.window(),
+                     ", but sampling.order is ", sampling.order(),
+                     ", which has no windows; leave it out, or use "
+                     "matched"));
+  }
   constexpr uint64_t kMaxSteps = 4096;
   const uint64_t steps =
       uint64_t{sampling.walks().num()} * sampling.walks().length();

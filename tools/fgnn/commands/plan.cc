@@ -15,6 +15,7 @@
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/order_note.h"
 #include "scheduler/planning/placement.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
@@ -63,6 +64,7 @@ absl::StatusOr<SamplingProfile> MeasureSampling(
   return ProfileSampling(job.input(), job.options,
                          {.num_batches = kProfiledBatches,
                           .num_threads = num_threads,
+                          .order_bytes = job.order_bytes(),
                           .factory = job.factory,
                           .check = nullptr});
 }
@@ -265,9 +267,12 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
                         ReadJobFile(flags.job_file, flags.overrides));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(written, {AllCoresDevice()}));
-  const std::vector<std::string> notes = NotesOnJob(written, effective);
+  std::vector<std::string> notes = NotesOnJob(written, effective);
   FGNN_ASSIGN_OR_RETURN(const PlanInput input,
                         MeasureJob(effective, context.state_dir));
+  if (std::optional<std::string> note = NoteOnOrder(input)) {
+    notes.push_back(*std::move(note));
+  }
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.state_dir));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sampler_service/job/online_counts.h"
+#include "sampler_service/order/matched_order.h"
 #include "shared/base/status.h"
 #include "shared/graph/rank_order.h"
 #include "shared/minibatch/task.h"
@@ -62,11 +63,37 @@ class AttachedJobTest : public testing::Test {
     options.num_threads = num_threads;
     options.counted_batches = counted_batches_;
     options.on_failure = failures_.Recorder();
-    FGNN_ASSIGN_OR_RETURN(
-        JobSampling sampling,
-        OpenJobSampling(job_.spec(), {.job_key = job_.job_key()}));
+    FGNN_ASSIGN_OR_RETURN(JobSampling sampling,
+                          OpenJobSampling(Spec(), {.job_key = job_.job_key()}));
     return AttachedJob::Start(std::move(options), std::move(sampling),
                               MapForSampler(segment));
+  }
+  JobSpec Spec() const {
+    JobSpec spec = job_.spec();
+    if (window_ == 0) return spec;
+    spec.sampling.order = "matched";
+    spec.sampling.window = window_;
+    return spec;
+  }
+  // Returns the digests of all batches in matched order.
+  std::vector<uint32_t> DigestsInOrder() const {
+    const JobSampling sampling =
+        OpenJobSampling(Spec(), {.job_key = job_.job_key()}).value();
+    const std::unique_ptr<MatchedOrder> order =
+        MatchedOrder::Create(sampling.input(), sampling.options,
+                             *sampling.order)
+            .value();
+    const std::unique_ptr<Sampler> sampler =
+        sampling.factory(sampling.input(), sampling.options).value();
+    std::vector<uint32_t> digests;
+    for (BatchSeq seq(0); seq < BatchSeq(job_.num_batches()); ++seq) {
+      const absl::StatusOr<BatchSeq> drawn =
+          order->DrawnOf(seq, *sampler, [] { return absl::OkStatus(); });
+      EXPECT_THAT(drawn, IsOk());
+      digests.push_back(job_.digests()[drawn->value()]);
+    }
+    EXPECT_NE(digests, job_.digests()) << "the order is the drawn one";
+    return digests;
   }
   std::unique_ptr<Segment> MapForSampler(const Segment& segment) {
     std::unique_ptr<Segment> mapped = job_.Attach(segment);
@@ -94,6 +121,7 @@ class AttachedJobTest : public testing::Test {
 
   SmallJob job_;
   uint64_t counted_batches_ = 0;
+  uint32_t window_ = 0;  // Window of matched order; 0: batches come as drawn.
   Failures failures_;
   Segment* samplers_mapping_ = nullptr;  // Of the sampler started last.
 };
@@ -189,6 +217,91 @@ TEST_F(AttachedJobTest, CountsWhatItWasToldTo) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::vector<uint32_t> counts,
       SumOfCounts({{folder / "counts"}}, sampling, trusting));
+  EXPECT_EQ(counts, expected);
+}
+
+// 32 batches an epoch, in windows of 5: the last one is shorter.
+TEST_F(AttachedJobTest, MatchedOrderIsTheSameForAnyThreadsAndSamplers) {
+  window_ = 5;
+  const std::vector<uint32_t> expected = DigestsInOrder();
+  for (const uint32_t num_threads : {1, 3}) {
+    const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 7);
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const auto sampler, StartSampler(*segment, OwnerIndex{1}, num_threads));
+    EXPECT_EQ(ReadAll(*segment), expected) << num_threads << " threads";
+  }
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 3);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto one,
+                            StartSampler(*segment, OwnerIndex{1}, 1));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto two,
+                            StartSampler(*segment, OwnerIndex{2}, 1));
+  EXPECT_EQ(ReadAll(*segment), expected) << "two samplers";
+}
+
+TEST_F(AttachedJobTest, AWindowOfOneBatchIsTheDrawnOrder) {
+  window_ = 1;
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 2));
+  EXPECT_EQ(ReadAll(*segment), job_.digests());
+}
+
+// A batch in the middle of a window may be the first that a sampler claims.
+TEST_F(AttachedJobTest, ASamplerThatComesLaterFindsTheSameOrder) {
+  window_ = 16;
+  const std::vector<uint32_t> expected = DigestsInOrder();
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 2);
+  GlobalQueue queue(segment.get(), kReader);
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
+  std::unique_ptr<AttachedJob> sampler;
+  for (BatchSeq seq(0); seq < BatchSeq(job_.num_batches()); ++seq) {
+    if (seq.value() % 7 == 0) {
+      sampler.reset();
+      FGNN_ASSERT_OK_AND_ASSIGN(sampler,
+                                StartSampler(*segment, OwnerIndex{1}, 1));
+    }
+    auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
+    ASSERT_THAT(slot, IsOk());
+    ASSERT_TRUE(slot->has_value());
+    FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
+                              ReadTask((*slot)->block(), job_.job_key()));
+    EXPECT_EQ(task.seq, seq);
+    EXPECT_EQ(task.digest, expected[seq.value()]) << seq.value();
+    FGNN_ASSERT_OK(std::move(**slot).Release());
+  }
+}
+
+TEST_F(AttachedJobTest, CountsBatchesAsTheyAreDrawn) {
+  window_ = 5;
+  const TempFolder folder;
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kRoomy, 4);
+  counted_batches_ = job_.batches_per_epoch();
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobSampling sampling,
+                            OpenJobSampling(Spec(), {}));
+  // All but some batches in the middle, which are counted again.
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                              StartSampler(*segment, OwnerIndex{1}, 2));
+    GlobalQueue queue(segment.get(), kReader);
+    queue.OpenForSampling(BatchSeq(3));
+    for (BatchSeq seq(0); seq < BatchSeq(3); ++seq) {
+      auto slot = queue.ClaimForReading(seq, seq + 1, DeadlineIn(kPatience));
+      ASSERT_THAT(slot, IsOk());
+      FGNN_ASSERT_OK(std::move(**slot).Release());
+    }
+    FGNN_ASSERT_OK(sampler->WriteCounts(folder / "counts"));
+  }
+  const CountOptions counting = {
+      .batches = {BatchSeq(0), BatchSeq(counted_batches_)},
+      .num_threads = 1,
+      .factory = sampling.factory,
+      .check = nullptr};
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::vector<uint32_t> expected,
+      CountInputNodes(sampling.input(), sampling.options, counting));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::vector<uint32_t> counts,
+      SumOfCounts({{folder / "counts"}}, sampling, counting));
   EXPECT_EQ(counts, expected);
 }
 

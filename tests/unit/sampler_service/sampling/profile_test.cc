@@ -25,7 +25,8 @@ class RingProfileTest : public testing::Test {
     for (int64_t seed = 0; seed < 40; ++seed) train_.push_back(100 * seed);
   }
 
-  absl::StatusOr<SamplingProfile> Profile(uint32_t num_threads) {
+  absl::StatusOr<SamplingProfile> Profile(uint32_t num_threads,
+                                          uint64_t order_bytes = 0) {
     SamplerOptions sampling;
     sampling.fanouts = {2, 2, 2};
     sampling.batch_size = 10;
@@ -34,6 +35,7 @@ class RingProfileTest : public testing::Test {
         sampling,
         {.num_batches = 4,
          .num_threads = num_threads,
+         .order_bytes = order_bytes,
          .factory = NewCpuSampler,
          .check = nullptr});
   }
@@ -60,6 +62,14 @@ TEST_F(RingProfileTest, TablesCountAsTheyAreOnceAllVerticesWereMet) {
     EXPECT_GE(seen.workspace_bytes, num_threads * kNumNodes * 4);
     EXPECT_GT(seen.program_bytes, 0U);
   }
+}
+
+TEST_F(RingProfileTest, TheOrderOfBatchesIsPartOfTheWorkspace) {
+  constexpr uint64_t kOrderBytes = uint64_t{1} << 40;
+  FGNN_ASSERT_OK_AND_ASSIGN(const SamplingProfile seen,
+                            Profile(1, kOrderBytes));
+  EXPECT_GE(seen.workspace_bytes,
+            kOrderBytes + seen.max_task_bytes + kNumNodes * 4);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ RunState SomeState() {
   state.batches_per_epoch = 125;
   state.next_seq = BatchSeq(318);
   state.batch_dependency = 8;
+  state.matched_window = 16;
   BatchRecord record;
   record.num_seeds = 256;
   record.num_edges = (uint64_t{1} << 53) + 1;  // No double holds it.
@@ -40,6 +41,7 @@ TEST(RunStateTest, ReadsBackToTheBit) {
   EXPECT_EQ(again.batches_per_epoch, state.batches_per_epoch);
   EXPECT_EQ(again.next_seq, state.next_seq);
   EXPECT_EQ(again.batch_dependency, 8U);
+  EXPECT_EQ(again.matched_window, 16U);
   EXPECT_EQ(again.valid_score, state.valid_score);
   EXPECT_EQ(again.best_valid_score, std::nullopt);
   EXPECT_EQ(again.best_epoch, 1U);
@@ -47,6 +49,16 @@ TEST(RunStateTest, ReadsBackToTheBit) {
   EXPECT_EQ(again.digests_bytes, state.digests_bytes);
   EXPECT_EQ(again.sum.edges(), state.sum.edges());
   EXPECT_EQ(MetricsLine({}, again.sum), MetricsLine({}, state.sum));
+}
+
+TEST(RunStateTest, AnEarlierReleaseTookBatchesAsDrawn) {
+  std::string text = RunStateToJson(SomeState());
+  const std::string key = R"("matched_window":16,)";
+  ASSERT_NE(text.find(key), std::string::npos);
+  text.erase(text.find(key), key.size());
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunState state, RunStateFromJson(text));
+  EXPECT_EQ(state.matched_window, 0U);
+  EXPECT_EQ(state.batches_per_epoch, 125U);
 }
 
 // Checkpoints of earlier releases have these keys.

@@ -77,6 +77,32 @@ TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
   ExpectEveryBatchOnce();
 }
 
+TEST_F(JobResumeTest, ARunIsNotResumedInAnotherOrderOfItsBatches) {
+  spec_.sampling.order = "matched";
+  spec_.sampling.window = 16;
+  EndAfter("epoch-0002");
+  ASSERT_EQ(Run().state, JobState::kCancelled);
+  calls_.on_save = nullptr;
+  const std::map<std::string, std::string> before = RunFiles();
+  const auto other_order = [&](const std::string& has) {
+    return StatusIs(
+        absl::StatusCode::kInvalidArgument,
+        AllOf(HasSubstr("of a run with sampling.order matched in windows of "
+                        "16, this job has " +
+                        has),
+              HasSubstr("set sampling.order and sampling.window back")));
+  };
+  spec_.sampling.window = 32;
+  EXPECT_THAT(Resume().error, other_order("matched in windows of 32"));
+  spec_.sampling.order = "drawn";
+  EXPECT_THAT(Resume().error, other_order("drawn"));
+  EXPECT_EQ(RunFiles(), before);
+  spec_.sampling.order = "matched";
+  spec_.sampling.window = 16;
+  EXPECT_EQ(Resume().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+}
+
 TEST_F(JobResumeTest, TheSummaryCountsTheSecondsOfAllStarts) {
   EndAfter("epoch-0002");
   ASSERT_EQ(Run().state, JobState::kCancelled);

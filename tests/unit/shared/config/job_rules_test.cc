@@ -61,6 +61,16 @@ TEST(JobRulesTest, RefusesABoundOfWeightsThatAreNeverOld) {
                     HasSubstr("training.sync is steps")));
 }
 
+TEST(JobRulesTest, RefusesAWindowOfBatchesThatComeAsDrawn) {
+  EXPECT_EQ(ErrorIn("sampling: {window: 8}"),
+            "sampling.window is 8, but sampling.order is drawn, which has no "
+            "windows; leave it out, or use matched");
+  EXPECT_THAT(ErrorIn("sampling: {order: matched, window: 65}"),
+              HasSubstr("sampling.window"));
+  EXPECT_THAT(ErrorIn("sampling: {order: sorted}"),
+              AllOf(HasSubstr("sampling.order"), HasSubstr("matched")));
+}
+
 TEST(JobRulesTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
   EXPECT_THAT(ErrorIn("model: {kind: plugin}"),
               HasSubstr("model.plugin is missing"));

@@ -66,6 +66,21 @@ TEST(FromProtoTest, TakesOverWhatTheModelIs) {
   EXPECT_EQ(model.degree_norm, "both");
 }
 
+TEST(FromProtoTest, TakesOverTheOrderOfBatches) {
+  const auto sampling_of = [](const std::string& sampling) {
+    const v1::JobSpec written =
+        ParseJobYaml("dataset: /d\nsampling: {" + sampling + "}\n", "job")
+            .value();
+    return FromProto(MakeEffective(written, {"cpu:0"}).value()).sampling;
+  };
+  EXPECT_EQ(sampling_of("").order, "drawn");
+  EXPECT_EQ(sampling_of("").matched_window(), 0U);
+  EXPECT_EQ(sampling_of("order: matched").matched_window(), 16U);
+  EXPECT_EQ(sampling_of("order: matched, window: 64").matched_window(), 64U);
+  // A window of one batch has one order.
+  EXPECT_EQ(sampling_of("order: matched, window: 1").matched_window(), 0U);
+}
+
 TEST(FromProtoTest, TakesOverHowStepsAreMade) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec written,

@@ -1,0 +1,59 @@
+#include "scheduler/planning/order_note.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/scheduler/planning/plan_input.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Optional;
+
+// A job of matched order whose features are on the disk, with steps of two
+// batches.
+PlanInput MatchedInput() {
+  PlanInput input = SomeInput();
+  input.spec.features.store = "disk";
+  input.spec.sampling.order = "matched";
+  input.spec.sampling.window = 16;
+  return input;
+}
+
+TEST(OrderNoteTest, SaysNothingWhereTheOrderMayPay) {
+  PlanInput input = MatchedInput();
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+  input.spec.sampling.window = 3;
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+  input.spec.sampling.order = "drawn";
+  input.spec.features.store = "memory";
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+}
+
+TEST(OrderNoteTest, SaysThatRowsInMemoryAreReadAsTheyLie) {
+  PlanInput input = MatchedInput();
+  const auto saves_nothing = Optional(
+      AllOf(HasSubstr("features are in memory"), HasSubstr("saves nothing"),
+            HasSubstr("Set sampling.order to drawn")));
+  input.spec.features.store = "memory";
+  EXPECT_THAT(NoteOnOrder(input), saves_nothing);
+  // They fit, so that auto is memory.
+  input.spec.features.store = "auto";
+  EXPECT_THAT(NoteOnOrder(input), saves_nothing);
+  input.dataset.feature_row_bytes = input.available_bytes;
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+}
+
+TEST(OrderNoteTest, SaysThatAWindowOfOneStepHasNoOrder) {
+  PlanInput input = MatchedInput();
+  input.spec.sampling.window = 2;
+  EXPECT_THAT(NoteOnOrder(input),
+              Optional(AllOf(HasSubstr("a window of 2 batches"),
+                             HasSubstr("training.batches_per_step"),
+                             HasSubstr("Raise sampling.window above 2"))));
+}
+
+}  // namespace
+}  // namespace fgnn
