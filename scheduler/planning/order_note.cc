@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/planning/memory_plan.h"
+#include "shared/config/rules/match_rules.h"
 
 namespace fgnn {
 
@@ -17,10 +18,14 @@ std::optional<std::string> NoteOnOrder(const PlanInput& input) {
         "sampling.window above ",
         chains);
   }
-  if (!ReadsFromDisk(input)) {
-    return "sampling.order is matched, but the features are in memory, where "
-           "trainers read each row as it lies: the order saves nothing, and "
-           "samplers sample twice. Set sampling.order to drawn";
+  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  if (!match.matches) {
+    return absl::StrCat(
+        "sampling.order is matched, but trainers copy no row of the batch "
+        "before (features.match): ",
+        match.reason,
+        ". The order saves nothing, and samplers sample twice. Set "
+        "sampling.order to drawn");
   }
   return std::nullopt;
 }

@@ -48,8 +48,8 @@ struct SamplingSpec {
   std::string plugin = "";  // Kind "plugin" only.
   // Batches in a row that draw a vertex's neighbours by one key.
   uint32_t batch_dependency = 1;
-  std::string order = "";   // "drawn" or "matched".
-  uint32_t window = 0;      // "matched" only: batches, [1, 64].
+  std::string order = "";  // "drawn" or "matched".
+  uint32_t window = 0;     // "matched" only: batches, [1, 64].
 
   // Returns the batches of a window within which the order of batches is not
   // the drawn one; 0: there is none.

@@ -32,7 +32,7 @@ TEST(OrderNoteTest, SaysNothingWhereTheOrderMayPay) {
   EXPECT_EQ(NoteOnOrder(input), std::nullopt);
 }
 
-TEST(OrderNoteTest, SaysThatRowsInMemoryAreReadAsTheyLie) {
+TEST(OrderNoteTest, SaysThatNothingIsSavedWhereNoRowIsCopied) {
   PlanInput input = MatchedInput();
   const auto saves_nothing = Optional(
       AllOf(HasSubstr("features are in memory"), HasSubstr("saves nothing"),
@@ -43,6 +43,12 @@ TEST(OrderNoteTest, SaysThatRowsInMemoryAreReadAsTheyLie) {
   input.spec.features.store = "auto";
   EXPECT_THAT(NoteOnOrder(input), saves_nothing);
   input.dataset.feature_row_bytes = input.available_bytes;
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+  input.spec.features.match = "off";
+  EXPECT_THAT(NoteOnOrder(input), Optional(AllOf(HasSubstr("features.match"),
+                                                 HasSubstr("saves nothing"))));
+  input.spec.features.match = "on";
+  input.spec.features.store = "memory";
   EXPECT_EQ(NoteOnOrder(input), std::nullopt);
 }
 
