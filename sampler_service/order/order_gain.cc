@@ -26,8 +26,8 @@ std::optional<std::string> OrderGain::Line() const {
   return absl::StrCat("sampling.order matched, epoch ", epoch_ + 1,
                       ", windows: ", FormatCount(windows_.size()),
                       ", input nodes: ", FormatCount(sum_.input_nodes),
-                      "; the batch before has ", FormatCount(sum_.shared),
-                      " of them, in drawn order ",
+                      "; the batch before in the chain has ",
+                      FormatCount(sum_.shared), " of them, in drawn order ",
                       FormatCount(sum_.shared_as_drawn));
 }
 

@@ -19,13 +19,25 @@ std::optional<std::string> NoteOnOrder(const PlanInput& input) {
         chains);
   }
   const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
-  if (!match.matches) {
+  const bool reads_in_place = match.matches && input.training.match_bytes == 0;
+  if (!match.matches || reads_in_place) {
     return absl::StrCat(
         "sampling.order is matched, but trainers copy no row of the batch "
         "before (features.match): ",
-        match.reason,
+        reads_in_place ? "the model reads them where they lie" : match.reason,
         ". The order saves nothing, and samplers sample twice. Set "
         "sampling.order to drawn");
+  }
+  // Devices that take turns have as many trainers as the plan says, later.
+  const uint32_t trainers = input.spec.num_trainers();
+  if (!input.spec.takes_turns() && trainers != chains) {
+    return absl::StrCat(
+        "sampling.order is matched for ", chains,
+        " trainers (training.batches_per_step), and ", trainers,
+        " will work: a trainer's batch before is another one than the order "
+        "goes by, so that more rows may be loaded than in drawn order. Set "
+        "training.batches_per_step to ",
+        trainers, ", or sampling.order to drawn");
   }
   return std::nullopt;
 }

@@ -5,8 +5,8 @@
 //
 // The loop and the thread ahead claim one at a time, and the thread lets the
 // loop extract an earlier batch first. So the batches of one trainer that works
-// on steps in their order are extracted in their order. The thread also waits
-// until the loop has cached what is planned.
+// on steps in their order are extracted in their order, if samplers publish
+// them in it. The thread also waits until the loop has cached what is planned.
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_BATCH_SOURCE_H_
 

@@ -20,7 +20,9 @@ namespace {
 
 // Returns the number of batches whose features a trainer holds at once.
 // BatchSource keeps at most a trainer's share of the open steps and of the next
-// step. If the next batch copies rows, it keeps the batch before in any case.
+// step. If the next batch copies rows, the batch before is kept in any case;
+// the thread ahead may still copy from it while the loop extracts a batch
+// itself.
 uint64_t BatchesHeld(const JobSpec& spec, bool matches) {
   // If devices take turns, a single device may be the only one that trains.
   const uint64_t trainers =
@@ -30,7 +32,8 @@ uint64_t BatchesHeld(const JobSpec& spec, bool matches) {
   const uint64_t steps = uint64_t{spec.training.most_staleness()} + 2;
   const uint64_t waiting =
       std::min<uint64_t>(spec.features.ahead, steps * share);
-  return 1 + std::max<uint64_t>(waiting, matches ? 1 : 0);
+  const uint64_t kept = spec.features.ahead > 0 ? 2 : 1;
+  return 1 + std::max<uint64_t>(waiting, matches ? kept : 0);
 }
 
 // Returns ResourceExhausted if the least need does not fit into memory. Called

@@ -106,7 +106,8 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
 // Whether trainers copy rows of the batch before, why, and what it takes.
 nlohmann::ordered_json MatchToJson(const PlanInput& input) {
   const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
-  return {{"on", match.matches},
+  // The model may read rows where they lie.
+  return {{"on", match.matches && input.training.match_bytes > 0},
           {"reason", match.reason},
           {"bytes", input.training.match_bytes}};
 }
@@ -114,14 +115,18 @@ nlohmann::ordered_json MatchToJson(const PlanInput& input) {
 std::string MatchText(const PlanInput& input) {
   const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
   const uint64_t bytes = input.training.match_bytes;
-  const std::string takes =
-      bytes == 0 ? "the model reads them where they lie, so none are copied"
-                 : absl::StrCat("this takes ", FormatBytes(bytes),
-                                " of each trainer's memory");
-  return absl::StrCat("rows that the batch before has are ",
-                      match.matches ? "copied: " : "loaded again: ",
-                      match.reason, " (features.match)",
-                      match.matches ? absl::StrCat("; ", takes) : "", "\n");
+  if (match.matches && bytes == 0) {
+    return "rows that the batch before has are not copied: the model reads "
+           "all rows where they lie\n";
+  }
+  return absl::StrCat(
+      "rows that the batch before has are ",
+      match.matches ? "copied: " : "loaded again: ", match.reason,
+      " (features.match)",
+      match.matches ? absl::StrCat("; this takes ", FormatBytes(bytes),
+                                   " of each trainer's memory")
+                    : "",
+      "\n");
 }
 
 // The plan of the devices' roles, and the times that it is based on.

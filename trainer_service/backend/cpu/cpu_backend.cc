@@ -91,7 +91,9 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::OpenForJob(
   backend->matches_ = match.matches;
   if (match.matches || from_disk) {
     LogInfo("rows of the batch before are {}: {}",
-            match.matches ? "copied" : "loaded again", match.reason);
+            match.matches ? "copied, unless the model reads them where they lie"
+                          : "loaded again",
+            match.reason);
   }
   return backend;
 }

@@ -12,8 +12,15 @@ constexpr uint32_t kSpread = 2654435769;
 
 }  // namespace
 
+// Returns the entries of a table that is made for so many rows. The next batch
+// may be a bit larger.
+uint64_t RowMatch::EntriesFor(uint64_t num_rows) {
+  const uint64_t need = num_rows * kEntriesPerRow;
+  return need + need / 10;
+}
+
 uint64_t RowMatch::BytesFor(uint64_t num_nodes) {
-  return num_nodes * kEntriesPerRow * sizeof(Entry);
+  return EntriesFor(num_nodes) * sizeof(Entry);
 }
 
 uint64_t RowMatch::SlotOf(GlobalId node) const {
@@ -29,10 +36,9 @@ void RowMatch::Forget() {
 
 void RowMatch::Begin(uint64_t num_rows, uint64_t num_kept) {
   Forget();
-  const uint64_t need = num_kept * kEntriesPerRow;
-  if (need > entries_.size()) {
+  if (num_kept * kEntriesPerRow > entries_.size()) {
     std::vector<Entry>().swap(entries_);  // There may be no room for both.
-    entries_.resize(need + need / 10);    // The next batch may be a bit larger.
+    entries_.resize(EntriesFor(num_kept));
   }
   if (num_rows > numbers_end_ - begin_) {
     std::fill(entries_.begin(), entries_.end(), Entry());

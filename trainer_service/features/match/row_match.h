@@ -50,6 +50,7 @@ class RowMatch {
     uint32_t number = 0;  // Number of the row; 0: the entry was never used.
   };
 
+  static uint64_t EntriesFor(uint64_t num_rows);
   // Returns where the search for a node begins.
   uint64_t SlotOf(GlobalId node) const;
   // Returns whether the entry is of the last batch.

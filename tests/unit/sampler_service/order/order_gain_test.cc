@@ -20,14 +20,16 @@ TEST(OrderGainTest, SumsTheWindowsOfAnEpochUntilTheNextOneBegins) {
       gain.Add(2, 0, window),
       Optional(std::string(
           "sampling.order matched, epoch 1, windows: 2, input nodes: 2,000; "
-          "the batch before has 300 of them, in drawn order 200")));
+          "the batch before in the chain has 300 of them, in drawn order "
+          "200")));
   // A batch that was claimed again in the epoch before.
   EXPECT_EQ(gain.Add(0, 5, window), std::nullopt);
   EXPECT_THAT(
       gain.Line(),
       Optional(std::string(
           "sampling.order matched, epoch 3, windows: 1, input nodes: 1,000; "
-          "the batch before has 150 of them, in drawn order 100")));
+          "the batch before in the chain has 150 of them, in drawn order "
+          "100")));
 }
 
 }  // namespace

@@ -19,6 +19,9 @@ PlanInput MatchedInput() {
   input.spec.features.store = "disk";
   input.spec.sampling.order = "matched";
   input.spec.sampling.window = 16;
+  input.spec.executors = "together";
+  input.spec.trainers = 2;
+  input.training.match_bytes = kMiB;
   return input;
 }
 
@@ -49,6 +52,20 @@ TEST(OrderNoteTest, SaysThatNothingIsSavedWhereNoRowIsCopied) {
                                                  HasSubstr("saves nothing"))));
   input.spec.features.match = "on";
   input.spec.features.store = "memory";
+  EXPECT_EQ(NoteOnOrder(input), std::nullopt);
+  input.training.match_bytes = 0;
+  EXPECT_THAT(NoteOnOrder(input), Optional(HasSubstr("where they lie")));
+}
+
+TEST(OrderNoteTest, SaysThatFewerTrainersGoAlongOtherChains) {
+  PlanInput input = MatchedInput();
+  input.spec.trainers = 1;
+  EXPECT_THAT(
+      NoteOnOrder(input),
+      Optional(AllOf(HasSubstr("for 2 trainers"), HasSubstr("1 will work"),
+                     HasSubstr("Set training.batches_per_step to 1"))));
+  input.spec.executors = "factored";
+  input.spec.devices = {"cpu:0", "cpu:1"};
   EXPECT_EQ(NoteOnOrder(input), std::nullopt);
 }
 

@@ -126,7 +126,8 @@ TEST_F(JobResumeTest, ACheckpointOfAnEarlyReleaseIsResumed) {
   calls_.on_save = nullptr;
   for (auto& [path, checkpoint] : calls_.checkpoints) {
     nlohmann::json state = nlohmann::json::parse(checkpoint.run_state);
-    for (const char* const younger : {"dataset_content", "batch_dependency"}) {
+    for (const char* const younger :
+         {"dataset_content", "batch_dependency", "matched_window"}) {
       EXPECT_EQ(state.erase(younger), 1U) << younger;
     }
     checkpoint.run_state = state.dump();

@@ -35,12 +35,12 @@ class FeaturePoolTest : public testing::Test {
 
 TEST_F(FeaturePoolTest, FeaturesWithoutRowsToCopyAreUsedAgainAtOnce) {
   FeaturePool pool(backend_.get(), /*ahead=*/0);
-  const auto features = std::make_shared<SomeFeatures>(0);
-  const TaskFeatures* const expected = features.get();
+  std::shared_ptr<TaskFeatures> features = std::make_shared<SomeFeatures>(0);
+  const TaskFeatures* const place = features.get();
   pool.SetBefore(features);
   EXPECT_EQ(pool.before(), nullptr);
-  pool.GiveBack(std::make_shared<SomeFeatures>(0));
-  EXPECT_NE(pool.Take().get(), expected);
+  pool.GiveBack(std::move(features));
+  EXPECT_EQ(pool.Take().get(), place);
 }
 
 TEST_F(FeaturePoolTest, TheBatchBeforeIsKeptWhileTheNextOneIsExtracted) {

@@ -112,11 +112,14 @@ TEST_F(TrainingProfileTest, TheBatchBeforeIsCountedIfTheNextOneCopiesRows) {
   EXPECT_GE(one_more.step_bytes, 2 * features);
   EXPECT_GE(one_more.match_bytes, features + 2 * kWideNodes * 16);
   EXPECT_LT(one_more.match_bytes, features + features / 10);
-  // It waits, or is trained, in any case.
+  // The thread ahead may copy from it while the loop extracts another batch.
   const TrainingProfile ahead = profile("auto", 1);
-  EXPECT_GE(ahead.step_bytes, 2 * features);
-  EXPECT_GE(ahead.match_bytes, 2 * kWideNodes * 16);
-  EXPECT_LT(ahead.match_bytes, features / 10);
+  EXPECT_GE(ahead.step_bytes, 3 * features);
+  EXPECT_GE(ahead.match_bytes, features + 3 * kWideNodes * 16);
+  // Batches wait in any case.
+  const TrainingProfile far_ahead = profile("auto", 3);
+  EXPECT_GE(far_ahead.match_bytes, 3 * kWideNodes * 16);
+  EXPECT_LT(far_ahead.match_bytes, features / 10);
 }
 
 TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {

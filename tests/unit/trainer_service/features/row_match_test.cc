@@ -78,7 +78,7 @@ void KeepManyBeside(RowMatch match) {
     std::vector<GlobalId> nodes(random() % (1 + random() % 600));
     for (GlobalId& node : nodes) node = random() % 700;
     match.Keep({nodes, {}, 0});
-    ASSERT_LE(match.bytes(), RowMatch::BytesFor(660));
+    ASSERT_LE(match.bytes(), RowMatch::BytesFor(600));
     std::map<GlobalId, uint32_t> rows;
     for (uint32_t i = 0; i < nodes.size(); ++i) rows.emplace(nodes[i], i);
     std::vector<GlobalId> all(700);
