@@ -18,7 +18,7 @@
 namespace fgnn {
 
 struct JobRequest {
-  std::string spec_bytes = {};  // Bytes of the effective spec.
+  std::string spec_bytes = {};  // Bytes of Job::spec_bytes.
   std::string run_dir = {};  // Absolute path; empty: <state dir>/runs/<job id>.
   std::string client_key = {};  // Key of the client's call; empty: none.
   bool digest = false;

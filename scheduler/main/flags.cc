@@ -103,12 +103,15 @@ absl::StatusOr<std::optional<HostPort>> ReadHttp(const FlagWords& words) {
   if (words.http.empty()) return std::nullopt;
   const bool is_port =
       words.http.find_first_not_of("0123456789") == std::string::npos;
-  FGNN_ASSIGN_OR_RETURN(
-      HostPort address,
-      ParseHostPort(is_port ? absl::StrCat("127.0.0.1:", words.http)
-                            : words.http));
-  FGNN_ASSIGN_OR_RETURN(const bool is_loopback, IsLoopback(address.host));
-  if (is_loopback || words.http_is_public) return address;
+  const absl::StatusOr<HostPort> address = ParseHostPort(
+      is_port ? absl::StrCat("127.0.0.1:", words.http) : words.http);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--http '", words.http,
+        "' is no [HOST:]PORT; write it like 9470 or 127.0.0.1:9470"));
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool is_loopback, IsLoopback(address->host));
+  if (is_loopback || words.http_is_public) return *address;
   return absl::InvalidArgumentError(absl::StrCat(
       words.http,
       ": other machines may reach this address, and would read all jobs; name "

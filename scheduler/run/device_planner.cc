@@ -160,7 +160,8 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
   const uint32_t most_trainers =
       std::min(segment_->options().most_trainers, devices().size());
   const uint32_t samplers =
-      std::max({spec_.samplers, devices().size() - most_trainers, 1u});
+      std::min(std::max({spec_.samplers, devices().size() - most_trainers, 1u}),
+               devices().size());
   std::vector<DevicePlan> plans(devices().size(), DevicePlan::kTrain);
   std::fill_n(plans.begin(), samplers, DevicePlan::kSample);
   return plans;

@@ -62,9 +62,13 @@ class TokenAdderFactory final : public ClientInterceptorFactoryInterface {
   const std::string header_;
 };
 
-bool IsThere(const fs::path& path) {
+absl::StatusOr<bool> IsThere(const fs::path& path) {
   std::error_code error;
-  return fs::exists(path, error);
+  const bool is_there = fs::exists(path, error);
+  if (!error) return is_there;
+  return absl::PermissionDeniedError(absl::StrCat(
+      path.parent_path().string(), " cannot be searched (", error.message(),
+      "); open it to this user, or name another folder with --tls-dir"));
 }
 
 absl::StatusOr<std::string> ReadSecret(const fs::path& path) {
@@ -74,8 +78,10 @@ absl::StatusOr<std::string> ReadSecret(const fs::path& path) {
 
 absl::Status CheckShowsWhoCalls(const RemoteService& service) {
   const fs::path& dir = service.tls_dir;
-  if (IsThere(dir / "token")) return absl::OkStatus();
-  if (!service.insecure && IsThere(dir / "user.pem")) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const bool has_token, IsThere(dir / "token"));
+  if (has_token) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const bool has_user, IsThere(dir / "user.pem"));
+  if (!service.insecure && has_user) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       dir.string(), " has no token",
       service.insecure ? "" : " and no user.pem with user.key",
@@ -89,7 +95,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
     const RemoteService& service) {
   if (service.insecure) return grpc::InsecureChannelCredentials();
   const fs::path& dir = service.tls_dir;
-  if (!IsThere(dir / "ca.pem")) {
+  FGNN_ASSIGN_OR_RETURN(const bool has_authority, IsThere(dir / "ca.pem"));
+  if (!has_authority) {
     return absl::NotFoundError(absl::StrCat(
         dir.string(), " has no ca.pem, so the service at ",
         service.address.Text(),
@@ -99,7 +106,8 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
   grpc::SslCredentialsOptions options;
   FGNN_ASSIGN_OR_RETURN(options.pem_root_certs,
                         ReadSmallFile(dir / "ca.pem", kMostBytes));
-  if (IsThere(dir / "user.pem")) {
+  FGNN_ASSIGN_OR_RETURN(const bool has_user, IsThere(dir / "user.pem"));
+  if (has_user) {
     FGNN_ASSIGN_OR_RETURN(options.pem_cert_chain,
                           ReadSmallFile(dir / "user.pem", kMostBytes));
     FGNN_ASSIGN_OR_RETURN(options.pem_private_key,
@@ -131,7 +139,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeRemoteChannel(
   FGNN_RETURN_IF_ERROR(CheckShowsWhoCalls(service));
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
   const fs::path token_file = service.tls_dir / "token";
-  if (IsThere(token_file)) {
+  FGNN_ASSIGN_OR_RETURN(const bool has_token, IsThere(token_file));
+  if (has_token) {
     FGNN_ASSIGN_OR_RETURN(const std::string token, ReadSecret(token_file));
     interceptors.push_back(std::make_unique<TokenAdderFactory>(
         std::string(absl::StripAsciiWhitespace(token))));

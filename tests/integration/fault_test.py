@@ -61,8 +61,9 @@ class EndTest(harness.ServiceTest):
         job_id = self.service.json(
             'submit', *self.service.job_words(job), '--run-dir', str(run_dir),
             '--digest')['job_id']
-        told = []
-        while len(told) < 6:
+        told, log = [], self.service.state_dir / 'logs/scheduler.log'
+        # A trainer is told in an evaluation, or is told again.
+        while len(told) < 6 or 'was lost on the way' not in log.read_text():
             self.service.wait_for(
                 lambda: any(name == 'fgnn-trainer' and pid not in told for
                             pid, name in self.service.processes().items()),

@@ -164,6 +164,12 @@ class Service:
                 os.close(process)
         return self.processes()
 
+    def reports(self):
+        """Lines of the daemons' logs that a sanitizer wrote."""
+        return [line for path in (self.state_dir / 'logs').glob('*.log')
+                for line in path.read_text(errors='replace').splitlines()
+                if 'Sanitizer' in line or 'runtime error:' in line]
+
     def leftovers(self):
         """Sockets, and files that say that they are temporary.
 
@@ -260,6 +266,7 @@ class ServiceTest(unittest.TestCase):
     def setUp(self):
         self.service = Service(tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp'))
         self.addCleanup(shutil.rmtree, self.service.folder)
+        self.addCleanup(lambda: self.assertEqual(self.service.reports(), []))
         self.addCleanup(self.service.kill_all)
         shutil.copytree(self.graphs.dataset, self.service.dataset)
 

@@ -84,10 +84,13 @@ class RunTestsTest(unittest.TestCase):
         self.add('raced', 1, words='the job has already completed',
                  label='integration')
         self.add('bits', 1, words='the weights differ', label='integration')
+        self.add('crash', 1, words='fgnn up ended with -11',
+                 label='integration')
         code, count, named = self.run_all()
-        self.assertEqual((code, count), (1, '1 passed, 1 failed, 0 skipped'))
-        self.assertEqual([self.runs_of(name) for name in ('raced', 'bits')],
-                         [3, 1])
+        self.assertEqual((code, count), (1, '1 passed, 2 failed, 0 skipped'))
+        self.assertEqual(
+            [self.runs_of(name) for name in ('raced', 'bits', 'crash')],
+            [3, 1, 1])
         self.assertIn('unsteady: raced', named[0])
 
     def test_what_fails_again_fails(self):

@@ -96,6 +96,9 @@ class UpAndDownTest(harness.ServiceTest):
                                  check=False)
         self.assertEqual(none.returncode, 2, none.stderr)
         self.assertIn(f'--dataset-root {graphs}', none.stderr)
+        empty = self.service.fgnn('up', '--run-root', '', check=False)
+        self.assertEqual(empty.returncode, 2, empty.stderr)
+        self.assertIn('--run-root is empty', empty.stderr)
         for name in ('graphs', 'more', 'runs'):
             (self.service.folder / name).mkdir()
         # A relative folder is one of the folder in which `up` is typed.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
+#include "shared/base/files/private_file.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -107,6 +108,8 @@ absl::StatusOr<std::unique_ptr<ClientCertificates>> ClientCertificates::Open(
 
 absl::StatusOr<ClientCertificates::Store> ClientCertificates::ReadStore(
     const std::filesystem::path& ca_file) {
+  // Whoever can write it can make operators.
+  FGNN_RETURN_IF_ERROR(CheckTrustedFile(ca_file));
   FGNN_ASSIGN_OR_RETURN(const std::string text,
                         ReadSmallFile(ca_file, kMostBytes));
   const std::vector<Owned<X509>> read = ReadPem(text);

@@ -30,4 +30,23 @@ absl::Status CheckPrivateFile(const std::filesystem::path& path) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTrustedFile(const std::filesystem::path& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(), " is of user ", UserName(info.st_uid),
+                     ", who may change it; give it to this one: chown ",
+                     UserName(::geteuid()), " ", path.string()));
+  }
+  if ((info.st_mode & 022) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("other users can write ", path.string(),
+                     "; close it: chmod go-w ", path.string()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fgnn

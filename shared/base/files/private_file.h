@@ -13,6 +13,10 @@ namespace fgnn {
 // it: it is of another user, or others can. NotFound.
 absl::Status CheckPrivateFile(const std::filesystem::path& path);
 
+// Returns OK if nobody but this process's user and root can change the file.
+// PermissionDenied, with the command that mends it: others can. NotFound.
+absl::Status CheckTrustedFile(const std::filesystem::path& path);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_BASE_FILES_PRIVATE_FILE_H_

@@ -203,6 +203,18 @@ struct UpFlags {
   std::optional<uint32_t> max_jobs_per_user;
 };
 
+// An unset variable of a script gives an empty word.
+absl::Status CheckRoots(const char* flag,
+                        const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
+    if (root.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, " is empty; name a folder"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Returns the words for the scheduler, which works in another folder.
 std::vector<std::string> RulesOf(const UpFlags& flags) {
   std::vector<std::string> words;
@@ -227,6 +239,8 @@ absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags) {
   request.http = flags.http;
   request.log_json = flags.log_json;
   request.http_is_public = flags.http_is_public;
+  FGNN_RETURN_IF_ERROR(CheckRoots("--dataset-root", flags.dataset_roots));
+  FGNN_RETURN_IF_ERROR(CheckRoots("--run-root", flags.run_roots));
   request.rules = RulesOf(flags);
   FGNN_ASSIGN_OR_RETURN(request.devices, DevicesOfFlag(flags.devices));
   if (!flags.devices.empty()) request.asked_devices = request.devices;

@@ -40,9 +40,12 @@ void AppendLine(const char* name, const std::string& value, std::string* text) {
   absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
 }
 
-// "cpu:0 cpu:1", "1 to 2 of kind cpu".
+// "cpu:0 cpu:1", "1 to 2 of kind cpu", "all of the service".
 std::string WantedText(const v1::JobSpec& spec) {
-  if (!spec.has_device_request()) return absl::StrJoin(spec.devices(), " ");
+  if (!spec.has_device_request()) {
+    return spec.devices().empty() ? "all of the service"
+                                  : absl::StrJoin(spec.devices(), " ");
+  }
   const v1::DeviceRequest& request = spec.device_request();
   return absl::StrCat(
       request.min(),

@@ -194,6 +194,8 @@ TEST(JobTextTest, SaysWhichDevicesAJobWantsAndHas) {
   EXPECT_THAT(JobText(job, 0), HasSubstr("wants devices   cpu:0-1 cpu:3\n"));
   EXPECT_THAT(JobText(job, 0), testing::Not(HasSubstr("has devices")));
   job.mutable_spec()->clear_devices();
+  EXPECT_THAT(JobText(job, 0),
+              HasSubstr("wants devices   all of the service\n"));
   v1::DeviceRequest& request = *job.mutable_spec()->mutable_device_request();
   request.set_kind("cpu");
   request.set_min(1);

@@ -77,7 +77,8 @@ class Job:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Every field as it is used, defaults filled in."""
+        """Every field as it is used, defaults filled in. A job that named no
+        devices has none here: see `devices`."""
         return spec.to_dict(self._message.spec)
 
     @property

@@ -379,6 +379,29 @@ TEST_F(PortServerTest, AKeyThatOthersCanReadIsRefusedWithTheCommand) {
                        HasSubstr("chmod 600 " + key.string())));
 }
 
+// An authority of their own would make others operators.
+TEST_F(PortServerTest, AnAuthorityThatOthersCanChangeIsRefused) {
+  const fs::path authority = temp_ / "tls" / "ca.pem";
+  const auto start = [&] {
+    return PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
+                              .tls_dir = temp_ / "tls",
+                              .tokens = {}},
+                             nullptr, &refusals_)
+        .status();
+  };
+  for (const mode_t mode : {0664, 0646}) {
+    ASSERT_EQ(::chmod(authority.c_str(), mode), 0);
+    EXPECT_THAT(start(),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("chmod go-w " + authority.string())));
+  }
+  ASSERT_EQ(::chmod(authority.c_str(), 0644), 0);
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  ASSERT_EQ(::chown(authority.c_str(), 65534, -1), 0);
+  EXPECT_THAT(start(), StatusIs(StatusCode::kPermissionDenied,
+                                HasSubstr("who may change it")));
+}
+
 TEST_F(PortServerTest, ConnectionsBeyondTheLimitAreClosed) {
   Start({.per_address = 2, .in_all = 10});
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(Mine()));
