@@ -83,8 +83,9 @@ class OrderTest(harness.ServiceTest):
             return ' '.join(self.service.json('plan', *words)['notes'])
 
         self.assertIn('features are in memory', notes())
-        disk = {'features.store': 'disk'}
+        disk = {'features.store': 'disk', 'trainers': 2}
         self.assertNotIn('sampling.order', notes(**disk))
+        self.assertIn('for 2 trainers', notes(**{**disk, 'trainers': 1}))
         self.assertIn('Raise sampling.window above 2',
                       notes(**disk, **{'sampling.window': 2}))
         self.assertNotIn('sampling.order', notes(**{'sampling.order': 'drawn'}))
