@@ -52,18 +52,19 @@ class EndTest(harness.ServiceTest):
 
     def test_a_trainer_that_is_told_to_end_costs_no_evaluation(self):
         """As a batch system tells all processes of a job at once."""
-        # An epoch is 10 small batches, and an evaluation on all cores.
-        job = {'training.epochs': 400, 'training.evaluate_every': 1,
+        # An epoch is one batch of few edges, and an evaluation of all.
+        job = {'training.epochs': 300, 'training.evaluate_every': 1,
                'training.checkpoint_every': 0, 'limits.restarts': 20,
-               'model.hidden': 64}
+               'model.hidden': 512, 'sampling.batch_size': 600,
+               'sampling.fanouts': '[1, 1]'}
         run_dir = self.service.folder / 'told'
         self.service.fgnn('up')
         job_id = self.service.json(
             'submit', *self.service.job_words(job), '--run-dir', str(run_dir),
             '--digest')['job_id']
         told, log = [], self.service.state_dir / 'logs/scheduler.log'
-        # A trainer is told in an evaluation, or is told again.
-        while len(told) < 6 or 'was lost on the way' not in log.read_text():
+        # Trainers are told until one was in an evaluation.
+        while len(told) < 18 and 'is being detached' not in log.read_text():
             self.service.wait_for(
                 lambda: any(name == 'fgnn-trainer' and pid not in told for
                             pid, name in self.service.processes().items()),
@@ -74,6 +75,8 @@ class EndTest(harness.ServiceTest):
                      if name == 'fgnn-trainer' and pid not in told]
             os.kill(told[-1], signal.SIGTERM)
         self.service.fgnn('watch', job_id)
+        self.assertRegex(log.read_text(),
+                         'lost on the way: .* is being detached')
         self.assert_same_run(run_dir, self.service.run(job, '--digest'))
 
 
