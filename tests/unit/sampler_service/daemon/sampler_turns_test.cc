@@ -20,7 +20,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kTurnsPatience{60};
 constexpr OwnerIndex kSampler{1};
 constexpr OwnerIndex kTrainer{9};
 
@@ -52,7 +52,7 @@ class SamplerTurnsTest : public testing::Test {
   // Every thread has looked for work at least once meanwhile.
   static void WaitForThreeTurns(const AttachedJob& sampler) {
     const uint64_t before = sampler.turns();
-    const Deadline deadline = DeadlineIn(kPatience);
+    const Deadline deadline = DeadlineIn(kTurnsPatience);
     while (sampler.turns() < before + 3) {
       ASSERT_LT(MonotonicClock::now(), deadline);
       std::this_thread::yield();
@@ -92,7 +92,7 @@ class SamplerTurnsTest : public testing::Test {
     queue.OpenForSampling(BatchSeq(end));
     board.OpenForTraining(StepNumber(end));
     std::vector<uint32_t> digests;
-    const Deadline deadline = DeadlineIn(kPatience);
+    const Deadline deadline = DeadlineIn(kTurnsPatience);
     while (board.version().value_or(0) < end) {
       if (MonotonicClock::now() >= deadline) {
         ADD_FAILURE() << "the device does not train";
@@ -150,9 +150,9 @@ TEST_F(SamplerTurnsTest, SamplesNothingOnADeviceThatIsPlannedToTrain) {
   WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
   table.SetPlan(0, DevicePlan::kSample);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const auto slot,
-      queue.ClaimForReading(BatchSeq(3), BatchSeq(4), DeadlineIn(kPatience)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
+                            queue.ClaimForReading(BatchSeq(3), BatchSeq(4),
+                                                  DeadlineIn(kTurnsPatience)));
   EXPECT_TRUE(slot.has_value());
 }
 
@@ -166,9 +166,9 @@ TEST_F(SamplerTurnsTest, SamplesNothingWhileItsDeviceTrains) {
   WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
   table.EndTurn(0, DeviceWork::kNothing);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const auto slot,
-      queue.ClaimForReading(BatchSeq(3), BatchSeq(4), DeadlineIn(kPatience)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
+                            queue.ClaimForReading(BatchSeq(3), BatchSeq(4),
+                                                  DeadlineIn(kTurnsPatience)));
   EXPECT_TRUE(slot.has_value());
 }
 
@@ -179,8 +179,8 @@ TEST_F(SamplerTurnsTest, KeepsNoTurnWhenItCannotGoOn) {
   DeviceTable table(segment_.get(), kTrainer);
   GlobalQueue(segment_.get(), kNoOwner)
       .OpenForSampling(BatchSeq(job_.num_batches()));
-  ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(kPatience)));
-  const Deadline deadline = DeadlineIn(kPatience);
+  ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(kTurnsPatience)));
+  const Deadline deadline = DeadlineIn(kTurnsPatience);
   while (!table.TryTakeTurn(0, DeviceWork::kTrain)) {
     ASSERT_LT(MonotonicClock::now(), deadline);
     std::this_thread::yield();

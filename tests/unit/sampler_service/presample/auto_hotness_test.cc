@@ -54,13 +54,13 @@ class Epochs {
   std::vector<double> chances_;
 };
 
-constexpr size_t kNumNodes = 4000;
+constexpr size_t kDrawnNodes = 4000;
 
 // Chances below `most` that fall as 1 / (1 + rank), vertices in no order.
 Epochs SkewedEpochs(double most) {
-  std::vector<double> chances(kNumNodes);
-  for (size_t v = 0; v < kNumNodes; ++v) {
-    const size_t rank = v * 617 % kNumNodes;
+  std::vector<double> chances(kDrawnNodes);
+  for (size_t v = 0; v < kDrawnNodes; ++v) {
+    const size_t rank = v * 617 % kDrawnNodes;
     chances[v] = most * 400 / (400 + static_cast<double>(rank));
   }
   return Epochs(std::move(chances));
@@ -122,7 +122,7 @@ class EstimateHotnessTest : public testing::Test {
       return epochs.Count(begin, end);
     };
     input.batches_per_epoch = kBatchesPerEpoch;
-    degrees_.resize(kNumNodes, 1);
+    degrees_.resize(kDrawnNodes, 1);
     input.out_degrees = degrees_;
     return input;
   }
@@ -202,21 +202,21 @@ TEST_F(EstimateHotnessTest, DegreeWhereFewCountsKnowLess) {
 }
 
 TEST_F(EstimateHotnessTest, CountsOnWhereDegreeKnowsMoreOfTheHottest) {
-  std::vector<double> chances(kNumNodes, 0.9);
-  for (size_t v = 0; v < kNumNodes / 2; ++v) chances[v] = 0.45;
-  for (size_t v = 0; v < kNumNodes; v += 100) chances[v] = 0.93;
+  std::vector<double> chances(kDrawnNodes, 0.9);
+  for (size_t v = 0; v < kDrawnNodes / 2; ++v) chances[v] = 0.45;
+  for (size_t v = 0; v < kDrawnNodes; v += 100) chances[v] = 0.93;
   const Epochs epochs(chances);
   const AutoHotnessInput input = InputOf(epochs);
   FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness alone, EstimateHotness(input));
   // Right about the hottest hundredth, and about nothing else.
-  for (size_t v = 0; v < kNumNodes; v += 100) degrees_[v] = 2;
+  for (size_t v = 0; v < kDrawnNodes; v += 100) degrees_[v] = 2;
   FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness hotness, EstimateHotness(input));
   EXPECT_GT(hotness.num_epochs, alone.num_epochs);
   EXPECT_EQ(hotness.estimator, "counts");
 }
 
 TEST_F(EstimateHotnessTest, NothingIsCountedWhereNoBatchHasAnything) {
-  const Epochs epochs(std::vector<double>(kNumNodes, 0.0));
+  const Epochs epochs(std::vector<double>(kDrawnNodes, 0.0));
   FGNN_ASSERT_OK_AND_ASSIGN(const AutoHotness hotness,
                             EstimateHotness(InputOf(epochs)));
   EXPECT_EQ(hotness.num_epochs, 2U);

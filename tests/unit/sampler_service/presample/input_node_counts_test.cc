@@ -72,12 +72,6 @@ TEST_P(InputNodeCountsTest, EqualReferenceForAnyThreadsAndAnySplit) {
   }
 }
 
-std::vector<Algorithm> AlgorithmsAndUniform() {
-  std::vector<Algorithm> algorithms = Algorithms();
-  algorithms.push_back({"Uniform"});
-  return algorithms;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, InputNodeCountsTest,
                          testing::ValuesIn(AlgorithmsAndUniform()),
                          [](const auto& test) { return test.param.name; });

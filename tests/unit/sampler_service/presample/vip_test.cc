@@ -104,12 +104,6 @@ TEST_P(VipTest, IsWhatManyEpochsShowWherePlacesAreIndependent) {
                                   : 0.05);
 }
 
-std::vector<Algorithm> AlgorithmsAndUniform() {
-  std::vector<Algorithm> algorithms = Algorithms();
-  algorithms.push_back({"Uniform"});
-  return algorithms;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, VipTest,
                          testing::ValuesIn(AlgorithmsAndUniform()),
                          [](const auto& test) { return test.param.name; });

@@ -34,6 +34,12 @@ inline std::vector<Algorithm> Algorithms() {
           {"RandomWalkWithoutResampling", kRandomWalk, false, false}};
 }
 
+inline std::vector<Algorithm> AlgorithmsAndUniform() {
+  std::vector<Algorithm> algorithms = Algorithms();
+  algorithms.push_back({"Uniform"});
+  return algorithms;
+}
+
 // Returns weights of every kind: equal ones, weights spread over six powers of
 // ten, some zeros, one that is larger than the sum of the others. No list has
 // only zeros.

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-constexpr seconds kLong{30};
+constexpr seconds kProcessWait{30};
 
 class DaemonProcessTest : public testing::Test {
  protected:
@@ -36,11 +36,11 @@ class DaemonProcessTest : public testing::Test {
 
 TEST_F(DaemonProcessTest, TellsHowItEnded) {
   DaemonProcess exits = Shell("exit 3");
-  ASSERT_TRUE(exits.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(exits.WaitForEnd(DeadlineIn(kProcessWait)));
   EXPECT_EQ(exits.Reap().how, "with exit code 3");
 
   DaemonProcess dies = Shell("kill -11 $$");
-  ASSERT_TRUE(dies.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(dies.WaitForEnd(DeadlineIn(kProcessWait)));
   EXPECT_EQ(dies.Reap().how, "by signal 11");
   EXPECT_THAT(dies.Signal(SIGKILL), IsOk());  // Gone already is fine.
 }
@@ -52,10 +52,10 @@ TEST_F(DaemonProcessTest, AppendsToItsLogAndInheritsNothing) {
   DaemonProcess first =
       Shell(absl::StrCat("echo out; echo error >&2; if test -e /proc/$$/fd/",
                          inherited, "; then echo inherited; fi; cat"));
-  ASSERT_TRUE(first.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(first.WaitForEnd(DeadlineIn(kProcessWait)));
   first.Reap();
   DaemonProcess second = Shell("ps -o pgid= -p $$; echo $$");
-  ASSERT_TRUE(second.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(second.WaitForEnd(DeadlineIn(kProcessWait)));
   second.Reap();
   ::close(inherited);
   const std::string log = ReadSmallFile(temp_ / "log").value();
@@ -76,7 +76,7 @@ TEST_F(DaemonProcessTest, ASignalBlockedByTheSchedulerReachesTheDaemon) {
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
   EXPECT_FALSE(process.HasEnded());
   FGNN_ASSERT_OK(process.Signal(SIGTERM));
-  ASSERT_TRUE(process.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(process.WaitForEnd(DeadlineIn(kProcessWait)));
   EXPECT_EQ(process.Reap().how, "by signal 15");
 }
 
@@ -94,7 +94,7 @@ TEST_F(DaemonProcessTest, AdoptsOnlyTheProcessThatWasMeant) {
   EXPECT_THAT(DaemonProcess::Adopt(process.pid(), process.start_time() + 1),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("another")));
   FGNN_ASSERT_OK(process.Signal(SIGKILL));
-  ASSERT_TRUE(process.WaitForEnd(DeadlineIn(kLong)));
+  ASSERT_TRUE(process.WaitForEnd(DeadlineIn(kProcessWait)));
   process.Reap();
   EXPECT_THAT(DaemonProcess::Adopt(process.pid(), process.start_time()),
               StatusIs(absl::StatusCode::kNotFound));

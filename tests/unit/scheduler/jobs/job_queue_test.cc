@@ -19,7 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::chrono::seconds kLong{60};
+constexpr std::chrono::seconds kQueueWait{60};
 
 class JobQueueTest : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ class JobQueueTest : public testing::Test {
   JobState StateOf(const std::string& id) { return JobOf(id).state; }
   std::string Start() {
     const std::string id =
-        table_->dispatcher().StartNext(DeadlineIn(kLong)).value().id;
+        table_->dispatcher().StartNext(DeadlineIn(kQueueWait)).value().id;
     table_->dispatcher().MarkRunning(id);
     return id;
   }

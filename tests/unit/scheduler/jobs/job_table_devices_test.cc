@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::chrono::seconds kLong{60};
+constexpr std::chrono::seconds kDevicesWait{60};
 
 // Specs of these tests are names, "cpu:0 cpu:1", a number, or "1 to 2".
 absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec) {
@@ -56,7 +56,8 @@ class JobTableDevicesTest : public testing::Test {
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
   // Of the job that starts next.
   std::vector<std::string> Start(const std::string& id) {
-    const Job job = table_->dispatcher().StartNext(DeadlineIn(kLong)).value();
+    const Job job =
+        table_->dispatcher().StartNext(DeadlineIn(kDevicesWait)).value();
     EXPECT_EQ(job.id, id);
     table_->dispatcher().MarkRunning(job.id);
     EXPECT_EQ(JobOf(id).devices, job.devices);
@@ -154,12 +155,14 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
 TEST_F(JobTableDevicesTest, SuspectsArePreparedOneAfterTheOther) {
   const std::string one = Submit("1");
   const std::string other = Submit("1");
-  for (int i = 0; i < 2; ++i) table_->dispatcher().StartNext(DeadlineIn(kLong));
+  for (int i = 0; i < 2; ++i)
+    table_->dispatcher().StartNext(DeadlineIn(kDevicesWait));
   Reopen({"cpu:0", "cpu:1", "cpu:2"});  // The service died meanwhile.
   const std::string fresh = Submit("cpu:2");
-  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kLong))->id, one);
+  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kDevicesWait))->id, one);
   // The other one waits; a job that is no suspect does not.
-  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kLong))->id, fresh);
+  EXPECT_EQ(table_->dispatcher().StartNext(DeadlineIn(kDevicesWait))->id,
+            fresh);
   EXPECT_FALSE(table_->dispatcher().StartNext(Deadline::min()).has_value());
   EXPECT_THAT(JobOf(other).waiting_for, HasSubstr("held back"));
   table_->dispatcher().MarkRunning(one);

@@ -159,7 +159,7 @@ TEST(MakeEffectiveTest, LeavesNoFieldUnset) {
   expect_all(*v1::JobSpec::descriptor(), expect_all);
 }
 
-absl::StatusOr<v1::JobSpec> EffectiveOf(const std::string& lines) {
+absl::StatusOr<v1::JobSpec> EffectiveOnOneDevice(const std::string& lines) {
   absl::StatusOr<v1::JobSpec> spec =
       ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
   return spec.ok() ? MakeEffective(*spec, {"cpu:0"}) : spec;
@@ -179,7 +179,7 @@ TEST(DeviceRequestTest, ANumberOrABlockStandsInThePlaceOfNames) {
            {"devices:\n  kind: any\n  min: 1\n  max: 4\n", 1, 4, "any"}}) {
     SCOPED_TRACE(wanted.lines);
     FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
-                              EffectiveOf(wanted.lines));
+                              EffectiveOnOneDevice(wanted.lines));
     const JobSpec spec = FromProto(effective);
     EXPECT_THAT(spec.devices, testing::IsEmpty());
     ASSERT_TRUE(spec.device_request.has_value());
@@ -230,11 +230,11 @@ TEST(DeviceRequestTest, NamesWhatIsWrong) {
            {"devices: 2\nexecutors: factored\nsamplers: 3\n",
             "samplers is 3, but the job has 2 devices"},
            {"devices: 65\nexecutors: factored\n", "65 devices"}}) {
-    EXPECT_THAT(EffectiveOf(lines),
+    EXPECT_THAT(EffectiveOnOneDevice(lines),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(words)))
         << lines;
   }
-  v1::JobSpec both = EffectiveOf("devices: 2\n").value();
+  v1::JobSpec both = EffectiveOnOneDevice("devices: 2\n").value();
   both.add_devices("cpu:0");
   EXPECT_THAT(MakeEffective(both, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,

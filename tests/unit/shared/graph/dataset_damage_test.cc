@@ -23,9 +23,6 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 using DatasetDamageTest = DatasetTest;
 
 TEST_F(DatasetDamageTest, RefusesIndicesOutOfRange) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,9 @@
 #include "tests/fakes/temp_folder.h"
 
 namespace fgnn {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 template <typename T>
 void WriteArray(const std::filesystem::path& path, NpyType type,

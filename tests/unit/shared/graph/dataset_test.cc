@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,8 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 namespace fs = std::filesystem;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST_F(DatasetTest, ReadsBackWhatWasWritten) {
   Write();

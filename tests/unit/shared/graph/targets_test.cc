@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,9 +25,6 @@ using ::testing::IsEmpty;
 using ::testing::IsNan;
 
 namespace fs = std::filesystem;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Four vertices with two targets each in the place of labels; vertex 2 lacks
 // one.

@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Deadline Soon() { return DeadlineIn(std::chrono::seconds(30)); }
+Deadline SessionDeadline() { return DeadlineIn(std::chrono::seconds(30)); }
 
 class HostSessionTest : public testing::Test {
  protected:
@@ -51,7 +51,7 @@ class HostSessionTest : public testing::Test {
   }
 
   absl::StatusOr<std::unique_ptr<HostSession>> Start(
-      Deadline deadline = Soon()) {
+      Deadline deadline = SessionDeadline()) {
     return HostSession::Start(
         options_,
         {[this] {
@@ -354,8 +354,8 @@ TEST_F(HostSessionTest, AsksForSegmentsOnTheHostSocket) {
             return absl::NotFoundError("none");
           }}));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
-  EXPECT_THAT(session->RequestSegment("job-1", Soon()), IsOk());
-  EXPECT_THAT(session->RequestSegment("job-2", Soon()),
+  EXPECT_THAT(session->RequestSegment("job-1", SessionDeadline()), IsOk());
+  EXPECT_THAT(session->RequestSegment("job-2", SessionDeadline()),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

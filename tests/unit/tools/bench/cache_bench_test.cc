@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-constexpr uint32_t kNumNodes = 300;
+constexpr uint32_t kCachedGraphNodes = 300;
 
 class CacheBenchTest : public testing::Test {
  protected:
@@ -46,7 +46,7 @@ class CacheBenchTest : public testing::Test {
     job.options.seed = seed;
     const uint64_t per_epoch =
         BatchesPerEpoch(train_.size(), job.options.batch_size);
-    std::vector<uint32_t> counts(kNumNodes);
+    std::vector<uint32_t> counts(kCachedGraphNodes);
     for (uint64_t seq = begin * per_epoch; seq < end * per_epoch; ++seq) {
       for (const uint32_t v :
            reference::SampleBatch(graph_.lists(), job, seq).input_nodes) {
@@ -58,11 +58,11 @@ class CacheBenchTest : public testing::Test {
 
   // Vertices by falling counts, then out-degree, then id.
   std::vector<uint32_t> Ranked(const std::vector<uint32_t>& counts) const {
-    std::vector<uint32_t> degrees(kNumNodes);
+    std::vector<uint32_t> degrees(kCachedGraphNodes);
     for (const auto& list : graph_.lists()) {
       for (const uint32_t u : list) ++degrees[u];
     }
-    std::vector<uint32_t> order(kNumNodes);
+    std::vector<uint32_t> order(kCachedGraphNodes);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
       return std::pair(counts[a], degrees[a]) >
@@ -78,7 +78,8 @@ class CacheBenchTest : public testing::Test {
     std::vector<double> rates;
     for (const double capacity : options_.capacities) {
       double hits = 0;
-      for (size_t i = 0; i < static_cast<size_t>(capacity * kNumNodes); ++i) {
+      for (size_t i = 0; i < static_cast<size_t>(capacity * kCachedGraphNodes);
+           ++i) {
         hits += accessed[order[i]];
       }
       rates.push_back(hits /
@@ -87,8 +88,10 @@ class CacheBenchTest : public testing::Test {
     return rates;
   }
 
-  const reference::CscGraph graph_ = reference::RandomGraph(kNumNodes, 3);
-  const std::vector<int64_t> train_ = reference::RandomTrainSet(kNumNodes, 3);
+  const reference::CscGraph graph_ =
+      reference::RandomGraph(kCachedGraphNodes, 3);
+  const std::vector<int64_t> train_ =
+      reference::RandomTrainSet(kCachedGraphNodes, 3);
   CacheBenchOptions options_;
 };
 
@@ -112,7 +115,7 @@ TEST_F(CacheBenchTest, HitsAreThoseOfTheReference) {
   EXPECT_THAT(result.policies[2].hit_rates, near(best));
   EXPECT_THAT(result.optimal_hit_rates, near(best));
   EXPECT_THAT(result.policies[3].hit_rates,
-              near(HitRates(std::vector<uint32_t>(kNumNodes))));
+              near(HitRates(std::vector<uint32_t>(kCachedGraphNodes))));
   const std::vector<uint32_t> accessed = Counts(5, 0, 3);
   EXPECT_DOUBLE_EQ(result.input_nodes,
                    std::accumulate(accessed.begin(), accessed.end(), 0.0) / 3);
@@ -125,8 +128,8 @@ TEST_F(CacheBenchTest, SimilarityIsThePapersOfAdjacentEpochs) {
     const std::vector<uint32_t> now = Counts(5, epoch, epoch + 1);
     std::vector<uint32_t> hot = Ranked(now);
     std::vector<uint32_t> was_hot = Ranked(before);
-    hot.resize(kNumNodes / 10);
-    was_hot.resize(kNumNodes / 10);
+    hot.resize(kCachedGraphNodes / 10);
+    was_hot.resize(kCachedGraphNodes / 10);
     double both = 0;
     double all = 0;
     for (const uint32_t v : hot) {

@@ -46,7 +46,7 @@ Outcome RunDataset(std::vector<std::string> args, bool json = false) {
   return outcome;
 }
 
-std::vector<std::string> SmallSbm(const std::string& out) {
+std::vector<std::string> SmallSbmArgs(const std::string& out) {
   return {
       "generate",         "sbm", "--nodes",    "500", "--classes",      "4",
       "--average-degree", "6",   "--features", "8",   "--feature-type", "bf16",
@@ -57,7 +57,7 @@ std::vector<std::string> SmallSbm(const std::string& out) {
 TEST(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  const Outcome made = RunDataset(SmallSbm(out), /*json=*/true);
+  const Outcome made = RunDataset(SmallSbmArgs(out), /*json=*/true);
   FGNN_ASSERT_OK(made.status);
   EXPECT_THAT(made.err, HasSubstr("edges: "));
   const auto summary = nlohmann::json::parse(made.out);
@@ -83,7 +83,7 @@ TEST(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
 TEST(DatasetCliTest, SpeaksToPeople) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  EXPECT_THAT(RunDataset(SmallSbm(out)).out, HasSubstr("made " + out));
+  EXPECT_THAT(RunDataset(SmallSbmArgs(out)).out, HasSubstr("made " + out));
   EXPECT_THAT(
       RunDataset({"info", out}).out,
       AllOf(HasSubstr("vertices   500\n"), HasSubstr("8 columns of bf16"),
@@ -96,7 +96,7 @@ TEST(DatasetCliTest, SpeaksToPeople) {
 TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
   for (const char* command : {"info", "validate"}) {
     EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
   }
@@ -112,7 +112,7 @@ TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
   EXPECT_EQ(info["untrained_classes"], std::vector<int>{4});
 }
 
-// Replaces the labels of a dataset of SmallSbm() by sets of three classes.
+// Replaces the labels of a dataset of SmallSbmArgs() by sets of three classes.
 void LabelsToSets(const std::filesystem::path& folder) {
   DatasetMetadata metadata = ReadMetadata(folder).value();
   metadata.num_classes = 0;
@@ -134,7 +134,7 @@ void LabelsToSets(const std::filesystem::path& folder) {
 TEST(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
   LabelsToSets(out);
   const std::string split = (folder / "split").string();
   FGNN_ASSERT_OK(RunDataset({"split-edges", out, "--out", split}).status);
@@ -158,7 +158,7 @@ TEST(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
 TEST(DatasetCliTest, SaysWhatLooksWrong) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
   for (const char* command : {"info", "validate"}) {
     EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("notice")));
     EXPECT_EQ(nlohmann::json::parse(
@@ -191,7 +191,7 @@ TEST(DatasetCliTest, SaysWhatLooksWrong) {
 TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
   {
     std::fstream file(folder / "s" / "indices.npy",
                       std::ios::binary | std::ios::in | std::ios::out);
@@ -215,7 +215,7 @@ TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
   const TempFolder folder;
   const std::string whole = (folder / "whole").string();
   const std::string out = (folder / "split").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(whole)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(whole)).status);
   FGNN_ASSERT_OK(RunDataset({"split-edges", whole, "--out", out}).status);
   for (const char* command : {"info", "validate"}) {
     EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
@@ -239,7 +239,7 @@ TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
 TEST(DatasetCliTest, InfoLooksForDirectionsItself) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbm(out)).status);
+  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
   for (const bool claim : {true, false}) {
     DatasetMetadata metadata = ReadMetadata(out).value();
     metadata.symmetric = claim;

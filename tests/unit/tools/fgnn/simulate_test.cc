@@ -18,13 +18,13 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Answer {
+struct SimulateAnswer {
   int exit_code;
   std::string out;
   std::string err;
 };
 
-Answer Simulate(std::vector<std::string> args) {
+SimulateAnswer Simulate(std::vector<std::string> args) {
   args.insert(args.begin(), "simulate");
   CommandContext context;
   const auto line = MakeCommandLine(context);
@@ -37,7 +37,7 @@ Answer Simulate(std::vector<std::string> args) {
 
 json Report(std::vector<std::string> args) {
   args.push_back("--json");
-  const Answer answer = Simulate(args);
+  const SimulateAnswer answer = Simulate(args);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   return json::parse(answer.out);
 }
@@ -92,7 +92,7 @@ TEST(SimulateCommandTest, TimeSharingIsAPlanToo) {
 }
 
 TEST(SimulateCommandTest, PeopleReadATable) {
-  const Answer answer =
+  const SimulateAnswer answer =
       Simulate({"--ts", "10ms", "--tt", "50ms", "--devices", "2"});
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_THAT(
@@ -130,15 +130,15 @@ TEST(SimulateCommandTest, TheTraceHoldsEveryPieceOfWork) {
   std::filesystem::remove(path);
 }
 
-struct WrongUse {
+struct SimulateWrongUse {
   std::vector<std::string> args;
   std::string names;
 };
 
-class SimulateWrongUseTest : public testing::TestWithParam<WrongUse> {};
+class SimulateWrongUseTest : public testing::TestWithParam<SimulateWrongUse> {};
 
 TEST_P(SimulateWrongUseTest, IsOneLineThatNamesTheFlag) {
-  const Answer answer = Simulate(GetParam().args);
+  const SimulateAnswer answer = Simulate(GetParam().args);
   EXPECT_EQ(answer.exit_code, 2) << answer.out;
   EXPECT_EQ(answer.out, "");
   EXPECT_THAT(answer.err, HasSubstr(GetParam().names));
@@ -153,30 +153,35 @@ std::vector<std::string> Good(std::vector<std::string> more) {
 INSTANTIATE_TEST_SUITE_P(
     All, SimulateWrongUseTest,
     testing::Values(
-        WrongUse{{"--ts", "10ms"}, "--tt"},
-        WrongUse{{"--ts", "10", "--tt", "50ms"}, "--ts: '10' is not a time"},
-        WrongUse{{"--ts", "0ms", "--tt", "50ms"}, "--ts: '0ms'"},
-        WrongUse{{"--ts", "1ms,2ms,3ms", "--tt", "1ms,2ms"}, "--tt has 2"},
-        WrongUse{Good({"--devices", "65"}), "--devices is 65"},
-        WrongUse{Good({"--devices", "0"}), "--devices is 0"},
-        WrongUse{Good({"--devices", "2", "--samplers", "3"}), "1 to 2"},
-        WrongUse{Good({"--devices", "2", "--samplers", "no"}), "--samplers"},
-        WrongUse{
+        SimulateWrongUse{{"--ts", "10ms"}, "--tt"},
+        SimulateWrongUse{{"--ts", "10", "--tt", "50ms"},
+                         "--ts: '10' is not a time"},
+        SimulateWrongUse{{"--ts", "0ms", "--tt", "50ms"}, "--ts: '0ms'"},
+        SimulateWrongUse{{"--ts", "1ms,2ms,3ms", "--tt", "1ms,2ms"},
+                         "--tt has 2"},
+        SimulateWrongUse{Good({"--devices", "65"}), "--devices is 65"},
+        SimulateWrongUse{Good({"--devices", "0"}), "--devices is 0"},
+        SimulateWrongUse{Good({"--devices", "2", "--samplers", "3"}), "1 to 2"},
+        SimulateWrongUse{Good({"--devices", "2", "--samplers", "no"}),
+                         "--samplers"},
+        SimulateWrongUse{
             Good({"--devices", "3", "--most-trainers", "1", "--samplers", "1"}),
             "--most-trainers forbids"},
-        WrongUse{Good({"--devices", "3", "--most-trainers", "1",
-                       "--most-samplers", "1"}),
-                 "--most-samplers and --most-trainers"},
-        WrongUse{Good({"--most-samplers", "0"}), "--most-samplers"},
-        WrongUse{Good({"--no-switching"}), "--no-switching"},
-        WrongUse{Good({"--devices", "2", "--time-sharing", "--samplers", "1"}),
-                 "--time-sharing"},
-        WrongUse{Good({"--batches", "0"}), "--batches"},
-        WrongUse{Good({"--batches", "1000000"}), "--batches"},
-        WrongUse{Good({"--slots", "0"}), "--slots"},
-        WrongUse{Good({"--spread", "-1"}), "--spread"},
-        WrongUse{Good({"--switch-time", "x"}), "--switch-time"},
-        WrongUse{Good({"--trace", "/no/such/folder/t.json"}), "--trace"}));
+        SimulateWrongUse{Good({"--devices", "3", "--most-trainers", "1",
+                               "--most-samplers", "1"}),
+                         "--most-samplers and --most-trainers"},
+        SimulateWrongUse{Good({"--most-samplers", "0"}), "--most-samplers"},
+        SimulateWrongUse{Good({"--no-switching"}), "--no-switching"},
+        SimulateWrongUse{
+            Good({"--devices", "2", "--time-sharing", "--samplers", "1"}),
+            "--time-sharing"},
+        SimulateWrongUse{Good({"--batches", "0"}), "--batches"},
+        SimulateWrongUse{Good({"--batches", "1000000"}), "--batches"},
+        SimulateWrongUse{Good({"--slots", "0"}), "--slots"},
+        SimulateWrongUse{Good({"--spread", "-1"}), "--spread"},
+        SimulateWrongUse{Good({"--switch-time", "x"}), "--switch-time"},
+        SimulateWrongUse{Good({"--trace", "/no/such/folder/t.json"}),
+                         "--trace"}));
 
 }  // namespace
 }  // namespace fgnn

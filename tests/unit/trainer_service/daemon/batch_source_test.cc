@@ -20,8 +20,8 @@
 namespace fgnn {
 namespace {
 
-constexpr char kJobId[] = "job";
-constexpr OwnerIndex kTrainer{2};
+constexpr char kSourceJobId[] = "job";
+constexpr OwnerIndex kSourceTrainer{2};
 
 // Steps of three batches: 0 .. 2, 3 .. 5, 6; five slots; the job's first
 // weights are there.
@@ -31,7 +31,7 @@ class BatchSourceTest : public testing::Test {
     WriteSmallDataset(folder_ / "data");
     FGNN_ASSERT_OK_AND_ASSIGN(
         backend_, CpuBackend::OpenForJob(SmallJob(folder_ / "data"), 1));
-    StartJob(SmallSegmentOptions(kJobId));
+    StartJob(SmallSegmentOptions(kSourceJobId));
   }
 
   void StartJob(const SegmentOptions& options) {
@@ -39,7 +39,7 @@ class BatchSourceTest : public testing::Test {
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
     scheduler_queue_.emplace(segment_.get(), kNoOwner);
     scheduler_queue_->OpenForSampling(BatchSeq(14));
-    GradientBoard board(segment_.get(), kTrainer);
+    GradientBoard board(segment_.get(), kSourceTrainer);
     std::optional<StepLease> lease = board.TryLease();
     ASSERT_TRUE(lease.has_value());
     FGNN_ASSERT_OK((*std::move(lease)).Publish());
@@ -62,7 +62,7 @@ class BatchSourceTest : public testing::Test {
   }
   std::unique_ptr<BatchSource> Source(uint32_t ahead, uint32_t num_trainers) {
     return std::make_unique<BatchSource>(
-        BatchSourceOptions{.owner = kTrainer,
+        BatchSourceOptions{.owner = kSourceTrainer,
                            .ahead = ahead,
                            .limit = {.num_trainers = num_trainers}},
         backend_.get(), segment_.get());
@@ -145,13 +145,13 @@ TEST_F(BatchSourceTest, CachesAsItsDeviceIsToAndGivesUpWhatIsMore) {
   std::vector<GlobalId> vertices(kSmallNodes);
   std::iota(vertices.begin(), vertices.end(), 0);
   FGNN_ASSERT_OK(RankOrder::Save(backend_->dataset(), kKey, vertices));
-  SegmentOptions options = SmallSegmentOptions(kJobId);
+  SegmentOptions options = SmallSegmentOptions(kSourceJobId);
   options.num_devices = 2;
   StartJob(options);
   segment_->SetCachePlan(
       {.rank_order_key = kKey, .rows = 40, .standby_rows = 15});
   DeviceTable table(segment_.get(), kNoOwner);
-  BatchSource source({.owner = kTrainer, .device = 1, .limit = {}},
+  BatchSource source({.owner = kSourceTrainer, .device = 1, .limit = {}},
                      backend_.get(), segment_.get());
   const auto cached = [&] { return backend_->cache()->cache.capacity(); };
   const auto rows_at_work = [&] {
@@ -214,7 +214,7 @@ TEST_F(BatchSourceTest, KeepsNoMoreThanItsShareOfAStep) {
 }
 
 TEST_F(BatchSourceTest, KeepsWhatIsNeededLastWhereWeightsMayBeOld) {
-  SegmentOptions options = SmallSegmentOptions(kJobId);
+  SegmentOptions options = SmallSegmentOptions(kSourceJobId);
   options.num_slots = 7;
   options.staleness = 1;  // Batches 0 to 5 are open.
   StartJob(options);

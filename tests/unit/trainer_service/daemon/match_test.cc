@@ -28,10 +28,10 @@
 namespace fgnn {
 namespace {
 
-constexpr OwnerIndex kTrainer{2};
+constexpr OwnerIndex kMatchTrainer{2};
 constexpr uint64_t kRankOrder = 5;
 constexpr uint64_t kCachedRows = 40;
-constexpr uint32_t kBatches = 7;  // Of an epoch, and of a step.
+constexpr uint32_t kEpochBatches = 7;  // Of an epoch, and of a step.
 
 JobSpec JobOn(const std::filesystem::path& data, const std::string& store,
               const std::string& match) {
@@ -73,16 +73,17 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   void StartOver() {
     source_.reset();
     SegmentOptions options = SmallSegmentOptions("job");
-    options.num_slots = kBatches;
-    options.batches_per_step = kBatches;
+    options.num_slots = kEpochBatches;
+    options.batches_per_step = kEpochBatches;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     segment_->SetCachePlan({.rank_order_key = kRankOrder, .rows = kCachedRows});
-    GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(kBatches));
+    GlobalQueue(segment_.get(), kNoOwner)
+        .OpenForSampling(BatchSeq(kEpochBatches));
     GlobalQueue sampler(segment_.get(), kSamplerOwner, 0);
-    for (uint32_t i = 0; i < kBatches; ++i) {
+    for (uint32_t i = 0; i < kEpochBatches; ++i) {
       ASSERT_TRUE(SampleNext(&sampler, options.job_key, &*order_));
     }
-    GradientBoard board(segment_.get(), kTrainer);
+    GradientBoard board(segment_.get(), kMatchTrainer);
     std::optional<StepLease> lease = board.TryLease();
     ASSERT_TRUE(lease.has_value());
     FGNN_ASSERT_OK((*std::move(lease)).Publish());
@@ -90,7 +91,7 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   }
   void MakeSource(uint32_t ahead) {
     source_.emplace(
-        BatchSourceOptions{.owner = kTrainer, .ahead = ahead, .limit = {}},
+        BatchSourceOptions{.owner = kMatchTrainer, .ahead = ahead, .limit = {}},
         backend_.get(), segment_.get());
   }
 
@@ -108,7 +109,7 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   // Takes and checks batches until the last one is taken. Returns how many
   // rows they matched. `change` changes the features of a batch that is taken.
   template <typename Change>
-  uint64_t TakeAll(Change change, uint32_t batches = kBatches) {
+  uint64_t TakeAll(Change change, uint32_t batches = kEpochBatches) {
     uint64_t matched = 0;
     std::set<GlobalId> before;
     order_is_kept_ = true;
@@ -213,7 +214,7 @@ TEST_P(MatchTest, BatchesThatAreGivenBackMayBeMatchedWith) {
     std::this_thread::yield();
   }
   source_->LimitAhead({});
-  TakeAll([](absl::Span<float>) {}, kBatches - 1);
+  TakeAll([](absl::Span<float>) {}, kEpochBatches - 1);
   EXPECT_TRUE(order_is_kept_);
 }
 
@@ -253,8 +254,9 @@ class MatchedJobTest : public testing::Test {
     GradientBoard board(segment.get(), kNoOwner);
     GlobalQueue(segment.get(), kNoOwner).OpenForSampling(BatchSeq(14));
     board.OpenForTraining(StepNumber(6));
-    BoardExchange steps(segment.get(), kTrainer);
-    JobTrainer trainer(spec, backend.get(), &steps, segment.get(), kTrainer);
+    BoardExchange steps(segment.get(), kMatchTrainer);
+    JobTrainer trainer(spec, backend.get(), &steps, segment.get(),
+                       kMatchTrainer);
     const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
     while (board.version().value_or(0) < 6) {
       if (MonotonicClock::now() > deadline) {

@@ -21,8 +21,8 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kSteps = 6;
-constexpr uint64_t kBatches = 14;
-constexpr OwnerIndex kTrainer{2};
+constexpr uint64_t kRowsBatches = 14;
+constexpr OwnerIndex kRowsTrainer{2};
 
 class StoredRowsJobTest : public testing::Test {
  protected:
@@ -32,8 +32,9 @@ class StoredRowsJobTest : public testing::Test {
     FGNN_ASSERT_OK_AND_ASSIGN(segment_,
                               Segment::Create(SmallSegmentOptions("job")));
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
-    board_.emplace(segment_.get(), kTrainer);
-    GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(kBatches));
+    board_.emplace(segment_.get(), kRowsTrainer);
+    GlobalQueue(segment_.get(), kNoOwner)
+        .OpenForSampling(BatchSeq(kRowsBatches));
     GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(kSteps));
     FGNN_ASSERT_OK_AND_ASSIGN(
         backend_, CpuBackend::OpenForJob(SmallJob(folder_ / "data"), 2));
@@ -56,14 +57,14 @@ class StoredRowsJobTest : public testing::Test {
   absl::Status TrainOneFromCopies() {
     const JobSpec spec = SmallJob(folder_ / "data");
     FGNN_ASSIGN_OR_RETURN(const bool stepped,
-                          BoardExchange(segment_.get(), kTrainer)
+                          BoardExchange(segment_.get(), kRowsTrainer)
                               .TryStep([&](const StepTensors& step) {
                                 return backend_->Step(
                                     spec.training.seed,
                                     OptimizerOf(spec.training), step);
                               }));
     if (stepped) return absl::OkStatus();
-    GlobalQueue queue(segment_.get(), kTrainer);
+    GlobalQueue queue(segment_.get(), kRowsTrainer);
     const BatchRange open =
         segment_->shape().BatchesOfStep(StepNumber(*board_->version()));
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
@@ -116,12 +117,12 @@ TEST_F(StoredRowsJobTest, HasTheWeightsOfAJobThatIsTrainedFromCopies) {
       TrainBy([this] { return TrainOneFromCopies(); });
   // BatchSourceTest shows that these are given stored rows.
   StartOver();
-  BoardExchange steps(segment_.get(), kTrainer);
+  BoardExchange steps(segment_.get(), kRowsTrainer);
   JobTrainer trainer(SmallJob(folder_ / "data"), backend_.get(), &steps,
-                     segment_.get(), kTrainer);
+                     segment_.get(), kRowsTrainer);
   const std::vector<float> weights =
       TrainBy([&trainer] { return trainer.DoNext().status(); });
-  EXPECT_EQ(trainer.batches(), kBatches);
+  EXPECT_EQ(trainer.batches(), kRowsBatches);
   ASSERT_EQ(weights.size(), expected.size());
   EXPECT_EQ(0, std::memcmp(weights.data(), expected.data(),
                            weights.size() * sizeof(float)));

@@ -18,7 +18,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kProfiledMiB = uint64_t{1} << 20;
 constexpr uint64_t kWideNodes = 4096;
 constexpr uint64_t kWideColumns = 1024;
 
@@ -224,7 +224,7 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
   WriteSmallDataset(folder_ / "data");
   JobSpec spec = SmallJob(folder_ / "data");
   spec.model.hidden = 65536;
-  spec.limits.memory_bytes = kMiB;
+  spec.limits.memory_bytes = kProfiledMiB;
   // 16 GiB of edges, if they were made.
   const std::vector<HopSize> hops = {{8, 40, 60}, {40, 120, UINT32_MAX}};
   EXPECT_THAT(ProfileTraining(spec, hops, 1, CpuFactory()),

@@ -19,7 +19,7 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kRows = 3000;
+constexpr uint64_t kGraphRows = 3000;
 
 // The rows of a mapped store, as if they lay elsewhere.
 class FarFeatureStore : public FeatureStore {
@@ -53,16 +53,16 @@ struct Shape {
 // of the two a row came from.
 class FeatureCacheTest : public testing::TestWithParam<Shape> {
  protected:
-  FeatureCacheTest() : hottest_(kRows), ranks_(kRows) {
-    bytes_.resize(kRows * columns_ * BytesOf(GetParam().type));
+  FeatureCacheTest() : hottest_(kGraphRows), ranks_(kGraphRows) {
+    bytes_.resize(kGraphRows * columns_ * BytesOf(GetParam().type));
     Fill(1);
     store_ = MakeMappedFeatureStore(
-        {bytes_.data(), GetParam().type, kRows, columns_});
+        {bytes_.data(), GetParam().type, kGraphRows, columns_});
     if (!GetParam().in_memory) {
       store_ = std::make_unique<FarFeatureStore>(std::move(store_));
     }
-    for (uint32_t v = 0; v < kRows; ++v) hottest_[v] = v * 7 % kRows;
-    for (uint32_t r = 0; r < kRows; ++r) ranks_[hottest_[r]] = r;
+    for (uint32_t v = 0; v < kGraphRows; ++v) hottest_[v] = v * 7 % kGraphRows;
+    for (uint32_t r = 0; r < kGraphRows; ++r) ranks_[hottest_[r]] = r;
   }
 
   // Small numbers, in any of the types.
@@ -85,10 +85,10 @@ class FeatureCacheTest : public testing::TestWithParam<Shape> {
 TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
   reference::TestDraws draws(1);
   for (const uint64_t capacity :
-       {uint64_t{0}, uint64_t{1}, uint64_t{700}, kRows}) {
+       {uint64_t{0}, uint64_t{1}, uint64_t{700}, kGraphRows}) {
     Fill(1);
-    std::vector<float> before(kRows * columns_);
-    std::vector<GlobalId> all(kRows);
+    std::vector<float> before(kGraphRows * columns_);
+    std::vector<GlobalId> all(kGraphRows);
     std::iota(all.begin(), all.end(), 0U);
     FGNN_ASSERT_OK(store_->CopyRows(all, before.data()));
     FGNN_ASSERT_OK_AND_ASSIGN(
@@ -99,7 +99,7 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
     EXPECT_EQ(cache.capacity(), capacity);
     EXPECT_EQ(cache.bytes(), capacity * columns_ * BytesOf(GetParam().type));
     Fill(2);
-    std::vector<float> after(kRows * columns_);
+    std::vector<float> after(kGraphRows * columns_);
     FGNN_ASSERT_OK(store_->CopyRows(all, after.data()));
 
     for (const size_t count : {0, 1, 511, 513, 4000}) {
@@ -108,7 +108,7 @@ TEST_P(FeatureCacheTest, TakesTheHottestFromTheTableAndTheOthersFromTheStore) {
       std::vector<uint32_t> ranks(count);
       uint64_t cached = 0;
       for (size_t i = 0; i < count; ++i) {
-        nodes[i] = static_cast<GlobalId>(draws.Below(kRows));
+        nodes[i] = static_cast<GlobalId>(draws.Below(kGraphRows));
         ranks[i] = ranks_[nodes[i]];
         cached += ranks[i] < capacity ? 1 : 0;
       }
@@ -133,7 +133,7 @@ TEST_P(FeatureCacheTest, FindsTheHottestInTheTableAndTheOthersInTheStore) {
   if (!GetParam().in_memory) GTEST_SKIP() << "there is nothing to point to";
   reference::TestDraws draws(2);
   const uint64_t row_bytes = store_->row_bytes();
-  for (const uint64_t capacity : {uint64_t{0}, uint64_t{700}, kRows}) {
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{700}, kGraphRows}) {
     SCOPED_TRACE(capacity);
     FGNN_ASSERT_OK_AND_ASSIGN(
         const FeatureCache cache,
@@ -144,7 +144,7 @@ TEST_P(FeatureCacheTest, FindsTheHottestInTheTableAndTheOthersInTheStore) {
     std::vector<uint32_t> ranks(nodes.size());
     uint64_t cached = 0;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      nodes[i] = static_cast<GlobalId>(draws.Below(kRows));
+      nodes[i] = static_cast<GlobalId>(draws.Below(kGraphRows));
       ranks[i] = ranks_[nodes[i]];
       cached += ranks[i] < capacity ? 1 : 0;
     }
@@ -171,7 +171,7 @@ TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
       FeatureCache::Load(store_.get(), absl::MakeSpan(hottest_).subspan(0, 9),
                          team_));
   std::vector<float> rows(2 * columns_);
-  const std::vector<GlobalId> nodes = {1, kRows};
+  const std::vector<GlobalId> nodes = {1, kGraphRows};
   const std::vector<uint32_t> ranks = {20, 21};
   EXPECT_THAT(cache.Extract(nodes, ranks, rows.data(), team_),
               StatusIs(absl::StatusCode::kInvalidArgument));

@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-NamedClasses Model(uint32_t count, const std::vector<std::string>& names) {
+NamedClasses ModelClasses(uint32_t count,
+                          const std::vector<std::string>& names) {
   return {count, names, "the model", "run/class_names.txt"};
 }
 NamedClasses Data(uint32_t count, const std::vector<std::string>& names) {
@@ -24,9 +25,10 @@ NamedClasses Data(uint32_t count, const std::vector<std::string>& names) {
 }
 
 TEST(MapClassesTest, GoesByNames) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ClassMap map,
-                            MapClasses(Model(4, {"ant", "bee", "cat", "dog"}),
-                                       Data(3, {"bee", "cow", "dog"})));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const ClassMap map,
+      MapClasses(ModelClasses(4, {"ant", "bee", "cat", "dog"}),
+                 Data(3, {"bee", "cow", "dog"})));
   EXPECT_THAT(map.numbers, ElementsAre(-1, 0, -1, 2));
   EXPECT_THAT(map.names, ElementsAre("ant", "bee", "cat", "dog"));
   EXPECT_THAT(map.notice,
@@ -37,7 +39,7 @@ TEST(MapClassesTest, GoesByNames) {
 TEST(MapClassesTest, GoesByNamesWhereTheCountsAreEqual) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const ClassMap map,
-      MapClasses(Model(2, {"ant", "bee"}), Data(2, {"bee", "ant"})));
+      MapClasses(ModelClasses(2, {"ant", "bee"}), Data(2, {"bee", "ant"})));
   EXPECT_THAT(map.numbers, ElementsAre(1, 0));
 }
 
@@ -45,7 +47,7 @@ TEST(MapClassesTest, SaysNothingOfTheSameClasses) {
   const std::vector<std::string> names = {"ant", "bee"};
   // The third class has no name on either side.
   FGNN_ASSERT_OK_AND_ASSIGN(const ClassMap map,
-                            MapClasses(Model(3, names), Data(3, names)));
+                            MapClasses(ModelClasses(3, names), Data(3, names)));
   EXPECT_THAT(map.numbers, ElementsAre(0, 1, 2));
   EXPECT_THAT(map.names, ElementsAre("ant", "bee", ""));
   EXPECT_THAT(map.notice, IsEmpty());
@@ -53,19 +55,20 @@ TEST(MapClassesTest, SaysNothingOfTheSameClasses) {
 
 TEST(MapClassesTest, KeepsNumbersWithoutNames) {
   FGNN_ASSERT_OK_AND_ASSIGN(const ClassMap map,
-                            MapClasses(Model(2, {}), Data(2, {})));
+                            MapClasses(ModelClasses(2, {}), Data(2, {})));
   EXPECT_THAT(map.numbers, ElementsAre(0, 1));
   EXPECT_THAT(map.notice, IsEmpty());
   // Without labels there is no other numbering.
-  FGNN_ASSERT_OK_AND_ASSIGN(const ClassMap unlabelled,
-                            MapClasses(Model(2, {"a", "b"}), Data(0, {})));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const ClassMap unlabelled,
+      MapClasses(ModelClasses(2, {"a", "b"}), Data(0, {})));
   EXPECT_THAT(unlabelled.names, ElementsAre("a", "b"));
   EXPECT_THAT(unlabelled.notice, IsEmpty());
 }
 
 TEST(MapClassesTest, SaysWhatItAssumesIfOneSideHasNames) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ClassMap map,
-                            MapClasses(Model(2, {}), Data(2, {"a", "b"})));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const ClassMap map, MapClasses(ModelClasses(2, {}), Data(2, {"a", "b"})));
   EXPECT_THAT(map.numbers, ElementsAre(0, 1));
   EXPECT_THAT(map.names, ElementsAre("a", "b"));
   EXPECT_THAT(map.notice, AllOf(HasSubstr("the model has no names"),
@@ -74,19 +77,19 @@ TEST(MapClassesTest, SaysWhatItAssumesIfOneSideHasNames) {
 
 TEST(MapClassesTest, RefusesOtherCountsWithoutNames) {
   EXPECT_THAT(
-      MapClasses(Model(58, {}), Data(45, {})),
+      MapClasses(ModelClasses(58, {}), Data(45, {})),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("the model has 58 classes and dataset d 45, and "
                                "neither has names"),
                      HasSubstr("run/class_names.txt and d/class_names.txt"))));
-  EXPECT_THAT(MapClasses(Model(2, {"a", "b"}), Data(3, {})),
+  EXPECT_THAT(MapClasses(ModelClasses(2, {"a", "b"}), Data(3, {})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("dataset d has no names"),
                              HasSubstr("to d/class_names.txt"))));
 }
 
 TEST(MapClassesTest, RefusesNamesOfWhichNoneIsKnown) {
-  EXPECT_THAT(MapClasses(Model(2, {"a", "b"}), Data(2, {"A", "B"})),
+  EXPECT_THAT(MapClasses(ModelClasses(2, {"a", "b"}), Data(2, {"A", "B"})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("no class of the model (a, b)"),
                              HasSubstr("of dataset d (A, B)"))));

@@ -29,18 +29,6 @@ std::vector<float> FeaturesWithTwins() {
   return features;
 }
 
-std::vector<float> EmbeddingsOf(SmallGraph& graph) {
-  std::vector<float> rows(size_t{kNodes} * kHidden);
-  EXPECT_THAT(InferEmbeddings(
-                  graph.Input(), AllVertices(kNodes),
-                  [&](size_t first, int64_t count, const float* values) {
-                    std::copy_n(values, static_cast<size_t>(count) * kHidden,
-                                &rows[first * kHidden]);
-                  }),
-              IsOk());
-  return rows;
-}
-
 float ScoreOf(const std::vector<float>& rows, uint64_t u, uint64_t v) {
   return DotProduct(&rows[u * kHidden], &rows[v * kHidden], kHidden);
 }

@@ -14,20 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<float> EmbeddingsOf(SmallGraph& graph) {
-  std::vector<GlobalId> all(kNodes);
-  for (GlobalId v = 0; v < kNodes; ++v) all[v] = v;
-  std::vector<float> rows(size_t{kNodes} * kHidden);
-  EXPECT_THAT(InferEmbeddings(
-                  graph.Input(), all,
-                  [&](size_t first, int64_t count, const float* values) {
-                    std::copy_n(values, static_cast<size_t>(count) * kHidden,
-                                &rows[first * kHidden]);
-                  }),
-              IsOk());
-  return rows;
-}
-
 std::vector<uint32_t> SomeEdges(uint32_t count) {
   std::vector<uint32_t> ends;
   for (uint32_t i = 0; i < count; ++i) {

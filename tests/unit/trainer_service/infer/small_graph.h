@@ -16,6 +16,7 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/infer/layer_wise.h"
+#include "trainer_service/infer/predict.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
@@ -108,6 +109,19 @@ class SmallGraph {
   std::unique_ptr<Model> model_;
   AlignedBuffer weights_;
 };
+
+// Returns a row of kHidden values for each vertex, in their order.
+inline std::vector<float> EmbeddingsOf(SmallGraph& graph) {
+  std::vector<float> rows(size_t{kNodes} * kHidden);
+  EXPECT_THAT(InferEmbeddings(
+                  graph.Input(), AllVertices(kNodes),
+                  [&](size_t first, int64_t count, const float* values) {
+                    std::copy_n(values, static_cast<size_t>(count) * kHidden,
+                                &rows[first * kHidden]);
+                  }),
+              IsOk());
+  return rows;
+}
 
 }  // namespace fgnn
 

@@ -75,13 +75,13 @@ RandomBatchOptions SmallBatch() {
   return options;
 }
 
-struct Outcome {
+struct RowsOutcome {
   BatchResult result;
   std::vector<float> gradient;
 };
 
-Outcome GradientOf(Model& model, const TrainingBatch& batch) {
-  Outcome outcome;
+RowsOutcome GradientOf(Model& model, const TrainingBatch& batch) {
+  RowsOutcome outcome;
   const std::vector<float> weights = RandomWeights(model, 5);
   // Stale numbers must not show through.
   outcome.gradient.assign(model.num_parameters(), 1e30F);
@@ -129,8 +129,8 @@ TEST_P(StoredRowsTest, GradientsHaveTheBitsOfThoseOfCopies) {
       FGNN_ASSERT_OK_AND_ASSIGN(
           const std::unique_ptr<Model> model,
           MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
-      const Outcome expected = GradientOf(*model, copied);
-      const Outcome outcome = GradientOf(*model, stored);
+      const RowsOutcome expected = GradientOf(*model, copied);
+      const RowsOutcome outcome = GradientOf(*model, stored);
       EXPECT_EQ(outcome.result.loss, expected.result.loss);
       EXPECT_TRUE(SameBits(outcome.gradient, expected.gradient));
       // And after a batch of the other kind.
