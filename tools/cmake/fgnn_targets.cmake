@@ -90,9 +90,9 @@ endfunction()
 # its own. Names in unnamed namespaces must differ within a program therefore.
 # TORCH: it includes libtorch's headers. LABELS: unit (default), fault, …; threads
 # beside it where threads of the program share memory: those alone are run under
-# ThreadSanitizer, which has nothing to see in the others.
+# ThreadSanitizer, which has nothing to see in the others. COST: see fgnn_add_test.
 function(fgnn_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "TIMEOUT;COST" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -114,15 +114,17 @@ function(fgnn_test name)
     UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   fgnn_add_test(${name} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
-                COMMAND ${name})
+                COST "${ARG_COST}" COMMAND ${name})
   fgnn_build_for_label(${name} "${ARG_LABELS}")
 endfunction()
 
 # A test of any kind. Instrumented programs run unoptimised, several times as
 # long as they were timed for: FGNN_TEST_PATIENCE multiplies the deadlines that
-# tests/integration has.
+# tests/integration has. COST: about the seconds that a long test takes in the
+# slowest preset. Several at a time, ctest begins with the longest, so that none
+# of them runs on alone at the end.
 function(fgnn_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST" "COMMAND;LABELS" ${ARGN})
   set(environment FGNN_SOURCE_DIR=${CMAKE_SOURCE_DIR}
                   FGNN_BIN_DIR=${CMAKE_BINARY_DIR}/bin)
   if(FGNN_SANITIZE)
@@ -136,4 +138,7 @@ function(fgnn_add_test name)
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+  if(ARG_COST)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+  endif()
 endfunction()
