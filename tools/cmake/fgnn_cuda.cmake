@@ -158,7 +158,6 @@ function(fgnn_gpu_program name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${FGNN_CUDA_HEADERS})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} fgnn_cuda_runtime)
-  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   target_compile_options(${name} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:${FGNN_NVCC_OPTIONS}>
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Werror>)
