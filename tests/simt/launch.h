@@ -1,6 +1,6 @@
-// cudaLaunchKernelEx() for kernels that are plain functions.
-#ifndef FGNN_SIMT_LAUNCH_H_
-#define FGNN_SIMT_LAUNCH_H_
+// A launch as a closure in a stream.
+#ifndef FGNN_TESTS_SIMT_LAUNCH_H_
+#define FGNN_TESTS_SIMT_LAUNCH_H_
 
 #include <cuda_runtime_api.h>
 
@@ -12,25 +12,31 @@
 
 namespace fgnn::simt {
 
-// As fake_cudart.cc orders its streams. Copies what it is given.
+// The fake runtime's (tests/fakes/cuda): runs `work` when its stream comes to
+// it, and counts a launch.
 cudaError_t Enqueue(cudaStream_t stream, std::function<void()> work);
 
+inline constexpr unsigned kMostThreads = 1024;
+inline constexpr size_t kMostSharedBytes = 48 * 1024;
+
+// Does what cudaLaunchKernelEx() does; the arguments are copied.
 template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchOnStream(const cudaLaunchConfig_t& config,
                            void (*kernel)(Parameters...),
                            Arguments&&... arguments) {
-  if (config.blockDim.x * config.blockDim.y * config.blockDim.z > 1024 ||
-      config.gridDim.x == 0 || config.blockDim.x == 0 ||
-      config.dynamicSmemBytes > 227 * 1024) {
+  const unsigned threads =
+      config.blockDim.x * config.blockDim.y * config.blockDim.z;
+  if (threads == 0 || threads > kMostThreads || config.gridDim.x == 0 ||
+      config.dynamicSmemBytes > kMostSharedBytes) {
     return cudaErrorInvalidConfiguration;
   }
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
   return Enqueue(config.stream, [=] {
-    Launch(config.gridDim, config.blockDim, config.dynamicSmemBytes,
-           [&] { std::apply(kernel, values); });
+    RunGrid(config.gridDim, config.blockDim, config.dynamicSmemBytes,
+            [&] { std::apply(kernel, values); });
   });
 }
 
 }  // namespace fgnn::simt
 
-#endif  // FGNN_SIMT_LAUNCH_H_
+#endif  // FGNN_TESTS_SIMT_LAUNCH_H_

@@ -64,7 +64,7 @@ endfunction()
 # Objects of C++ files that call CUDA's runtime: both versions have them.
 function(fgnn_cuda_host_objects name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_library(${name} OBJECT ${ARG_SOURCES})
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PUBLIC ${FGNN_CUDA_HEADERS})
   target_link_libraries(${name} PUBLIC ${ARG_LIBRARIES} PRIVATE fgnn_warnings)
@@ -83,13 +83,24 @@ function(fgnn_emulated_objects name)
     file(GENERATE OUTPUT ${wrapper} CONTENT "#include \"${path}\"\n")
     list(APPEND wrappers ${wrapper})
   endforeach()
-  add_library(${name} OBJECT ${wrappers})
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${wrappers})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PUBLIC ${FGNN_CUDA_HEADERS})
   target_link_libraries(${name} PRIVATE fgnn_warnings)
   # One multiplication and one addition stay two, as __fmul_rn() promises.
   target_compile_options(${name} PRIVATE -pthread -ffp-contract=off
     -Wno-unknown-pragmas -include ${CMAKE_SOURCE_DIR}/tests/simt/simt.h)
+endfunction()
+
+# A library of emulated kernels alone, for tests of the emulator.
+function(fgnn_emulated_library name)
+  fgnn_emulated_objects(${name}_kernels ${ARGN})
+  add_library(${name} STATIC EXCLUDE_FROM_ALL
+    $<TARGET_OBJECTS:${name}_kernels>)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(${name} SYSTEM PUBLIC ${FGNN_CUDA_HEADERS})
+  target_link_libraries(${name} INTERFACE tests_fake_cuda)
 endfunction()
 
 # A library with kernels (.cu) and C++ files that use them:
@@ -168,4 +179,27 @@ function(fgnn_gpu_program name)
     add_custom_target(fgnn_gpu_programs)
   endif()
   add_dependencies(fgnn_gpu_programs ${name})
+endfunction()
+
+# Unit tests' sources with nvcc's kernels, for tests/gpu/run check. They use no
+# fake.
+#
+#   fgnn_gpu_check(fgnn_gpu_check_x SOURCES x_test.cc LIBRARIES fgnn::x)
+function(fgnn_gpu_check name)
+  if(NOT FGNN_CUDA OR NOT FGNN_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  fgnn_gpu_program(${name}
+    SOURCES ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/tests/gpu/check_main.cc
+    LIBRARIES ${ARG_LIBRARIES} GTest::gmock)
+endfunction()
+
+# What to build for tools/check_kernels. Called behind all libraries.
+function(fgnn_kernels_target)
+  get_property(libraries GLOBAL PROPERTY FGNN_KERNEL_LIBRARIES)
+  add_custom_target(fgnn_kernels)
+  if(libraries)
+    add_dependencies(fgnn_kernels ${libraries})
+  endif()
 endfunction()
