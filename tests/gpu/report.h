@@ -49,7 +49,7 @@ class Report {
  private:
   static void Print(const std::string& name, const std::string& value,
                     const std::string& beside) {
-    std::printf("%-44s %-18s %s\n", name.c_str(), value.c_str(),
+    std::printf("%-62s %-14s %s\n", name.c_str(), value.c_str(),
                 beside.c_str());
     std::fflush(stdout);
   }

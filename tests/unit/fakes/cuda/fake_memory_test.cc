@@ -65,6 +65,7 @@ TEST_F(FakeMemoryTest, ACopyHasToSayWhereItsEndsAre) {
   EXPECT_EQ(cudaMemcpyAsync(&byte, device.get(), 1, cudaMemcpyDeviceToHost,
                             stream.get()),
             cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
 }
 
 TEST_F(FakeMemoryTest, ARangeIsRegisteredOnceAndForItsLifetime) {
