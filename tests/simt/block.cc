@@ -54,7 +54,7 @@ void Block::Begin(uint64_t number) {
   threads_.assign(launch_.threads(), {});
   turns_.Reset(launch_.threads(), launch_.seed, number);
   pool_->NextBlock();
-  places_.warps.assign((launch_.threads() + kWarp - 1) / kWarp, 0);
+  places_.warps.assign((launch_.threads() + kWarp - 1) / kWarp, Place{});
   shared_ = std::make_unique_for_overwrite<std::byte[]>(launch_.shared_bytes);
   // ThreadSanitizer would take it for a store of this block that others race
   // with.
@@ -77,6 +77,8 @@ void Block::Run(uint64_t number) {
     if (turns_.empty()) Fail("threads wait for others that never come");
     GiveTurn(turns_.Take());
   }
+  // Its dynamic shared memory is freed behind its last access.
+  Acquire(&places_.block[1 - num_begun_ % 2]);
 }
 
 void Block::SetIndex(uint32_t thread) {
@@ -129,7 +131,7 @@ void Block::RunThreads() {
 void Block::Wait() { threads_[current_].fiber->Leave(); }
 
 void Block::Yield() {
-  if (launch_.baton != nullptr && turns_.Draw(2) == 0) {
+  if (launch_.baton != nullptr && turns_.PassesBaton()) {
     launch_.baton->Pass(worker_);
   }
   turns_.AddLast(current_);
@@ -162,7 +164,7 @@ void Block::OpenBarrierIfDue() {
 
 uint32_t Block::Barrier(bool counts, Where where) {
   Thread& thread = threads_[current_];
-  char* const place = &places_.barrier[num_barriers_ % 2];
+  Place* const place = &places_.barrier[num_barriers_ % 2];
   Release(place);
   thread.state = State::kAtBarrier;
   thread.where = where;
@@ -177,7 +179,7 @@ uint32_t Block::Barrier(bool counts, Where where) {
 uint64_t Block::Call(const WarpCall& call, Where where) {
   const uint32_t first_lane = current_ / kWarp * kWarp;
   Thread& thread = threads_[current_];
-  char* const place = &places_.warps[current_ / kWarp];
+  Place* const place = &places_.warps[current_ / kWarp];
   if (call.op == WarpOp::kSync) Release(place);
   thread.state = State::kInWarpCall;
   thread.call = call;

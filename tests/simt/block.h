@@ -4,7 +4,6 @@
 
 #include <vector_types.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -72,10 +71,13 @@ class Block {
   };
   // Places that ThreadSanitizer knows order by. Two of a kind take turns: what
   // comes behind a barrier is not before it.
+  struct Place {
+    char at;
+  };
   struct Places {
-    std::array<char, 2> barrier = {};
-    std::array<char, 2> block = {};
-    std::vector<char> warps;
+    Place barrier[2] = {};
+    Place block[2] = {};
+    std::vector<Place> warps;
   };
 
   void Begin(uint64_t number);

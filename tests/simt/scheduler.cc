@@ -35,7 +35,8 @@ void RunBlocks(const LaunchShape& launch, uint32_t worker, uint32_t workers,
   t_block = &block;
   // ThreadSanitizer sees races between OS threads alone, so none gets them all.
   for (uint64_t mine = worker;; mine += workers) {
-    const uint64_t number = HasThreadSanitizer() ? mine : (*next_block)++;
+    const uint64_t number =
+        HasThreadSanitizer() ? mine : next_block->fetch_add(1);
     if (number >= launch.blocks()) break;
     block.Run(number);
   }
