@@ -254,6 +254,7 @@ cudaError_t RegistrationFacts(Report* report) {
 }
 
 cudaError_t CopyFacts(Report* report) {
+  FGNN_CUDA_TRY(CopyInside(report));
   const SharedBytes host(kGiB);
   if (host.data() == nullptr) return cudaErrorMemoryAllocation;
   DeviceBytes device;
@@ -262,8 +263,7 @@ cudaError_t CopyFacts(Report* report) {
       cudaHostRegister(host.data(), host.bytes(), cudaHostRegisterPortable));
   const cudaError_t error = CopyAcross(host, device.get(), report);
   FGNN_CUDA_TRY(cudaHostUnregister(host.data()));
-  FGNN_CUDA_TRY(error);
-  return CopyInside(report);
+  return error;
 }
 
 cudaError_t RandomReadFacts(Report* report) {

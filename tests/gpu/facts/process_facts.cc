@@ -18,6 +18,10 @@ std::optional<uint64_t> AskOnce(Child* child, uint64_t message) {
   return child->Answer();
 }
 
+double Megabytes(size_t before, size_t after) {
+  return (static_cast<double>(before) - static_cast<double>(after)) / 1e6;
+}
+
 struct AfterKill {
   bool in_mid_copy = false;
   uint64_t late_pages = 0;  // Pages that changed after the process was gone.
@@ -42,25 +46,32 @@ AfterKill LookAtMemory(char* data) {
 }  // namespace
 
 cudaError_t ContextFacts(Report* report) {
+  FGNN_CUDA_TRY(cudaFree(nullptr));  // Makes this process's own context.
+  size_t total = 0, one = 0, two = 0, three = 0;
+  FGNN_CUDA_TRY(cudaMemGetInfo(&one, &total));
   Child first(Role::kContext);
-  const std::optional<uint64_t> alone = AskOnce(&first, 0);
+  const bool first_is_there = AskOnce(&first, 0).has_value();
+  FGNN_CUDA_TRY(cudaMemGetInfo(&two, &total));
   Child second(Role::kContext);
-  const std::optional<uint64_t> second_sees = AskOnce(&second, 0);
-  const std::optional<uint64_t> beside = AskOnce(&first, 0);
-  Child third(Role::kContext);
-  const std::optional<uint64_t> third_sees = AskOnce(&third, 0);
-  const std::optional<uint64_t> among = AskOnce(&first, 0);
-  if (!alone || !second_sees || !beside || !third_sees || !among) {
+  const bool second_is_there = AskOnce(&second, 0).has_value();
+  FGNN_CUDA_TRY(cudaMemGetInfo(&three, &total));
+  if (!first_is_there || !second_is_there) {
     report->Fail("context", "a process ended");
     return cudaSuccess;
   }
-  report->Figure(
-      "context of a second process",
-      (static_cast<double>(*alone) - static_cast<double>(*beside)) / 1e6, "MB",
-      "what another process then has less");
-  report->Figure(
-      "context of a third process",
-      (static_cast<double>(*beside) - static_cast<double>(*among)) / 1e6, "MB");
+  report->Figure("device memory in use with one context", Megabytes(total, one),
+                 "MB", "with what the driver has for itself");
+  report->Figure("context of a second process", Megabytes(one, two), "MB");
+  report->Figure("context of a third process", Megabytes(two, three), "MB");
+  second.KillAndSee();
+  const auto killed = std::chrono::steady_clock::now();
+  size_t now = three;
+  while (now < two && SecondsSince(killed) < 5) {
+    FGNN_CUDA_TRY(cudaMemGetInfo(&now, &total));
+  }
+  report->Figure("its memory back, after the kernel's word of its end",
+                 SecondsSince(killed) * 1e3, "ms",
+                 now < two ? "not all of it" : "");
   return cudaSuccess;
 }
 
