@@ -25,14 +25,14 @@ arch = sm_90
 Resource usage:
  Common:
   GLOBAL:0
- Function _ZN4fgnn12_GLOBAL__N_1{length}{name}EPf:
+ Function _ZN{space}{length}{name}EPf:
   REG:32 STACK:{stack} SHARED:0 LOCAL:{local} CONSTANT[0]:352 TEXTURE:0
 '''
 SASS = '''
 Fatbin elf code:
 ================
 arch = sm_90
-\t\tFunction : _ZN4fgnn12_GLOBAL__N_1{length}{name}EPf
+\t\tFunction : _ZN{space}{length}{name}EPf
         /*0000*/                   LDC R1, c[0x0][0x28] ;    /* 0x00000a */
         /*0010*/              @!P0 {opcode} R4, [R1+0x8] ;   /* 0x00000a */
         /*0020*/                   EXIT ;                    /* 0x00000a */
@@ -66,8 +66,10 @@ class CheckKernelsTest(unittest.TestCase):
             [{'file': f'/src/{name[:-2]}', 'command': f'nvcc -c -o {name}'}
              for name in names] + [{'file': '/src/a.cc', 'command': ''}]))
 
-    def say(self, stack=0, local=0, opcode='LDG.E'):
-        name = {'length': len('SumKernel'), 'name': 'SumKernel'}
+    def say(self, stack=0, local=0, opcode='LDG.E',
+            space='4fgnn12_GLOBAL__N_1'):
+        name = {'length': len('SumKernel'), 'name': 'SumKernel',
+                'space': space}
         (self.bin / '-res-usage').write_text(
             USAGE.format(stack=stack, local=local, **name))
         (self.bin / '-sass').write_text(SASS.format(opcode=opcode, **name))
@@ -87,6 +89,12 @@ class CheckKernelsTest(unittest.TestCase):
             self.assertEqual(code, 1, words)
             self.assertIn('failed: /src/sum.cu: SumKernel, sm_90:', said)
             self.assertIn('0 passed, 1 failed', said)
+
+    def test_kernels_of_cub_may_have_them(self):
+        self.say(stack=8, space='3cub')
+        code, said = check(self.build)
+        self.assertEqual(code, 0, said)
+        self.assertIn('1 passed, 0 failed', said)
 
     def test_nothing_to_check_is_said(self):
         self.set_objects()
