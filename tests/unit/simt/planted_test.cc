@@ -47,11 +47,16 @@ TEST_P(RaceTest, ItsCorrectTwinIsSilent) {
   EXPECT_FALSE(RunRace(GetParam(), /*planted=*/false).empty());
 }
 
+std::string NameOf(const testing::TestParamInfo<Race>& race) {
+  const char* const names[] = {"BarrierMissing", "Blocks", "WarpNotSynced",
+                               "FlagRelaxed", "PlainStore"};
+  return names[static_cast<int>(race.param)];
+}
 INSTANTIATE_TEST_SUITE_P(Faults, RaceTest,
                          testing::Values(Race::kBarrierMissing, Race::kBlocks,
                                          Race::kWarpNotSynced,
-                                         Race::kFlagRelaxed,
-                                         Race::kPlainStore));
+                                         Race::kFlagRelaxed, Race::kPlainStore),
+                         NameOf);
 
 // All of it is atomic, so only another order of the threads shows it.
 TEST(ElectionTest, CheckThenSetIsFoundByASeed) {
