@@ -25,10 +25,11 @@ if(FGNN_CUDA)
   enable_language(CUDA)
   # CMake 3.25 does not know that this nvcc has C++20.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
-  # What the gate of tests/gpu reads: ptxas says what each kernel takes.
+  # ptxas says what each kernel takes; tools/check_kernels reads it from the
+  # objects. CUB takes NVTX's headers if the machine happens to have them.
   set(FGNN_NVCC_OPTIONS --expt-relaxed-constexpr --threads=2
     -Xptxas=-v,-warn-spills,-warn-lmem-usage
-    -Xcompiler=-Wall,-Wextra)
+    -Xcompiler=-Wall,-Wextra -DCCCL_DISABLE_NVTX)
 
   # CUDA's runtime, without its shared library: one program runs on machines
   # with and without a driver. libtorch brings a runtime of its own, and a
