@@ -93,23 +93,25 @@ cudaError_t AnswerBurns(int socket) {
   return cudaSuccess;
 }
 
-// The n-th copy writes bytes of 1 + n mod 128.
-cudaError_t CopyForEver(int socket, int shared_fd) {
-  const SharedBytes shared(shared_fd, kCopiedBytes);
+cudaError_t QueueCopies(int socket, int shared_fd) {
+  const SharedBytes shared(shared_fd, kQueuedBytes);
   Stream stream;
   DeviceBytes device;
   FGNN_CUDA_TRY(MakeStream(&stream));
-  FGNN_CUDA_TRY(Allocate(kCopiedBytes, &device));
+  FGNN_CUDA_TRY(Allocate(kCopyBytes, &device));
   FGNN_CUDA_TRY(
-      cudaHostRegister(shared.data(), kCopiedBytes, cudaHostRegisterPortable));
-  for (int n = 0;; ++n) {
-    FGNN_CUDA_TRY(
-        cudaMemsetAsync(device.get(), 1 + n % 128, kCopiedBytes, stream.get()));
-    FGNN_CUDA_TRY(cudaMemcpyAsync(shared.data(), device.get(), kCopiedBytes,
-                                  cudaMemcpyDeviceToHost, stream.get()));
-    FGNN_CUDA_TRY(cudaStreamSynchronize(stream.get()));
-    if (n == 0) Send(socket, 0);
+      cudaHostRegister(shared.data(), kQueuedBytes, cudaHostRegisterPortable));
+  FGNN_CUDA_TRY(
+      cudaMemsetAsync(device.get(), kStamp, kCopyBytes, stream.get()));
+  FGNN_CUDA_TRY(cudaStreamSynchronize(stream.get()));
+  for (uint64_t i = 0; i < kQueuedCopies; ++i) {
+    FGNN_CUDA_TRY(cudaMemcpyAsync(shared.data() + i * kCopyBytes, device.get(),
+                                  kCopyBytes, cudaMemcpyDeviceToHost,
+                                  stream.get()));
   }
+  Send(socket, 0);
+  Receive(socket, -1);  // Nothing comes: it waits to be killed.
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -163,7 +165,7 @@ int RunChild(Role role, int socket, int shared_fd) {
       error = AnswerBurns(socket);
       break;
     case Role::kCopy:
-      error = CopyForEver(socket, shared_fd);
+      error = QueueCopies(socket, shared_fd);
       break;
   }
   if (error == cudaSuccess) return 0;

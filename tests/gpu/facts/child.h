@@ -12,10 +12,13 @@ namespace fgnn {
 
 // What a child does: RunChild() in child.cc has each one's answers.
 enum class Role : int {
-  kContext,  // Answers each message with the device's free bytes.
-  kBurn,     // 0: computes for a second, answers with the number of kernels.
-          // 1: answers with the median, then the most microseconds of a wait.
-  kCopy,  // Copies into the shared memory until it is killed; answers once.
+  // Answers each message with the device's free bytes.
+  kContext,
+  // 0: computes for a second, answers with the number of kernels. 1: answers
+  // with the median, then the most microseconds of a wait.
+  kBurn,
+  // Queues kQueuedCopies into the shared memory, and answers then.
+  kCopy,
 };
 
 // Killed and reaped with its object.
@@ -40,8 +43,12 @@ class Child {
   int socket_ = -1;
 };
 
-// The bytes of the memory that kCopy writes.
-inline constexpr uint64_t kCopiedBytes = uint64_t{64} << 20;
+// What kCopy queues: copies of a part of the shared memory each, in order. They
+// write kStamp into every byte.
+inline constexpr uint64_t kQueuedCopies = 8;
+inline constexpr uint64_t kCopyBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kQueuedBytes = kQueuedCopies * kCopyBytes;
+inline constexpr char kStamp = 0x5a;
 
 // The child's main(). Returns its exit code.
 int RunChild(Role role, int socket, int shared_fd);

@@ -183,7 +183,7 @@ cudaError_t ReadSectors(const std::string& name, const void* table,
 
 cudaError_t ReadRows(const std::string& where, const void* table,
                      uint64_t bytes, uint32_t row_bytes, uint64_t num_reads,
-                     Report* report) {
+                     Report* report, double* gb_per_second = nullptr) {
   Stream stream;
   DeviceBytes out;
   FGNN_CUDA_TRY(MakeStream(&stream));
@@ -207,6 +207,43 @@ cudaError_t ReadRows(const std::string& where, const void* table,
       "random rows of " + std::to_string(row_bytes) + " bytes, " + where,
       reads / seconds / 1e6, "M rows/s",
       Report::Number(reads * row_bytes / seconds / kGB) + " GB/s in them");
+  if (gb_per_second != nullptr) {
+    *gb_per_second = reads * row_bytes / seconds / kGB;
+  }
+  return cudaSuccess;
+}
+
+// Rows of the first part of `host`, for parts of several sizes: within which
+// the bus is the limit, and no longer the translation of addresses.
+cudaError_t ReadHostRows(const SharedBytes& host, const void* table,
+                         uint32_t row_bytes, Report* report) {
+  constexpr double kOfBus = 0.8;
+  DeviceBytes device;
+  Stream stream;
+  double seconds = 0;
+  FGNN_CUDA_TRY(Allocate(kGiB / 4, &device));
+  FGNN_CUDA_TRY(MakeStream(&stream));
+  FGNN_CUDA_TRY(BestSeconds(
+      kRounds, stream.get(),
+      [&] {
+        return cudaMemcpyAsync(device.get(), host.data(), kGiB / 4,
+                               cudaMemcpyHostToDevice, stream.get());
+      },
+      &seconds));
+  const double bus = static_cast<double>(kGiB / 4) / kGB / seconds;
+  double reach = 0;
+  for (uint64_t bytes = kGiB / 4; bytes <= host.bytes(); bytes *= 2) {
+    const double gib = static_cast<double>(bytes) / static_cast<double>(kGiB);
+    double rate = 0;
+    FGNN_CUDA_TRY(
+        ReadRows("registered host memory, " + Report::Number(gib) + " GiB",
+                 table, bytes, row_bytes, uint64_t{1} << 20, report, &rate));
+    if (rate >= kOfBus * bus) reach = gib;
+  }
+  report->Figure("host memory whose random rows of " +
+                     std::to_string(row_bytes) + " bytes come at bus rate",
+                 reach, "GiB",
+                 "at least " + Report::Number(kOfBus * bus) + " GB/s");
   return cudaSuccess;
 }
 
@@ -289,8 +326,7 @@ cudaError_t RandomReadFacts(Report* report) {
   FGNN_CUDA_TRY(ReadSectors("random sectors, registered host memory", table,
                             host.bytes(), kReads / 16, report));
   for (const uint32_t row_bytes : {400u, 1024u}) {
-    FGNN_CUDA_TRY(ReadRows("registered host memory", table, host.bytes(),
-                           row_bytes, uint64_t{1} << 20, report));
+    FGNN_CUDA_TRY(ReadHostRows(host, table, row_bytes, report));
   }
   return cudaHostUnregister(host.data());
 }

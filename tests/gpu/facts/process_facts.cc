@@ -1,6 +1,9 @@
 // Several processes on one device, and one that dies.
+#include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
+#include <string>
 #include <thread>
 
 #include "tests/gpu/facts/child.h"
@@ -10,8 +13,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kLine = 64;
-constexpr char kMark = static_cast<char>(0xa5);  // No copy writes it.
+constexpr uint64_t kPages = kQueuedBytes / kPage;
 
 std::optional<uint64_t> AskOnce(Child* child, uint64_t message) {
   child->Ask(message);
@@ -22,26 +24,99 @@ double Megabytes(size_t before, size_t after) {
   return (static_cast<double>(before) - static_cast<double>(after)) / 1e6;
 }
 
-struct AfterKill {
-  bool in_mid_copy = false;
-  uint64_t late_pages = 0;  // Pages that changed after the process was gone.
+// What a killed process copied, in bytes of the front of the memory.
+struct Progress {
+  uint64_t at_kill = 0;
+  uint64_t at_word = 0;  // When the kernel says that the process is gone.
+  uint64_t at_last = 0;  // Much later.
+  double word_ms = 0;    // From the kill to the kernel's word.
+  bool in_order = true;  // All stamps are in front of all other bytes.
 };
 
-// Marks a line of every page at once, from the end, so that a copy that goes on
-// meets the marks. Then waits longer than any copy takes.
-AfterKill LookAtMemory(char* data) {
-  for (uint64_t page = kCopiedBytes / kPage; page-- > 0;) {
-    std::memset(data + page * kPage, kMark, kLine);
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  AfterKill found;
-  for (uint64_t page = 0; page < kCopiedBytes / kPage; ++page) {
-    const char* const at = data + page * kPage;
-    if (at[0] != kMark) ++found.late_pages;
-    if (at[kLine] != data[kLine]) found.in_mid_copy = true;
-  }
-  return found;
+bool IsStamped(const char* data, uint64_t page) {
+  return *static_cast<const volatile char*>(data + page * kPage) == kStamp;
 }
+
+// Returns where the stamps end, after 17 looks: some microseconds. The copies
+// write in order.
+uint64_t Front(const char* data) {
+  uint64_t stamped = 0, other = kPages;  // The front is in [stamped, other].
+  while (stamped < other) {
+    const uint64_t middle = stamped + (other - stamped) / 2;
+    if (IsStamped(data, middle)) {
+      stamped = middle + 1;
+    } else {
+      other = middle;
+    }
+  }
+  return stamped * kPage;
+}
+
+// Returns nothing if the child ends by itself.
+std::optional<Progress> KillInMidCopy(const SharedBytes& shared,
+                                      std::chrono::microseconds delay) {
+  std::memset(shared.data(), 0, shared.bytes());
+  Child child(Role::kCopy, shared.fd());
+  if (!child.Answer()) return std::nullopt;
+  std::this_thread::sleep_for(delay);
+  Progress progress;
+  progress.at_kill = Front(shared.data());
+  const auto killed = std::chrono::steady_clock::now();
+  child.KillAndSee();
+  progress.at_word = Front(shared.data());
+  progress.word_ms = SecondsSince(killed) * 1e3;
+  // Longer than all copies together take.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  progress.at_last = Front(shared.data());
+  uint64_t stamps = 0;
+  for (uint64_t page = 0; page < kPages; ++page) {
+    stamps += IsStamped(shared.data(), page) ? 1 : 0;
+  }
+  progress.in_order = stamps * kPage == progress.at_last;
+  return progress;
+}
+
+// Sums over the kills that came while copies were queued.
+struct Kills {
+  int in_queue = 0;
+  int in_mid_copy = 0;
+  int late = 0;
+  int out_of_order = 0;
+  double mb_at_kill = 0;
+  double mb_behind_kill = 0;
+  double most_late_mb = 0;
+  double word_ms = 0;
+
+  void Add(const Progress& progress) {
+    if (progress.at_kill >= kQueuedBytes) return;  // All copies had ended.
+    const double late_mb = Megabytes(progress.at_last, progress.at_word);
+    ++in_queue;
+    in_mid_copy += progress.at_last % kCopyBytes != 0 ? 1 : 0;
+    late += late_mb > 0 ? 1 : 0;
+    out_of_order += progress.in_order ? 0 : 1;
+    mb_at_kill += static_cast<double>(progress.at_kill) / 1e6;
+    mb_behind_kill += Megabytes(progress.at_word, progress.at_kill);
+    most_late_mb = std::max(most_late_mb, late_mb);
+    word_ms += progress.word_ms;
+  }
+  void Print(Report* report) const {
+    const double count = in_queue;
+    report->Figure("processes killed while copies were queued", count, "",
+                   std::to_string(out_of_order) + " not copied in order");
+    if (in_queue == 0) return;
+    report->Figure("of the queue, copied at the kill", mb_at_kill / count, "MB",
+                   "of " + Report::Number(kQueuedBytes / 1e6) + ", mean");
+    report->Figure("copied between the kill and the kernel's word",
+                   mb_behind_kill / count, "MB", "mean");
+    report->Figure(
+        "queues that ended inside a copy", in_mid_copy, "",
+        "not between two of " + Report::Number(kCopyBytes / 1e6) + " MB");
+    report->Figure("queues that went on behind the kernel's word", late, "",
+                   "most: " + Report::Number(most_late_mb) + " MB");
+    report->Figure("from the kill to the kernel's word", word_ms / count, "ms",
+                   "mean");
+  }
+};
 
 }  // namespace
 
@@ -110,30 +185,21 @@ cudaError_t TimeSliceFacts(Report* report) {
 }
 
 cudaError_t KillFacts(int kills, Report* report) {
-  const SharedBytes shared(kCopiedBytes);
+  const SharedBytes shared(kQueuedBytes);
   if (shared.data() == nullptr) return cudaErrorMemoryAllocation;
   std::mt19937 random(1);
-  int in_mid_copy = 0, late = 0;
-  uint64_t most_pages = 0;
+  Kills found;
   for (int i = 0; i < kills; ++i) {
-    Child child(Role::kCopy, shared.fd());
-    if (!child.Answer()) {
+    // All copies take about 10 ms.
+    const std::optional<Progress> progress =
+        KillInMidCopy(shared, std::chrono::microseconds(random() % 9000));
+    if (!progress) {
       report->Fail("kill -9 in mid-copy", "the process ended by itself");
       return cudaSuccess;
     }
-    // Some moment of some copy; one takes 2 ms or so.
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
-    child.KillAndSee();
-    const AfterKill found = LookAtMemory(shared.data());
-    in_mid_copy += found.in_mid_copy ? 1 : 0;
-    late += found.late_pages > 0 ? 1 : 0;
-    most_pages = std::max(most_pages, found.late_pages);
+    found.Add(*progress);
   }
-  report->Figure("processes killed while they copied", kills, "",
-                 std::to_string(in_mid_copy) + " in mid-copy");
-  report->Figure("of them with writes after the kernel's word", late, "",
-                 "most: " + std::to_string(most_pages) + " of " +
-                     std::to_string(kCopiedBytes / kPage) + " pages");
+  found.Print(report);
   return cudaSuccess;
 }
 
