@@ -16,8 +16,8 @@ struct Group {
   std::function<cudaError_t(Report*)> measure;
 };
 
-int Run(int kills, const std::vector<std::string>& wanted) {
-  const std::vector<Group> groups = {
+std::vector<Group> Groups(int kills) {
+  return {
       {"device", DeviceFacts},
       {"registration", RegistrationFacts},
       {"copies", CopyFacts},
@@ -26,17 +26,24 @@ int Run(int kills, const std::vector<std::string>& wanted) {
       {"contexts", ContextFacts},
       {"slices", TimeSliceFacts},
       {"kills", [kills](Report* report) { return KillFacts(kills, report); }}};
+}
+
+// Returns false, and says so, if there is no group of that name.
+bool IsGroup(const std::vector<Group>& groups, const std::string& name) {
+  std::string known;
+  for (const Group& group : groups) {
+    if (group.name == name) return true;
+    known += " " + group.name;
+  }
+  std::fprintf(stderr, "fgnn_gpu_facts: unknown group '%s'; there are%s\n",
+               name.c_str(), known.c_str());
+  return false;
+}
+
+int Run(int kills, const std::vector<std::string>& wanted) {
+  const std::vector<Group> groups = Groups(kills);
   for (const std::string& name : wanted) {
-    bool known = false;
-    for (const Group& group : groups) known |= group.name == name;
-    if (known) continue;
-    std::fprintf(stderr, "fgnn_gpu_facts: unknown group '%s'; there are",
-                 name.c_str());
-    for (const Group& group : groups) {
-      std::fprintf(stderr, " %s", group.name.c_str());
-    }
-    std::fprintf(stderr, "\n");
-    return 2;
+    if (!IsGroup(groups, name)) return 2;
   }
   int devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&devices);
