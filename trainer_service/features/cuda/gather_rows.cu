@@ -7,6 +7,9 @@ namespace fgnn {
 namespace {
 
 constexpr uint32_t kThreads = 256;
+// Blocks that a multiprocessor has room for. Without this number the compiler
+// may save registers, and have one row under way after the other.
+constexpr uint32_t kBlocksAtOnce = 4;
 constexpr int kWarp = 32;
 constexpr uint32_t kAllLanes = 0xffffffffu;
 // Rows that a group of lanes loads before it stores the first. A row waits for
@@ -37,7 +40,7 @@ __device__ void CountHits(uint32_t hits, uint32_t* num_hits) {
 // or a unit load the nearest one, which another lane loads as well: a branch
 // around a load would keep the loads after it from being under way too.
 template <typename From, typename To, int kBytes>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     GatherRowsKernel(GatherRowsArgs args, Layout layout) {
   constexpr int kCount = kUnitNumbers<From, kBytes>;
   const uint64_t row_bytes = uint64_t{args.columns} * sizeof(From);
