@@ -376,6 +376,7 @@ int Main(const std::string& mode) {
     std::fprintf(stderr, "usage: fgnn_gpu_aggregate [check|time|all]\n");
     return 2;
   }
+  if (!HasGpu()) return kNoGpu;
   Report report;
   if (mode != "time") {
     const GpuClock clock;

@@ -276,6 +276,7 @@ int Main(const std::string& mode) {
     std::fprintf(stderr, "usage: fgnn_gpu_extract [check|time|all]\n");
     return 2;
   }
+  if (!HasGpu()) return kNoGpu;
   Report report;
   const GpuClock clock;
   const Rows rows;

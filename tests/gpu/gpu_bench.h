@@ -25,6 +25,18 @@ inline void Must(cudaError_t error, const char* what) {
   std::exit(1);
 }
 
+// The exit code of a program that finds no GPU.
+inline constexpr int kNoGpu = 77;
+
+// Says why if there is none.
+inline bool HasGpu() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return true;
+  std::printf("no GPU: %s\n", cudaGetErrorString(error));
+  return false;
+}
+
 // T[count] in device memory.
 template <typename T>
 class OnGpu {

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) RowsKernel(CrossEntropyArgs args) {
   Largest best = {-INFINITY, UINT32_MAX};
   for (uint32_t c = lane; c < classes; c += kWarp) {
     const float logit = logits[c];
-    if (logit > best.logit || best.place == UINT32_MAX) best = {logit, c};
+    if (logit > best.logit) best = {logit, c};
   }
   best = LargestOfWarp(best);
   const float of_label = logits[label] - best.logit;

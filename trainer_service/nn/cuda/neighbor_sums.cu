@@ -14,8 +14,10 @@ constexpr uint32_t kRowsAtOnce = 4;
 constexpr uint32_t kPartialsAtOnce = 8;
 // Blocks that a multiprocessor has room for. Without this number the compiler
 // saves registers, and has one row under way after the other.
-template <int kCount>
-inline constexpr int kBlocksAtOnce = kCount > 4 ? 2 : 4;
+template <int kCount, bool kScaled>
+inline constexpr int kBlocksAtOnce = kCount > 4 ? 2
+                                     : kScaled  ? 3
+                                                : 4;
 
 struct Layout {
   uint32_t units;         // Of a row.
@@ -163,8 +165,8 @@ __device__ Rows FindRows(const NeighborSumsArgs& args,
 }
 
 template <typename Number, typename Out, int kBytes, bool kScaled>
-__global__ void __launch_bounds__(kThreads,
-                                  kBlocksAtOnce<kUnitNumbers<Number, kBytes>>)
+__global__ void __launch_bounds__(
+    kThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScaled>)
     NeighborSumsKernel(NeighborSumsArgs args, Layout layout) {
   constexpr int kCount = kUnitNumbers<Number, kBytes>;
   const bool sums_chunks = blockIdx.x < layout.chunk_blocks;
