@@ -33,7 +33,7 @@ inline bool HasGpu() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count > 0) return true;
-  std::printf("no GPU: %s\n", cudaGetErrorString(error));
+  std::printf("skipped: no GPU (%s)\n", cudaGetErrorName(error));
   return false;
 }
 

@@ -1,6 +1,7 @@
-// A stream of the fake device, and arrays in its memory, for tests of kernels.
-#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_FAKE_GPU_H_
-#define FGNN_TESTS_UNIT_TRAINER_SERVICE_FAKE_GPU_H_
+// A stream of the device, and arrays in its memory, for tests of kernels. Tests
+// run in the emulator, or on a GPU (tests/gpu/run check).
+#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_TEST_GPU_H_
+#define FGNN_TESTS_UNIT_TRAINER_SERVICE_TEST_GPU_H_
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -12,34 +13,31 @@
 #include <vector>
 
 #include "shared/device/cuda/device_array.h"
-#include "tests/fakes/cuda/fake_cudart.h"
-#include "tests/simt/scheduler.h"
 
 namespace fgnn {
 
-// Interleavings that kernels run with. At 0 a thread runs until it waits.
+// Orders of threads that kernels run with in the emulator.
 inline constexpr uint64_t kInterleavings = 5;
+
+// Chooses one of them, with a new device. On a GPU it changes nothing.
+// emulated_gpu.cc, tests/gpu/real_gpu.cc.
+void SetInterleaving(uint64_t interleaving);
 
 // Not thread-safe. When it ends, it frees its arrays and checks that nothing
 // was written beside them.
-class FakeGpu {
+class TestGpu {
  public:
-  explicit FakeGpu(uint64_t interleaving = 0) {
-    simt::SetOptions({.seed = interleaving,
-                      .blocks_at_once = interleaving % 2 == 0 ? 1U : 3U});
-    simt::FakeDevice device;
-    device.memory_bytes = size_t{1} << 30;
-    device.seed = interleaving + 1;
-    simt::SetFakeDevice(device);
+  explicit TestGpu(uint64_t interleaving = 0) {
+    SetInterleaving(interleaving);
     EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
               cudaSuccess);
   }
-  ~FakeGpu() {
+  ~TestGpu() {
     for (const DeviceArray<std::byte>& array : arrays_) CheckGuards(array);
     cudaStreamDestroy(stream_);
   }
-  FakeGpu(const FakeGpu&) = delete;
-  FakeGpu& operator=(const FakeGpu&) = delete;
+  TestGpu(const TestGpu&) = delete;
+  TestGpu& operator=(const TestGpu&) = delete;
 
   cudaStream_t stream() const { return stream_; }
 
@@ -99,4 +97,4 @@ class FakeGpu {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_FAKE_GPU_H_
+#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_TEST_GPU_H_

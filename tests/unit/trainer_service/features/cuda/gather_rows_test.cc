@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/graph/dataset.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 #include "trainer_service/compute/widen.h"
 
 namespace fgnn {
@@ -94,7 +94,7 @@ Batch MakeBatch(const Shape& shape, uint64_t seed) {
   return batch;
 }
 
-void ExpectBatch(const Shape& shape, const Batch& batch, FakeGpu* gpu,
+void ExpectBatch(const Shape& shape, const Batch& batch, TestGpu* gpu,
                  GatherRowsArgs args) {
   args.rows = shape.rows;
   args.columns = shape.columns;
@@ -112,7 +112,7 @@ void ExpectBatch(const Shape& shape, const Batch& batch, FakeGpu* gpu,
 void ExpectRegisteredRows(const Shape& shape, uint64_t interleaving) {
   SCOPED_TRACE(absl::StrCat(NameOf(shape), ", interleaving ", interleaving));
   const Batch batch = MakeBatch(shape, interleaving);
-  FakeGpu gpu(interleaving);
+  TestGpu gpu(interleaving);
   ExpectBatch(shape, batch, &gpu,
               {.ranks = gpu.Put(batch.ranks),
                .miss_places = gpu.Put(batch.nodes),
@@ -153,7 +153,7 @@ TEST(GatherRowsTest, ReadsNoTableThatIsEmptyAndNoMissThatIsAHit) {
   const Shape shape = {64, 100, FeatureType::kFloat32, FeatureType::kFloat32,
                        kStored};
   const Batch batch = MakeBatch(shape, 1);
-  FakeGpu gpu;
+  TestGpu gpu;
   ExpectBatch(shape, batch, &gpu,
               {.ranks = gpu.Put(batch.ranks),
                .miss_places = gpu.Put(batch.nodes),
@@ -164,7 +164,7 @@ TEST(GatherRowsTest, TakesEveryRowForAMissWithoutRanks) {
   const Shape shape = {64, 3, FeatureType::kFloat32, FeatureType::kFloat32, 50};
   Batch batch = MakeBatch(shape, 1);
   batch.hits = 0;
-  FakeGpu gpu;
+  TestGpu gpu;
   ExpectBatch(shape, batch, &gpu,
               {.miss_places = gpu.Put(batch.nodes),
                .table = gpu.Put(batch.table),
@@ -185,7 +185,7 @@ TEST(GatherRowsTest, TakesMissesFromAStagedBuffer) {
     staged.insert(staged.end(), row,
                   row + static_cast<std::ptrdiff_t>(row_bytes));
   }
-  FakeGpu gpu;
+  TestGpu gpu;
   ExpectBatch(shape, batch, &gpu,
               {.ranks = gpu.Put(batch.ranks),
                .miss_places = gpu.Put(places),
@@ -201,7 +201,7 @@ TEST(GatherRowsTest, ReadsRowsThatBeginAnywhere) {
     SCOPED_TRACE(begin);
     std::vector<std::byte> file(begin);
     file.insert(file.end(), batch.store.begin(), batch.store.end());
-    FakeGpu gpu;
+    TestGpu gpu;
     ExpectBatch(shape, batch, &gpu,
                 {.ranks = gpu.Put(batch.ranks),
                  .miss_places = gpu.Put(batch.nodes),
@@ -211,7 +211,7 @@ TEST(GatherRowsTest, ReadsRowsThatBeginAnywhere) {
 }
 
 TEST(GatherRowsTest, RefusesWhatItCannotWrite) {
-  FakeGpu gpu;
+  TestGpu gpu;
   auto* const out = gpu.Room<std::byte>(64);
   const GatherRowsArgs good = {.out = out, .num_hits = gpu.Room<uint32_t>(1)};
   GatherRowsArgs bad = good;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
 #include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
 namespace {
@@ -52,7 +52,7 @@ template <typename Number>
 std::vector<float> SumOnGpu(const std::vector<Number>& x, FeatureType type,
                             uint32_t rows, uint32_t columns,
                             uint64_t interleaving) {
-  FakeGpu gpu(interleaving);
+  TestGpu gpu(interleaving);
   ColumnSumsArgs args;
   args.rows = rows;
   args.columns = columns;

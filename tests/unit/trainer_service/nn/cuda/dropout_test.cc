@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
 #include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 
 namespace fgnn {
@@ -40,7 +40,7 @@ void ExpectInPlace(uint64_t count, double rate, bool relu) {
   SCOPED_TRACE(absl::StrCat(count, " at rate ", rate, ", relu ", relu));
   const Dropout dropout = Dropout::Of(rate, kKey);
   std::vector<float> wanted = RandomFloats(count, count);
-  FakeGpu gpu;
+  TestGpu gpu;
   DropoutArgs args = ArgsOf(dropout, count);
   float* const values = gpu.Put(wanted);
   args.relu = relu;
@@ -84,7 +84,7 @@ TEST(CudaDropoutTest, AddsTheRowFirst) {
                              wanted.data());
         AddRowReluAndDropout(dropout, repeated, 0, size, z.data(),
                              wanted_rounded.data());
-        FakeGpu gpu;
+        TestGpu gpu;
         DropoutArgs args = ArgsOf(dropout, count);
         args.relu = true;
         args.row = gpu.Put(row);
@@ -105,7 +105,7 @@ TEST(CudaDropoutTest, AddsTheRowFirst) {
 }
 
 TEST(CudaDropoutTest, KeepsNan) {
-  FakeGpu gpu;
+  TestGpu gpu;
   DropoutArgs args = ArgsOf(Dropout(), 1);
   args.relu = true;
   args.from = gpu.Put<float>({std::numeric_limits<float>::quiet_NaN()});
@@ -124,7 +124,7 @@ TEST(CudaDropoutTest, GivesTheGradientOfWhatWasKept) {
     const auto size = static_cast<int64_t>(count);
     std::vector<float> wanted = gradient;
     GradientOfReluAndDropout(1.7F, activations.data(), size, wanted.data());
-    FakeGpu gpu;
+    TestGpu gpu;
     DropoutGradientArgs args;
     args.scale = 1.7F;
     args.count = count;
@@ -144,7 +144,7 @@ TEST(CudaDropoutTest, GivesTheGradientOfWhatWasKept) {
 }
 
 TEST(CudaDropoutTest, RefusesWhatItCannotWrite) {
-  FakeGpu gpu;
+  TestGpu gpu;
   auto* const values = gpu.Room<float>(8);
   DropoutArgs args = ArgsOf(Dropout(), 4);
   args.from = values;

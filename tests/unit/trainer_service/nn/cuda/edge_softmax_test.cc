@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
 #include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
 namespace {
@@ -99,7 +99,7 @@ struct Results {
 };
 
 Results OnGpu(const Attention& attention, uint64_t interleaving) {
-  FakeGpu gpu(interleaving);
+  TestGpu gpu(interleaving);
   EdgeSoftmaxArgs args;
   args.indptr = gpu.Put(attention.lists.indptr);
   args.indices = gpu.Put(attention.lists.indices);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
 #include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
 namespace {
@@ -97,12 +97,12 @@ std::vector<float> Expected(const Sum& sum) {
   return expected;
 }
 
-const float* PutScales(FakeGpu* gpu, const std::vector<float>& scales) {
+const float* PutScales(TestGpu* gpu, const std::vector<float>& scales) {
   return scales.empty() ? nullptr : gpu->Put(scales);
 }
 
 // Everything but x and out.
-NeighborSumsArgs PutSum(const Sum& sum, FakeGpu* gpu) {
+NeighborSumsArgs PutSum(const Sum& sum, TestGpu* gpu) {
   NeighborSumsArgs args;
   args.indptr = gpu->Put(sum.lists.indptr);
   args.indices = gpu->Put(sum.lists.indices);
@@ -141,7 +141,7 @@ void ExpectSameBits(const std::vector<T>& got, const std::vector<T>& wanted) {
 }
 
 void ExpectSums(const Sum& sum, uint64_t interleaving = 0) {
-  FakeGpu gpu(interleaving);
+  TestGpu gpu(interleaving);
   NeighborSumsArgs args = PutSum(sum, &gpu);
   args.x = gpu.Put(sum.x);
   const uint64_t count = uint64_t{args.num_lists} * sum.columns;
@@ -257,7 +257,7 @@ TEST(NeighborSumsTest, WidensBfloat16AndRoundsItsSums) {
     for (const bool scaled : {false, true}) {
       if (scaled) sum.row_scales = RandomFloats(kRows, 3);
       const std::vector<float> wanted = Expected(sum);
-      FakeGpu gpu;
+      TestGpu gpu;
       NeighborSumsArgs args = PutSum(sum, &gpu);
       args.type = FeatureType::kBfloat16;
       args.x = gpu.Put(x);
@@ -275,7 +275,7 @@ TEST(NeighborSumsTest, WidensBfloat16AndRoundsItsSums) {
 }
 
 TEST(NeighborSumsTest, RefusesTypesAndPlacesThatItCannotRead) {
-  FakeGpu gpu;
+  TestGpu gpu;
   const Sum sum = MakeSum({1, 2}, 4, 1);
   NeighborSumsArgs good = PutSum(sum, &gpu);
   good.x = gpu.Put(sum.x);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/fake_gpu.h"
 #include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
 namespace {
@@ -45,7 +45,7 @@ Transposed Expected(const Lists& lists, uint32_t num_sources) {
 
 void ExpectTransposed(const Lists& lists, uint32_t num_sources,
                       uint64_t interleaving = 0) {
-  FakeGpu gpu(interleaving);
+  TestGpu gpu(interleaving);
   const uint32_t entries = lists.entries();
   TransposeArgs args;
   args.indptr = gpu.Put(lists.indptr);
@@ -97,7 +97,7 @@ TEST(TransposedBlockTest, SortsTilesThatAreFullOrNearlyFull) {
 }
 
 TEST(TransposedBlockTest, SortsInSeveralPasses) {
-  for (const uint32_t sources : {1024U, 1025U, 1U << 20, (1U << 20) + 1}) {
+  for (const uint32_t sources : {1024U, 1025U, (1U << 20) + 1}) {
     SCOPED_TRACE(sources);
     Lists lists = RandomLists(RandomSizes(500, 10, 3), sources, sources);
     if (lists.entries() > 0) lists.indices.back() = sources - 1;
