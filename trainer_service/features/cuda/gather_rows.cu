@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kThreads = 256;
 // Blocks that a multiprocessor has room for. Without this number the compiler
 // may save registers, and have one row under way after the other.
-constexpr uint32_t kBlocksAtOnce = 4;
+[[maybe_unused]] constexpr uint32_t kBlocksAtOnce = 4;
 constexpr int kWarp = 32;
 constexpr uint32_t kAllLanes = 0xffffffffu;
 // Rows that a group of lanes loads before it stores the first. A row waits for

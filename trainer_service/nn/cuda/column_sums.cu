@@ -11,7 +11,7 @@ constexpr uint32_t kWarp = 32;
 constexpr uint32_t kRowsAtOnce = 8;
 // Without this number the compiler saves registers, and has one row under way
 // after the other.
-constexpr uint32_t kBlocksAtOnce = 6;
+[[maybe_unused]] constexpr uint32_t kBlocksAtOnce = 6;
 constexpr uint32_t kGroups = kMostRowChunks / kChunksOfGroup;
 
 // A thread sums a unit of columns over the rows of a chunk.

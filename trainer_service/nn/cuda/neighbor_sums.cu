@@ -23,9 +23,9 @@ constexpr uint32_t kPartialsAtOnce = 8;
 // Blocks that a multiprocessor has room for. Without this number the compiler
 // saves registers, and has one row under way after the other.
 template <int kCount, Scales kScales>
-inline constexpr int kBlocksAtOnce = kCount > 4                 ? 2
-                                     : kScales == Scales::kNone ? 4
-                                                                : 3;
+[[maybe_unused]] constexpr int kBlocksAtOnce = kCount > 4                 ? 2
+                                               : kScales == Scales::kNone ? 4
+                                                                          : 3;
 
 struct Layout {
   uint32_t units;         // Of a row.
