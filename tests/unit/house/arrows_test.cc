@@ -150,6 +150,7 @@ TEST_F(ArrowsTest, OnlyProgramsJobsAndToolsReachIntoBackEnds) {
         include.file.find("/commands/") == std::string::npos &&
         include.file.find("/job/") == std::string::npos &&
         include.file.find("/cpu/") == std::string::npos &&
+        include.file.find("/cuda/") == std::string::npos &&
         !StartsWith(include.file, "tools/")) {
       found.push_back(Describe(include));
     }
