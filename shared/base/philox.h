@@ -8,11 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define FGNN_HOST_DEVICE __host__ __device__
-#else
-#define FGNN_HOST_DEVICE
-#endif
+#include "shared/base/host_device.h"
 
 namespace fgnn {
 
@@ -100,8 +96,12 @@ class PhiloxHalves {
       has_block_ = true;
       block_ = Philox4x32({v_, index_, stream_, 0}, key_);
     }
-    const uint32_t* const words = block_.words + 2 * (j % 2);
-    return uint64_t{words[1]} << 32 | words[0];
+    // No index that is known at run time alone: on a GPU the words would leave
+    // the registers.
+    const bool odd = j % 2 != 0;
+    const uint32_t low = odd ? block_.words[2] : block_.words[0];
+    const uint32_t high = odd ? block_.words[3] : block_.words[1];
+    return uint64_t{high} << 32 | low;
   }
 
  private:

@@ -18,11 +18,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/graph/feature_type.h"
 #include "shared/graph/target_view.h"
 
 namespace fgnn {
-
-enum class FeatureType : uint8_t { kFloat32, kFloat16, kBfloat16 };
 
 size_t BytesOf(FeatureType type);
 std::string_view NameOf(FeatureType type);  // "f32", "f16", "bf16".

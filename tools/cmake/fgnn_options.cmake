@@ -4,6 +4,9 @@ set(FGNN_SANITIZE "" CACHE STRING
     "Sanitizers for all targets, e.g. 'address,undefined' or 'thread'")
 set(FGNN_TORCH_DIR "${CMAKE_SOURCE_DIR}/.deps/torch" CACHE PATH
     "Folder that holds torch/ as the wheel unpacks (see tools/setup)")
+option(FGNN_CUDA "Build the kernels for GPUs (see tools/setup --cuda)" OFF)
+set(FGNN_CUDA_DIR "${CMAKE_SOURCE_DIR}/.deps/cuda/nvidia/cu13" CACHE PATH
+    "Folder of a CUDA toolkit, with bin/nvcc and lib64 (see tools/setup)")
 set(FGNN_REVISION "" CACHE STRING
     "What --version says of the revision; empty: git's word of the sources")
 

@@ -150,6 +150,7 @@ TEST_F(ArrowsTest, OnlyProgramsJobsAndToolsReachIntoBackEnds) {
         include.file.find("/commands/") == std::string::npos &&
         include.file.find("/job/") == std::string::npos &&
         include.file.find("/cpu/") == std::string::npos &&
+        include.file.find("/cuda/") == std::string::npos &&
         !StartsWith(include.file, "tools/")) {
       found.push_back(Describe(include));
     }
@@ -212,6 +213,34 @@ TEST_F(ArrowsTest, OnlyCudaLeavesAndSyncSeeCudaAndNccl) {
     if (StartsWithAny(include.target, {"cuda", "nccl", "cub/"}) &&
         include.file.find("/cuda/") == std::string::npos &&
         include.file.find("/sync/") == std::string::npos) {
+      found.push_back(Describe(include));
+    }
+  }
+  EXPECT_THAT(found, testing::IsEmpty());
+}
+
+// nvcc compiles each file for every kind of GPU: a file with Abseil takes five
+// times as long, one with CUB ten times.
+TEST_F(ArrowsTest, KernelsSeeNoAbseilAndOneFileSeesCub) {
+  std::vector<std::string> found;
+  std::set<std::string> with_cub;
+  for (const Include& include : includes_) {
+    if (fs::path(include.file).extension() != ".cu") continue;
+    if (StartsWithAny(include.target, {"absl/"})) {
+      found.push_back(Describe(include));
+    }
+    if (StartsWithAny(include.target, {"cub/"})) with_cub.insert(include.file);
+  }
+  EXPECT_THAT(found, testing::IsEmpty());
+  EXPECT_LE(with_cub.size(), 1U);
+}
+
+// Its Launch() exists in kernels alone.
+TEST_F(ArrowsTest, OnlyKernelsSeeTheirLaunch) {
+  std::vector<std::string> found;
+  for (const Include& include : includes_) {
+    if (include.target == "shared/device/cuda/launch.h" &&
+        !StartsWith(fs::path(include.file).extension().string(), ".cu")) {
       found.push_back(Describe(include));
     }
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "trainer_service/compute/target_clones.h"
-#include "trainer_service/nn/cpu/kernels/exp_of_negative.h"
+#include "trainer_service/nn/exp_of_negative.h"
 
 namespace fgnn {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
-#include "trainer_service/nn/cpu/kernels/exp_of_negative.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/kernels/row_kernels.h"
 #include "trainer_service/nn/cpu/messages/edge_softmax.h"
+#include "trainer_service/nn/exp_of_negative.h"
 
 namespace fgnn {
 namespace {

@@ -1,16 +1,20 @@
-// The exponential of softmaxes, for loops in functions with FGNN_TARGET_CLONES.
-#ifndef FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_EXP_OF_NEGATIVE_H_
-#define FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_EXP_OF_NEGATIVE_H_
+// The exponential of softmaxes, for kernels and for loops in functions with
+// FGNN_TARGET_CLONES.
+#ifndef FGNN_TRAINER_SERVICE_NN_EXP_OF_NEGATIVE_H_
+#define FGNN_TRAINER_SERVICE_NN_EXP_OF_NEGATIVE_H_
 
 #include <bit>
 #include <cstdint>
+
+#include "shared/base/host_device.h"
 
 namespace fgnn {
 
 // Returns exp(x) of x <= 0 to 2 units in the last place. It has no branch, so
 // that the compiler vectorises it. The result is at least exp(-87), which is
 // negligible beside the largest weight, 1. NaN stays NaN.
-inline __attribute__((always_inline)) float ExpOfNegative(float x) {
+FGNN_HOST_DEVICE inline __attribute__((always_inline)) float ExpOfNegative(
+    float x) {
   constexpr float kLog2E = 1.44269504F;
   // ln 2 in two parts. The first ends in zeros, so x - n ln 2 is exact but for
   // its last rounding.
@@ -38,4 +42,4 @@ inline __attribute__((always_inline)) float ExpOfNegative(float x) {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_EXP_OF_NEGATIVE_H_
+#endif  // FGNN_TRAINER_SERVICE_NN_EXP_OF_NEGATIVE_H_

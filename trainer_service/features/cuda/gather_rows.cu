@@ -1,0 +1,165 @@
+#include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/row_units.cuh"
+#include "trainer_service/compute/numbers.h"
+#include "trainer_service/features/cuda/gather_rows.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+// Blocks that a multiprocessor has room for. Without this number the compiler
+// may save registers, and have one row under way after the other.
+[[maybe_unused]] constexpr uint32_t kBlocksAtOnce = 4;
+constexpr int kWarp = 32;
+constexpr uint32_t kAllLanes = 0xffffffffu;
+// Rows that a group of lanes loads before it stores the first. A row waits for
+// its place, then for memory; other rows and other warps fill that time.
+constexpr uint32_t kRowsAtOnce = 4;
+// A warp's loads begin at such a line, so that a row read over PCIe takes as
+// few requests as it has lines.
+constexpr uint32_t kLineBytes = 128;
+
+struct Layout {
+  int units;            // Of a row.
+  uint32_t lanes_log2;  // Of the lanes that share a row.
+};
+
+// Adds up the hits of the block's groups; every thread calls it.
+__device__ void CountHits(uint32_t hits, uint32_t* num_hits) {
+  __shared__ uint32_t of_warps[kThreads / kWarp];
+  const uint32_t sum = __reduce_add_sync(kAllLanes, hits);
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  uint32_t all = 0;
+  for (const uint32_t of_warp : of_warps) all += of_warp;
+  if (all != 0) atomicAdd(num_hits, all);
+}
+
+// A group of lanes copies kRowsAtOnce rows, a unit a lane. Lanes without a row
+// or a unit load the nearest one, which another lane loads as well: a branch
+// around a load would keep the loads after it from being under way too.
+template <typename From, typename To, int kBytes>
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
+    GatherRowsKernel(GatherRowsArgs args, Layout layout) {
+  constexpr int kCount = kUnitNumbers<From, kBytes>;
+  const uint64_t row_bytes = uint64_t{args.columns} * sizeof(From);
+  const int lanes = 1 << layout.lanes_log2;
+  const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const uint32_t group =
+      (blockIdx.x * kThreads + threadIdx.x) >> layout.lanes_log2;
+  const uint64_t first = uint64_t{group} * kRowsAtOnce;
+  const uint32_t* const ranks =
+      args.ranks == nullptr ? args.miss_places : args.ranks;
+  const uint64_t capacity = args.ranks == nullptr ? 0 : args.capacity;
+  uint32_t rank[kRowsAtOnce];
+  uint32_t miss[kRowsAtOnce];
+#pragma unroll
+  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+    const uint64_t row = min(first + k, uint64_t{args.rows} - 1);
+    rank[k] = __ldg(ranks + row);
+    miss[k] = __ldg(args.miss_places + row);
+  }
+  const std::byte* from[kRowsAtOnce];
+  int skipped[kRowsAtOnce];  // Lanes before the row's first unit.
+  int end = layout.units;
+  uint32_t hits = 0;
+#pragma unroll
+  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+    const bool hit = rank[k] < capacity;
+    from[k] = (hit ? args.table : args.misses) +
+              (hit ? rank[k] : miss[k]) * row_bytes;
+    if (hit && first + k < args.rows) ++hits;
+    const auto address = reinterpret_cast<uintptr_t>(from[k]);
+    skipped[k] =
+        lanes < kWarp ? 0 : static_cast<int>(address % kLineBytes) / kBytes;
+    end = max(end, layout.units + skipped[k]);
+  }
+  for (int at = lane; at < end; at += lanes) {
+    UnitBits<kBytes> units[kRowsAtOnce];
+#pragma unroll
+    for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+      const int unit = min(max(at - skipped[k], 0), layout.units - 1);
+      units[k] = LoadUnit<kBytes>(from[k] + unit * kBytes);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+      const int unit = at - skipped[k];
+      if (first + k >= args.rows || unit < 0 || unit >= layout.units) continue;
+      float numbers[kCount];
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) numbers[i] = NumberOf<From>(units[k], i);
+      StoreFloats(numbers, static_cast<To*>(args.out) +
+                               (first + k) * args.columns + unit * kCount);
+    }
+  }
+  CountHits(lane == 0 ? hits : 0, args.num_hits);
+}
+
+template <typename From, typename To, int kBytes>
+cudaError_t LaunchUnits(const GatherRowsArgs& args, cudaStream_t stream) {
+  const int units = static_cast<int>(args.columns) / kUnitNumbers<From, kBytes>;
+  const Layout layout = {units, LanesLog2(static_cast<uint64_t>(units))};
+  const uint64_t groups = (uint64_t{args.rows} + kRowsAtOnce - 1) / kRowsAtOnce;
+  const uint64_t threads = groups << layout.lanes_log2;
+  return Launch(
+      GatherRowsKernel<From, To, kBytes>,
+      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
+      stream, args, layout);
+}
+
+template <typename From, typename To>
+cudaError_t LaunchTypes(const GatherRowsArgs& args, cudaStream_t stream) {
+  switch (UnitBytes(args.columns * sizeof(From), {args.table, args.misses})) {
+    case 16:
+      return LaunchUnits<From, To, 16>(args, stream);
+    case 8:
+      return LaunchUnits<From, To, 8>(args, stream);
+    case 4:
+      return LaunchUnits<From, To, 4>(args, stream);
+    case 2:
+      if constexpr (sizeof(From) == 2) {
+        return LaunchUnits<From, To, 2>(args, stream);
+      }
+      break;
+    default:
+      break;
+  }
+  return cudaErrorMisalignedAddress;
+}
+
+template <typename To>
+cudaError_t LaunchTo(const GatherRowsArgs& args, cudaStream_t stream) {
+  switch (args.type) {
+    case FeatureType::kFloat32:
+      return LaunchTypes<float, To>(args, stream);
+    case FeatureType::kFloat16:
+      return LaunchTypes<Float16, To>(args, stream);
+    case FeatureType::kBfloat16:
+      return LaunchTypes<Bfloat16, To>(args, stream);
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace
+
+cudaError_t LaunchGatherRows(const GatherRowsArgs& args, cudaStream_t stream) {
+  if (args.columns == 0 || args.columns > INT32_MAX / sizeof(float) ||
+      reinterpret_cast<uintptr_t>(args.out) % 16 != 0) {
+    return cudaErrorInvalidValue;
+  }
+  const cudaError_t cleared =
+      cudaMemsetAsync(args.num_hits, 0, sizeof(uint32_t), stream);
+  if (cleared != cudaSuccess) return cleared;
+  switch (args.to_type) {
+    case FeatureType::kFloat32:
+      return LaunchTo<float>(args, stream);
+    case FeatureType::kBfloat16:
+      return LaunchTo<Bfloat16>(args, stream);
+    case FeatureType::kFloat16:
+      break;
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,42 @@
+// Sums of a matrix's columns: the gradient of a bias.
+#ifndef FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_
+#define FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "shared/graph/feature_type.h"
+
+namespace fgnn {
+
+// Chunks of rows whose sums are added up, and chunks of a group.
+inline constexpr uint32_t kMostRowChunks = 256;
+inline constexpr uint32_t kChunksOfGroup = 32;
+
+// Returns the rows of a chunk. They depend on the size of the work alone, so
+// that the bits of a sum do too.
+constexpr uint32_t RowsOfChunk(uint32_t rows) {
+  const uint32_t even = rows / kMostRowChunks + (rows % kMostRowChunks != 0);
+  return even > 32 ? even : 32;
+}
+
+// Arrays lie in device memory.
+struct ColumnSumsArgs {
+  uint32_t rows = 0;
+  uint32_t columns = 1;
+  FeatureType type = FeatureType::kFloat32;  // kFloat32 or kBfloat16.
+  const void* x = nullptr;    // [rows, columns]; a multiple of 16 bytes.
+  float* partials = nullptr;  // [kMostRowChunks, columns], aligned like x.
+  float* out = nullptr;       // [columns]
+};
+
+// Sets `out` to the sums over all rows, in f32: plain loops over the rows of
+// each chunk, then over the chunks of each group, then over the groups. Returns
+// cudaErrorInvalidValue for another type, no columns or an address that is not
+// aligned.
+cudaError_t LaunchColumnSums(const ColumnSumsArgs& args, cudaStream_t stream);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_
