@@ -11,7 +11,7 @@
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/draws/place_set.h"
-#include "sampler_service/sampling/cpu/progress.h"
+#include "sampler_service/sampling/progress.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 

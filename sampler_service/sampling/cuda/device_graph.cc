@@ -1,0 +1,113 @@
+#include "sampler_service/sampling/cuda/device_graph.h"
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+#include <variant>
+
+#include "shared/base/status.h"
+#include "shared/device/cuda/status.h"
+#include "shared/device/cuda/stream.h"
+
+namespace fgnn {
+namespace {
+
+// Copies and waits. The null stream would hold up the streams of samplers.
+absl::Status CopyToDevice(void* to, const void* from, uint64_t bytes,
+                          const char* what) {
+  FGNN_ASSIGN_OR_RETURN(const CudaStream stream, CudaStream::Make());
+  FGNN_RETURN_IF_ERROR(CudaStatus(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream.get()),
+      what));
+  return CudaStatus(cudaStreamSynchronize(stream.get()), what);
+}
+
+struct Bytes {
+  const std::byte* begin;
+  uint64_t size;
+};
+Bytes BytesOfIndices(const CscView& graph) {
+  return std::visit(
+      [](auto indices) {
+        return Bytes{reinterpret_cast<const std::byte*>(indices.data()),
+                     indices.size() * sizeof(indices[0])};
+      },
+      graph.indices);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<DeviceGraph>> DeviceGraph::Make(
+    const CscView& graph, int device, TopologyPlace place) {
+  std::shared_ptr<DeviceGraph> made(new DeviceGraph);
+  made->device_ = device;
+  FGNN_RETURN_IF_ERROR(made->ChooseDevice());
+  int num_multiprocessors = 0;
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(cudaDeviceGetAttribute(&num_multiprocessors,
+                                        cudaDevAttrMultiProcessorCount, device),
+                 "ask for the number of multiprocessors"));
+  made->num_multiprocessors_ = static_cast<uint32_t>(num_multiprocessors);
+  made->csc_ = {
+      .indptr = nullptr,
+      .indices = nullptr,
+      .wide = std::holds_alternative<absl::Span<const int64_t>>(graph.indices),
+      .num_nodes = graph.num_nodes(),
+      .num_edges = graph.num_edges()};
+  FGNN_RETURN_IF_ERROR(place == TopologyPlace::kDevice
+                           ? made->CopyArrays(graph)
+                           : made->RegisterArrays(graph));
+  return made;
+}
+
+absl::Status DeviceGraph::ChooseDevice() const {
+  return CudaStatus(cudaSetDevice(device_), "choose the device");
+}
+
+absl::Status DeviceGraph::CopyArrays(const CscView& graph) {
+  const Bytes indices = BytesOfIndices(graph);
+  FGNN_ASSIGN_OR_RETURN(indptr_,
+                        DeviceArray<int64_t>::Make(graph.indptr.size()));
+  FGNN_ASSIGN_OR_RETURN(indices_, DeviceArray<std::byte>::Make(indices.size));
+  FGNN_RETURN_IF_ERROR(CopyToDevice(indptr_.get(), graph.indptr.data(),
+                                    indptr_.bytes(), "upload csc_indptr"));
+  FGNN_RETURN_IF_ERROR(CopyToDevice(indices_.get(), indices.begin, indices.size,
+                                    "upload the indices"));
+  csc_.indptr = indptr_.get();
+  csc_.indices = indices_.get();
+  return absl::OkStatus();
+}
+
+absl::Status DeviceGraph::RegisterArrays(const CscView& graph) {
+  const Bytes indices = BytesOfIndices(graph);
+  FGNN_ASSIGN_OR_RETURN(
+      host_indptr_, PinnedRange::Make(graph.indptr.data(),
+                                      graph.indptr.data() + graph.indptr.size(),
+                                      PinnedRange::Access::kRead));
+  FGNN_ASSIGN_OR_RETURN(
+      host_indices_,
+      PinnedRange::Make(indices.begin, indices.begin + indices.size,
+                        PinnedRange::Access::kRead));
+  csc_.indptr = static_cast<const int64_t*>(host_indptr_->DevicePointer());
+  csc_.indices = host_indices_->DevicePointer();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceRanks> DeviceGraph::Upload(const HotRanks& ranks) {
+  MutexLock lock(&mutex_);
+  DeviceRanks known = device_ranks_.lock();
+  if (known != nullptr && ranks_.ranks.data() == ranks.ranks.data() &&
+      ranks_.rank_order_version == ranks.rank_order_version) {
+    return known;
+  }
+  FGNN_ASSIGN_OR_RETURN(DeviceArray<uint32_t> copy,
+                        DeviceArray<uint32_t>::Make(ranks.ranks.size()));
+  FGNN_RETURN_IF_ERROR(CopyToDevice(copy.get(), ranks.ranks.data(),
+                                    copy.bytes(), "upload the hot ranks"));
+  known = std::make_shared<const DeviceArray<uint32_t>>(std::move(copy));
+  ranks_ = ranks;
+  device_ranks_ = known;
+  return known;
+}
+
+}  // namespace fgnn
