@@ -135,8 +135,8 @@ absl::StatusOr<SampledTask> CudaSampler::SampleAs(BatchSeq seq, BatchSeq drawn,
   const BatchPlace place = PlaceOf(drawn);
   FGNN_ASSIGN_OR_RETURN(const uint32_t num_ids, DrawSeeds(place));
   task.seconds.sample = static_cast<float>(watch.Seconds());
-  FGNN_RETURN_IF_ERROR(
-      batch_->Sample(place, num_ids, &progress_, &task.seconds));
+  FGNN_RETURN_IF_ERROR(batch_->Sample(place, num_ids, num_positives_,
+                                      &progress_, &task.seconds));
   FGNN_RETURN_IF_ERROR(CheckSeeds(place, num_ids));
   watch.Restart();
   task.num_seeds = batch_->seeds().num_nodes;
@@ -175,11 +175,6 @@ absl::Status CheckImplemented(const SamplerOptions& options) {
     return absl::UnimplementedError(
         absl::StrCat("sampling.kind ", NameOf(options.algorithm),
                      " does not run on CUDA devices: sample on cpu devices"));
-  }
-  if (options.negatives > 0 && options.exclude_seed_edges) {
-    return absl::UnimplementedError(
-        "training.exclude_seed_edges does not run on CUDA devices: sample on "
-        "cpu devices, or set it to false");
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -52,65 +53,43 @@ absl::StatusOr<std::unique_ptr<DeviceBatch>> DeviceBatch::Make(
   std::unique_ptr<DeviceBatch> batch(
       new DeviceBatch(std::move(graph), options, std::move(stream),
                       std::move(event), std::move(clock), std::move(id_map)));
-  FGNN_ASSIGN_OR_RETURN(batch->host_seeds_,
-                        PinnedArray<uint32_t>::Make(bounds.seed_ids));
-  FGNN_ASSIGN_OR_RETURN(batch->seeds_,
-                        DeviceArray<uint32_t>::Make(bounds.seed_ids));
-  FGNN_RETURN_IF_ERROR(batch->AllocateFor(first_room.edges));
+  FGNN_RETURN_IF_ERROR(batch->Allocate(bounds, first_room.edges));
   return batch;
 }
 
-absl::Status DeviceBatch::AllocateFor(uint64_t num_edges) {
-  FGNN_ASSIGN_OR_RETURN(host_counts_, PinnedArray<Counts>::Make(1));
-  FGNN_ASSIGN_OR_RETURN(counts_, DeviceArray<Counts>::Make(1));
-  FGNN_ASSIGN_OR_RETURN(block_sums_, DeviceArray<uint64_t>::Make(num_blocks_));
+absl::Status DeviceBatch::Allocate(const BatchBounds& bounds,
+                                   uint64_t num_edges) {
+  BatchBuffers& b = buffers_;
+  FGNN_ASSIGN_OR_RETURN(host_seeds_,
+                        PinnedArray<uint32_t>::Make(bounds.seed_ids));
+  FGNN_ASSIGN_OR_RETURN(host_counts_, PinnedArray<BatchCounts>::Make(1));
+  FGNN_ASSIGN_OR_RETURN(b.seeds, DeviceArray<uint32_t>::Make(bounds.seed_ids));
+  FGNN_ASSIGN_OR_RETURN(b.counts, DeviceArray<BatchCounts>::Make(1));
+  FGNN_ASSIGN_OR_RETURN(b.block_sums, DeviceArray<uint64_t>::Make(num_blocks_));
   const int32_t fanout =
       *std::max_element(options_.fanouts.begin(), options_.fanouts.end());
   if (!options_.replace) {
     FGNN_ASSIGN_OR_RETURN(
-        large_draws_,
+        b.large_draws,
         DeviceArray<uint32_t>::Make(num_blocks_ * LargeDrawWords(fanout)));
   }
-  hops_.resize(options_.resample ? num_hops() : 1);
-  FGNN_ASSIGN_OR_RETURN(new_bits_,
-                        DeviceArray<uint32_t>::Make(seeds_.size() / 32 + 1));
-  for (HopBuffers& hop : hops_) {
-    FGNN_RETURN_IF_ERROR(GrowHop(&hop, num_edges));
+  if (options_.negatives > 0 && options_.exclude_seed_edges) {
+    b.drops_edges = true;
+    FGNN_ASSIGN_OR_RETURN(
+        b.seed_edges, DeviceArray<uint64_t>::Make(
+                          std::bit_ceil(4 * uint64_t{options_.batch_size})));
   }
-  return AllocateNodes();
-}
-
-absl::Status DeviceBatch::GrowHop(HopBuffers* hop, uint64_t num_edges) {
-  hop->edges = {};
-  FGNN_ASSIGN_OR_RETURN(hop->edges, DeviceArray<uint32_t>::Make(num_edges));
-  if (new_bits_.size() > num_edges / 32) return absl::OkStatus();
-  new_bits_ = {};
-  FGNN_ASSIGN_OR_RETURN(new_bits_,
-                        DeviceArray<uint32_t>::Make(num_edges / 32 + 1));
-  return absl::OkStatus();
-}
-
-absl::Status DeviceBatch::AllocateNodes() {
-  const uint64_t room = id_map_.room();
-  adjacency_ = {};
-  marks_ = {};
-  for (HopBuffers& hop : hops_) hop.indptr = {};
-  FGNN_ASSIGN_OR_RETURN(adjacency_, DeviceArray<DeviceAdjacency>::Make(room));
-  FGNN_ASSIGN_OR_RETURN(marks_, DeviceArray<uint32_t>::Make(room));
-  for (HopBuffers& hop : hops_) {
-    FGNN_ASSIGN_OR_RETURN(hop.indptr, DeviceArray<uint32_t>::Make(room + 1));
+  b.hops.resize(options_.resample ? num_hops() : 1);
+  for (HopBuffers& hop : b.hops) {
+    FGNN_RETURN_IF_ERROR(b.GrowHop(&hop, num_edges));
   }
-  return absl::OkStatus();
-}
-
-uint64_t DeviceBatch::MaxPlaces() const {
-  uint64_t most = seeds_.size();
-  for (const HopBuffers& hop : hops_) most = std::max(most, hop.edges.size());
-  return most;
+  return b.SetRoom(id_map_.room());
 }
 
 absl::Status DeviceBatch::Sample(BatchPlace place, uint32_t num_seed_ids,
-                                 Progress* progress, SampleSeconds* seconds) {
+                                 uint32_t num_positives, Progress* progress,
+                                 SampleSeconds* seconds) {
+  num_positives_ = num_positives;
   if (lacks_memory_) {
     return absl::FailedPreconditionError(
         "the device had no memory for an earlier mini-batch");
@@ -129,13 +108,19 @@ absl::Status DeviceBatch::Sample(BatchPlace place, uint32_t num_seed_ids,
 absl::Status DeviceBatch::Launch(BatchPlace place, uint32_t num_seed_ids) {
   FGNN_ASSIGN_OR_RETURN(
       const DeviceIdMap map,
-      id_map_.StartBatch(MaxPlaces(), &counts_.get()->table_full, stream_));
+      id_map_.StartBatch(buffers_.MaxPlaces(),
+                         &buffers_.counts.get()->table_full, stream_));
   FGNN_RETURN_IF_ERROR(Begin(num_seed_ids));
-  const MapListArgs seeds = ListArgs(map, 0, seeds_.get());
+  const MapListArgs seeds = ListArgs(map, 0, buffers_.seeds.get());
   FGNN_RETURN_IF_ERROR(
       CudaStatus(LaunchEnter(seeds, stream_.get()), "enter the seeds"));
   FGNN_RETURN_IF_ERROR(
       CudaStatus(LaunchNumber(seeds, stream_.get()), "number the seeds"));
+  if (buffers_.drops_edges) {
+    FGNN_RETURN_IF_ERROR(CudaStatus(
+        LaunchEnterSeedEdges(map, SeedEdges(), num_blocks_, stream_.get()),
+        "enter the training edges"));
+  }
   FGNN_RETURN_IF_ERROR(clock_.End(&SampleSeconds::id_map, stream_));
   for (uint32_t h = 0; h < num_hops(); ++h) {
     FGNN_RETURN_IF_ERROR(LaunchHop(map, place, h));
@@ -144,16 +129,16 @@ absl::Status DeviceBatch::Launch(BatchPlace place, uint32_t num_seed_ids) {
 }
 
 absl::Status DeviceBatch::Begin(uint32_t num_seed_ids) {
-  Counts* const counts = host_counts_.get();
+  BatchCounts* const counts = host_counts_.get();
   *counts = {};
   counts->lists[0].end = num_seed_ids;
   counts->lists[0].wanted_end = num_seed_ids;
   FGNN_RETURN_IF_ERROR(
-      CudaStatus(cudaMemcpyAsync(counts_.get(), counts, sizeof(*counts),
+      CudaStatus(cudaMemcpyAsync(buffers_.counts.get(), counts, sizeof(*counts),
                                  cudaMemcpyHostToDevice, stream_.get()),
                  "start a batch"));
   FGNN_RETURN_IF_ERROR(
-      CudaStatus(cudaMemcpyAsync(seeds_.get(), host_seeds_.get(),
+      CudaStatus(cudaMemcpyAsync(buffers_.seeds.get(), host_seeds_.get(),
                                  num_seed_ids * sizeof(uint32_t),
                                  cudaMemcpyHostToDevice, stream_.get()),
                  "upload the seeds"));
@@ -163,10 +148,10 @@ absl::Status DeviceBatch::Begin(uint32_t num_seed_ids) {
 MapListArgs DeviceBatch::ListArgs(const DeviceIdMap& map, uint32_t list,
                                   uint32_t* ids) {
   return {.map = map,
-          .list = &counts_.get()->lists[list],
+          .list = &buffers_.counts.get()->lists[list],
           .ids = ids,
-          .new_bits = new_bits_.get(),
-          .block_sums = block_sums_.get(),
+          .new_bits = buffers_.place_bits.get(),
+          .block_sums = buffers_.block_sums.get(),
           .num_blocks = num_blocks_};
 }
 
@@ -180,24 +165,54 @@ absl::Status DeviceBatch::LaunchHop(const DeviceIdMap& map, BatchPlace place,
                          .replace = options_.replace,
                          .keeps_edges = !options_.resample && h > 0,
                          .enters = true,
-                         .before = &counts_.get()->lists[h],
-                         .list = &counts_.get()->lists[h + 1],
-                         .adjacency = adjacency_.get(),
+                         .before = &buffers_.counts.get()->lists[h],
+                         .list = &buffers_.counts.get()->lists[h + 1],
+                         .adjacency = buffers_.adjacency.get(),
                          .indptr = arrays.indptr.get(),
                          .edges = arrays.edges.get(),
                          .max_edges = arrays.edges.size(),
-                         .block_sums = block_sums_.get(),
+                         .block_sums = buffers_.block_sums.get(),
                          .num_blocks = num_blocks_,
-                         .large_draws = large_draws_.get()};
+                         .large_draws = buffers_.large_draws.get()};
   FGNN_RETURN_IF_ERROR(
       CudaStatus(LaunchHopLists(hop, stream_.get()), "place a hop's lists"));
-  FGNN_RETURN_IF_ERROR(
-      CudaStatus(LaunchUniformDraw(hop, stream_.get()), "draw a hop"));
+  FGNN_RETURN_IF_ERROR(LaunchDraws(hop, h));
   FGNN_RETURN_IF_ERROR(clock_.End(&SampleSeconds::sample, stream_));
   FGNN_RETURN_IF_ERROR(CudaStatus(
       LaunchNumber(ListArgs(map, h + 1, arrays.edges.get()), stream_.get()),
       "number a hop"));
   return clock_.End(&SampleSeconds::id_map, stream_);
+}
+
+absl::Status DeviceBatch::LaunchDraws(DeviceHop hop, uint32_t h) {
+  if (!buffers_.drops_edges) {
+    return CudaStatus(LaunchUniformDraw(hop, stream_.get()), "draw a hop");
+  }
+  // Only the edges that are left may enter the map.
+  hop.enters = false;
+  hop.edges = buffers_.drawn.get();
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchUniformDraw(hop, stream_.get()), "draw a hop"));
+  FGNN_RETURN_IF_ERROR(CudaStatus(
+      LaunchDropSeedEdges(hop, SeedEdges(), stream_.get()), "drop edges"));
+  uint32_t* const edges = buffers(h).edges.get();
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchMoveTogether({.hop = hop,
+                                     .left = edges,
+                                     .left_bits = buffers_.place_bits.get(),
+                                     .left_before = buffers_.left_before.get()},
+                                    stream_.get()),
+                 "move edges together"));
+  return CudaStatus(LaunchEnter(ListArgs(hop.map, h + 1, edges), stream_.get()),
+                    "enter a hop");
+}
+
+DeviceSeedEdges DeviceBatch::SeedEdges() const {
+  return {.table = buffers_.seed_edges.get(),
+          .num_entries = buffers_.seed_edges.size(),
+          .seeds = &buffers_.counts.get()->lists[0],
+          .entry_ids = buffers_.seeds.get(),
+          .num_edges = num_positives_};
 }
 
 absl::Status DeviceBatch::Finish(const DeviceIdMap& map) {
@@ -207,10 +222,10 @@ absl::Status DeviceBatch::Finish(const DeviceIdMap& map) {
                         .ids = {},
                         .num_blocks = num_blocks_};
   const auto add = [&](uint32_t list, uint32_t* ids) {
-    args.lists[args.num_lists] = &counts_.get()->lists[list];
+    args.lists[args.num_lists] = &buffers_.counts.get()->lists[list];
     args.ids[args.num_lists++] = ids;
   };
-  if (options_.negatives > 0) add(0, seeds_.get());
+  if (options_.negatives > 0) add(0, buffers_.seeds.get());
   for (uint32_t h = 0; h < num_hops(); ++h) {
     add(h + 1, buffers(h).edges.get());
   }
@@ -218,25 +233,26 @@ absl::Status DeviceBatch::Finish(const DeviceIdMap& map) {
       CudaStatus(LaunchTranslate(args, stream_.get()), "translate the edges"));
   FGNN_RETURN_IF_ERROR(clock_.End(&SampleSeconds::id_map, stream_));
   if (ranks_ != nullptr) {
-    FGNN_RETURN_IF_ERROR(
-        CudaStatus(LaunchMark({.last = &counts_.get()->lists[num_hops()],
-                               .nodes = map.nodes,
-                               .ranks = ranks_->get(),
-                               .marks = marks_.get(),
-                               .num_blocks = num_blocks_},
-                              stream_.get()),
-                   "mark the input nodes"));
+    FGNN_RETURN_IF_ERROR(CudaStatus(
+        LaunchMark({.last = &buffers_.counts.get()->lists[num_hops()],
+                    .nodes = map.nodes,
+                    .ranks = ranks_->get(),
+                    .marks = buffers_.marks.get(),
+                    .num_blocks = num_blocks_},
+                   stream_.get()),
+        "mark the input nodes"));
     FGNN_RETURN_IF_ERROR(clock_.End(&SampleSeconds::mark, stream_));
   }
-  FGNN_RETURN_IF_ERROR(CudaStatus(
-      cudaMemcpyAsync(host_counts_.get(), counts_.get(), sizeof(Counts),
-                      cudaMemcpyDeviceToHost, stream_.get()),
-      "read the sizes of a batch"));
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(host_counts_.get(), buffers_.counts.get(),
+                                 sizeof(BatchCounts), cudaMemcpyDeviceToHost,
+                                 stream_.get()),
+                 "read the sizes of a batch"));
   return done_.Record(stream_);
 }
 
 absl::StatusOr<bool> DeviceBatch::Fits() {
-  const Counts& counts = *host_counts_.get();
+  const BatchCounts& counts = *host_counts_.get();
   uint64_t wanted_nodes = counts.table_full != 0 ? 2 * id_map_.room() : 0;
   bool fits = true;
   for (uint32_t l = 0; l <= num_hops(); ++l) {
@@ -267,12 +283,12 @@ absl::Status DeviceBatch::Grow(uint64_t wanted_nodes) {
     HopBuffers* const arrays = &buffers(h);
     const uint64_t wanted = hop(h).wanted_end;
     if (wanted <= arrays->edges.size()) continue;
-    FGNN_RETURN_IF_ERROR(
-        GrowHop(arrays, std::min<uint64_t>(wanted + wanted / 4, UINT32_MAX)));
+    FGNN_RETURN_IF_ERROR(buffers_.GrowHop(
+        arrays, std::min<uint64_t>(wanted + wanted / 4, UINT32_MAX)));
   }
   if (wanted_nodes <= id_map_.room()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(id_map_.Grow(wanted_nodes));
-  return AllocateNodes();
+  return buffers_.SetRoom(id_map_.room());
 }
 
 absl::Status DeviceBatch::CheckGraph() const {
@@ -307,7 +323,7 @@ absl::Status DeviceBatch::Copy(const uint32_t* from, uint64_t count,
 }
 
 absl::Status DeviceBatch::CopySeedIds(uint32_t* local_ids) {
-  return Copy(seeds_.get(), seeds().end, local_ids);
+  return Copy(buffers_.seeds.get(), seeds().end, local_ids);
 }
 
 absl::Status DeviceBatch::CopyHop(uint32_t h,
@@ -323,7 +339,7 @@ absl::Status DeviceBatch::CopyNodes(uint32_t* nodes) {
 }
 
 absl::Status DeviceBatch::CopyMarks(uint32_t* marks) {
-  return Copy(marks_.get(), num_nodes(), marks);
+  return Copy(buffers_.marks.get(), num_nodes(), marks);
 }
 
 absl::Status DeviceBatch::Wait(Progress* progress) {
@@ -332,13 +348,7 @@ absl::Status DeviceBatch::Wait(Progress* progress) {
 }
 
 uint64_t DeviceBatch::device_bytes() const {
-  uint64_t bytes = id_map_.device_bytes() + counts_.bytes() + seeds_.bytes() +
-                   adjacency_.bytes() + marks_.bytes() + new_bits_.bytes() +
-                   block_sums_.bytes() + large_draws_.bytes();
-  for (const HopBuffers& hop : hops_) {
-    bytes += hop.indptr.bytes() + hop.edges.bytes();
-  }
-  return bytes;
+  return id_map_.device_bytes() + buffers_.bytes();
 }
 
 uint64_t DeviceBatch::pinned_bytes() const {

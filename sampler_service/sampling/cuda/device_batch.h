@@ -3,18 +3,19 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_DEVICE_BATCH_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_DEVICE_BATCH_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/id_map/cuda/cuda_id_map.h"
 #include "sampler_service/id_map/cuda/map_list.h"
+#include "sampler_service/sampling/cuda/batch_buffers.h"
 #include "sampler_service/sampling/cuda/device_graph.h"
 #include "sampler_service/sampling/cuda/device_hop.h"
+#include "sampler_service/sampling/cuda/drop_edges.h"
 #include "sampler_service/sampling/cuda/stage_clock.h"
 #include "sampler_service/sampling/progress.h"
 #include "sampler_service/sampling/sampler.h"
@@ -51,12 +52,14 @@ class DeviceBatch {
   // seeds, or the ends of pairs. The caller writes them before Sample().
   absl::Span<uint32_t> seed_ids() const { return host_seeds_.span(); }
 
-  // Makes the batch of the first num_seed_ids of seed_ids(). Waits until its
-  // sizes are known. Adds the device's seconds to `seconds`.
+  // Makes the batch of the first num_seed_ids of seed_ids(). For link
+  // prediction the first 2 * num_positives are its training edges. Waits until
+  // its sizes are known. Adds the device's seconds to `seconds`.
   // InvalidArgument: the graph is damaged. FailedPrecondition: the device has
   // no memory for the batch, now or before, or the batch has 2^32 edges.
   absl::Status Sample(BatchPlace place, uint32_t num_seed_ids,
-                      Progress* progress, SampleSeconds* seconds);
+                      uint32_t num_positives, Progress* progress,
+                      SampleSeconds* seconds);
 
   // Marks batches from now on; null: no longer.
   void MarkBy(DeviceRanks ranks) { ranks_ = std::move(ranks); }
@@ -81,15 +84,6 @@ class DeviceBatch {
   uint64_t pinned_bytes() const;
 
  private:
-  struct Counts {
-    DeviceList lists[kMaxMappedLists];  // Seeds, then hops.
-    uint32_t table_full;
-  };
-  struct HopBuffers {
-    DeviceArray<uint32_t> indptr;  // [room of nodes + 1]
-    DeviceArray<uint32_t> edges;
-  };
-
   DeviceBatch(std::shared_ptr<DeviceGraph> graph, const SamplerOptions& options,
               CudaStream stream, CudaEvent event, StageClock clock,
               CudaIdMap id_map);
@@ -98,16 +92,17 @@ class DeviceBatch {
     return static_cast<uint32_t>(options_.fanouts.size());
   }
   // Without `resample` all hops are parts of one array.
-  HopBuffers& buffers(uint32_t h) { return hops_[options_.resample ? h : 0]; }
-  absl::Status AllocateFor(uint64_t num_edges);
-  absl::Status AllocateNodes();
-  absl::Status GrowHop(HopBuffers* hop, uint64_t num_edges);
-  uint64_t MaxPlaces() const;
+  HopBuffers& buffers(uint32_t h) {
+    return buffers_.hops[options_.resample ? h : 0];
+  }
+  absl::Status Allocate(const BatchBounds& bounds, uint64_t num_edges);
 
   // Launches all kernels of a batch.
   absl::Status Launch(BatchPlace place, uint32_t num_seed_ids);
   absl::Status Begin(uint32_t num_seed_ids);
   absl::Status LaunchHop(const DeviceIdMap& map, BatchPlace place, uint32_t h);
+  absl::Status LaunchDraws(DeviceHop hop, uint32_t h);
+  DeviceSeedEdges SeedEdges() const;
   absl::Status Finish(const DeviceIdMap& map);
   MapListArgs ListArgs(const DeviceIdMap& map, uint32_t list, uint32_t* ids);
   // Returns false if the batch did not fit; there is more room then.
@@ -120,22 +115,16 @@ class DeviceBatch {
   std::shared_ptr<DeviceGraph> graph_;
   const SamplerOptions options_;
   const uint32_t num_blocks_;
-  bool lacks_memory_ = false;  // Some buffer could not grow.
+  bool lacks_memory_ = false;   // Some buffer could not grow.
+  uint32_t num_positives_ = 0;  // Training edges of the batch.
   CudaStream stream_;
   CudaEvent done_;
   StageClock clock_;
   CudaIdMap id_map_;
   DeviceRanks ranks_;
   PinnedArray<uint32_t> host_seeds_;
-  PinnedArray<Counts> host_counts_;
-  DeviceArray<Counts> counts_;
-  DeviceArray<uint32_t> seeds_;
-  std::vector<HopBuffers> hops_;
-  DeviceArray<DeviceAdjacency> adjacency_;
-  DeviceArray<uint32_t> marks_;
-  DeviceArray<uint32_t> new_bits_;
-  DeviceArray<uint64_t> block_sums_;
-  DeviceArray<uint32_t> large_draws_;
+  PinnedArray<BatchCounts> host_counts_;
+  BatchBuffers buffers_;
 };
 
 }  // namespace fgnn

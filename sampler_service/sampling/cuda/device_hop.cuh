@@ -9,6 +9,10 @@
 
 namespace fgnn {
 
+// What stands in the place of a drawn edge that is dropped (drop_edges.h). No
+// vertex has this id.
+inline constexpr uint32_t kDroppedEdge = 0xffffffffu;
+
 __device__ inline uint64_t FirstDestination(const DeviceHop& hop) {
   return hop.keeps_edges ? hop.before->num_known : 0;
 }
@@ -54,11 +58,40 @@ __device__ inline uint32_t CheckedVertex(const DeviceHop& hop, uint64_t index) {
   return 0;
 }
 
+// Reads a list of the graph. One that contradicts its neighbours is noted and
+// read as empty; the batch fails.
+__device__ inline DeviceAdjacency ReadAdjacency(const DeviceHop& hop,
+                                                uint64_t local) {
+  const uint64_t v = hop.map.nodes[local];
+  const int64_t begin =
+      __ldg(reinterpret_cast<const long long*>(hop.graph.indptr) + v);
+  const int64_t end =
+      __ldg(reinterpret_cast<const long long*>(hop.graph.indptr) + v + 1);
+  if (begin < 0 || end < begin ||
+      static_cast<uint64_t>(end) > hop.graph.num_edges) {
+    __nv_atomic_store_n(&hop.list->indptr_falls, uint64_t{1},
+                        __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    return {0, 0};
+  }
+  return {begin, static_cast<uint64_t>(end - begin)};
+}
+
+// Makes vertex u the edge `edge` of the hop.
+__device__ inline void PutVertex(const DeviceHop& hop, uint32_t edge,
+                                 uint32_t u) {
+  hop.edges[edge] = hop.enters ? EnterVertex(hop.map, u, edge) : u;
+}
+
+// Makes the vertex of an index the edge `edge` of the hop.
+__device__ inline void PutIndex(const DeviceHop& hop, uint32_t edge,
+                                uint64_t index) {
+  PutVertex(hop, edge, CheckedVertex(hop, index));
+}
+
 // Makes the neighbour at `place` of the graph the edge `edge` of the hop.
 __device__ inline void PutEdge(const DeviceHop& hop, uint32_t edge,
                                uint64_t place) {
-  const uint32_t u = CheckedVertex(hop, IndexAt(hop.graph, place));
-  hop.edges[edge] = hop.enters ? EnterVertex(hop.map, u, edge) : u;
+  PutIndex(hop, edge, IndexAt(hop.graph, place));
 }
 
 }  // namespace fgnn

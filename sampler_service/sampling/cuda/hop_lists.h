@@ -18,6 +18,10 @@ namespace fgnn {
 // Two kernels.
 cudaError_t LaunchHopLists(const DeviceHop& hop, cudaStream_t stream);
 
+// The same for lists that are read already, and destinations whose number of
+// edges stands in `indptr`.
+cudaError_t LaunchCountedLists(const DeviceHop& hop, cudaStream_t stream);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_HOP_LISTS_H_

@@ -149,20 +149,39 @@ TEST(CudaSamplerTest, MarksInputNodesAsTheCpuDoes) {
   sampling.ExpectLikeCpu(BatchSeq(2));
 }
 
-TEST(CudaSamplerTest, PairsOfLinkPredictionEqualTheCpus) {
-  const CscGraph graph = RandomGraph(60, 9);
-  Job job = RandomJob(60, 9);
-  job.options.fanouts = {4, 3};
-  job.options.batch_size = 20;
-  job.options.negatives = 2;
-  job.options.exclude_seed_edges = false;
-  for (uint32_t e = 0; e < 50; ++e) {
-    job.train_edges.push_back(e % 60);
-    job.train_edges.push_back(e * 7 % 60);
+// Pairs from a graph's own edges, with repeats, so that hops draw many of them.
+Job LinkJob(const CscGraph& graph, uint64_t seed) {
+  const auto num_nodes = static_cast<uint32_t>(graph.lists().size());
+  TestDraws draws(seed + 7000);
+  Job job = RandomJob(num_nodes, seed);
+  for (uint32_t v = 0; v < num_nodes; ++v) {
+    for (const uint32_t u : graph.lists()[v]) {
+      if (draws.Below(3) != 0) continue;
+      job.train_edges.push_back(u);
+      job.train_edges.push_back(v);
+    }
   }
-  CudaCase sampling(graph, job, {});
-  for (uint64_t seq = 0; seq < 4; ++seq) {
-    sampling.ExpectLikeCpu(BatchSeq(seq));
+  if (job.train_edges.empty()) job.train_edges = {0, 0};
+  job.options.negatives = 1 + static_cast<uint32_t>(draws.Below(3));
+  job.options.exclude_seed_edges = draws.Below(4) != 0;
+  job.options.replace = draws.Below(3) == 0;
+  job.options.resample = draws.Below(3) != 0;
+  return job;
+}
+
+TEST(CudaSamplerTest, PairsOfLinkPredictionEqualTheCpus) {
+  for (uint64_t seed = 0; seed < CudaRounds(12); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const CscGraph graph = RandomGraph(20, seed);
+    CudaCase sampling(
+        graph, LinkJob(graph, seed),
+        {.interleaving = seed % 4 == 3 ? 1 + seed / 4 % 3 : 0,
+         .room = {.nodes = 1 + seed * 100, .edges = 1 + seed * 100}});
+    const uint64_t per_epoch = sampling.batches_per_epoch();
+    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1}) {
+      sampling.ExpectLikeCpu(BatchSeq(seq));
+    }
+    if (testing::Test::HasFailure()) break;
   }
 }
 
