@@ -24,11 +24,13 @@ absl::Status BatchBuffers::GrowPlaces(uint64_t num_places) {
   }
   if (!drops_edges || drawn.size() >= num_places) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(Renew(num_places, &drawn));
+  if (has_weights) FGNN_RETURN_IF_ERROR(Renew(num_places, &drawn_weights));
   return Renew(words, &left_before);
 }
 
 absl::Status BatchBuffers::GrowHop(HopBuffers* hop, uint64_t num_edges) {
   FGNN_RETURN_IF_ERROR(Renew(num_edges, &hop->edges));
+  if (has_weights) FGNN_RETURN_IF_ERROR(Renew(num_edges, &hop->weights));
   return GrowPlaces(std::max<uint64_t>(num_edges, seeds.size()));
 }
 
@@ -50,10 +52,10 @@ uint64_t BatchBuffers::MaxPlaces() const {
 uint64_t BatchBuffers::bytes() const {
   uint64_t bytes = counts.bytes() + seeds.bytes() + adjacency.bytes() +
                    marks.bytes() + place_bits.bytes() + block_sums.bytes() +
-                   large_draws.bytes() + drawn.bytes() + left_before.bytes() +
-                   seed_edges.bytes();
+                   large_draws.bytes() + drawn.bytes() + drawn_weights.bytes() +
+                   left_before.bytes() + seed_edges.bytes();
   for (const HopBuffers& hop : hops) {
-    bytes += hop.indptr.bytes() + hop.edges.bytes();
+    bytes += hop.indptr.bytes() + hop.edges.bytes() + hop.weights.bytes();
   }
   return bytes;
 }

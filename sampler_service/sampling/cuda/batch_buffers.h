@@ -22,6 +22,7 @@ struct BatchCounts {
 struct HopBuffers {
   DeviceArray<uint32_t> indptr;  // [room of vertices + 1]
   DeviceArray<uint32_t> edges;
+  DeviceArray<float> weights;  // As many as edges, where tasks have them.
 };
 
 // Functions return ResourceExhausted if the device has no memory; the buffers
@@ -37,13 +38,17 @@ struct BatchBuffers {
   DeviceArray<uint32_t> place_bits;
   DeviceArray<uint64_t> block_sums;
   DeviceArray<uint32_t> large_draws;
-  // Only where edges are dropped (drop_edges.h): edges as they are drawn, and
-  // the batch's training edges.
+  // Only where edges are dropped (drop_edges.h): edges and weights as they are
+  // drawn, and the batch's training edges.
   bool drops_edges = false;
+  bool has_weights = false;
   DeviceArray<uint32_t> drawn;
+  DeviceArray<float> drawn_weights;
   DeviceArray<uint32_t> left_before;
   DeviceArray<uint64_t> seed_edges;
 
+  // Returns the arrays of a hop. Hops share them where edges are kept.
+  HopBuffers& OfHop(uint32_t h) { return hops.size() == 1 ? hops[0] : hops[h]; }
   // Makes room for `num_edges` edges of a hop.
   absl::Status GrowHop(HopBuffers* hop, uint64_t num_edges);
   // Makes room for `room` vertices.

@@ -102,8 +102,8 @@ absl::StatusOr<CudaSampler::Arrays> CudaSampler::MakeRoom(
   }
   for (uint32_t h = 0; h < num_hops(); ++h) {
     const DeviceList& hop = batch_->hop(h);
-    FGNN_ASSIGN_OR_RETURN(arrays.hops[h],
-                          writer->AddHop(hop.num_known, hop.end));
+    FGNN_ASSIGN_OR_RETURN(arrays.hops[h], writer->AddHop(hop.num_known, hop.end,
+                                                         HasWeights(options_)));
     writer->SetNumSources(hop.num_nodes);
   }
   FGNN_ASSIGN_OR_RETURN(arrays.nodes,
@@ -171,10 +171,23 @@ absl::Status CudaSampler::MarkBy(const HotRanks& ranks) {
 }
 
 absl::Status CheckImplemented(const SamplerOptions& options) {
-  if (options.algorithm != SamplingAlgorithm::kUniform) {
+  if (options.algorithm == SamplingAlgorithm::kPlugin) {
     return absl::UnimplementedError(
-        absl::StrCat("sampling.kind ", NameOf(options.algorithm),
-                     " does not run on CUDA devices: sample on cpu devices"));
+        "sampling.kind plugin does not run on CUDA devices: sample on cpu "
+        "devices");
+  }
+  if (options.algorithm != SamplingAlgorithm::kWeighted || options.replace) {
+    return absl::OkStatus();
+  }
+  for (const int32_t fanout : options.fanouts) {
+    if (fanout > kMaxWarpFanout) {
+      return absl::UnimplementedError(absl::StrCat(
+          "sampling.fanouts holds ", fanout,
+          "; khop_weighted without "
+          "replacement draws at most ",
+          kMaxWarpFanout,
+          " on CUDA devices: give fewer, or sample on cpu devices"));
+    }
   }
   return absl::OkStatus();
 }
@@ -186,9 +199,14 @@ absl::StatusOr<std::unique_ptr<Sampler>> NewCudaSampler(
     const SamplerOptions& options, const BatchRoom& first_room) {
   FGNN_RETURN_IF_ERROR(Validate(input, options));
   FGNN_RETURN_IF_ERROR(CheckImplemented(options));
+  UploadedTables weights;
+  if (options.algorithm == SamplingAlgorithm::kWeighted) {
+    FGNN_RETURN_IF_ERROR(graph->ChooseDevice());
+    FGNN_ASSIGN_OR_RETURN(weights, graph->Upload(*input.weights));
+  }
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<DeviceBatch> batch,
-      DeviceBatch::Make(graph, options,
+      DeviceBatch::Make(graph, std::move(weights), options,
                         {.seed_ids = NumSeedIds(input, options),
                          .nodes = MaxNodesAfter(options.fanouts.size(),
                                                 input.graph, options)},

@@ -11,11 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/id_map/cuda/cuda_id_map.h"
-#include "sampler_service/id_map/cuda/map_list.h"
 #include "sampler_service/sampling/cuda/batch_buffers.h"
 #include "sampler_service/sampling/cuda/device_graph.h"
-#include "sampler_service/sampling/cuda/device_hop.h"
-#include "sampler_service/sampling/cuda/drop_edges.h"
 #include "sampler_service/sampling/cuda/stage_clock.h"
 #include "sampler_service/sampling/progress.h"
 #include "sampler_service/sampling/sampler.h"
@@ -43,10 +40,12 @@ struct BatchBounds {
 // host waits for the sizes, and once more for the arrays. Thread-compatible.
 class DeviceBatch {
  public:
-  // The options are valid. ResourceExhausted: no device memory.
+  // The options are valid; `weights` are the graph's for kWeighted, else null.
+  // ResourceExhausted: no device memory.
   static absl::StatusOr<std::unique_ptr<DeviceBatch>> Make(
-      std::shared_ptr<DeviceGraph> graph, const SamplerOptions& options,
-      const BatchBounds& bounds, const BatchRoom& first_room);
+      std::shared_ptr<DeviceGraph> graph, UploadedTables weights,
+      const SamplerOptions& options, const BatchBounds& bounds,
+      const BatchRoom& first_room);
 
   // Global ids that the batch begins with, [bounds.seed_ids], in pinned memory:
   // seeds, or the ends of pairs. The caller writes them before Sample().
@@ -84,39 +83,32 @@ class DeviceBatch {
   uint64_t pinned_bytes() const;
 
  private:
-  DeviceBatch(std::shared_ptr<DeviceGraph> graph, const SamplerOptions& options,
-              CudaStream stream, CudaEvent event, StageClock clock,
-              CudaIdMap id_map);
+  DeviceBatch(std::shared_ptr<DeviceGraph> graph, UploadedTables weights,
+              const SamplerOptions& options, CudaStream stream, CudaEvent event,
+              StageClock clock, CudaIdMap id_map);
 
   uint32_t num_hops() const {
     return static_cast<uint32_t>(options_.fanouts.size());
   }
-  // Without `resample` all hops are parts of one array.
-  HopBuffers& buffers(uint32_t h) {
-    return buffers_.hops[options_.resample ? h : 0];
-  }
   absl::Status Allocate(const BatchBounds& bounds, uint64_t num_edges);
 
   // Launches all kernels of a batch.
-  absl::Status Launch(BatchPlace place, uint32_t num_seed_ids);
+  absl::Status Launch(BatchPlace place, uint32_t num_seed_ids,
+                      uint32_t num_positives);
   absl::Status Begin(uint32_t num_seed_ids);
-  absl::Status LaunchHop(const DeviceIdMap& map, BatchPlace place, uint32_t h);
-  absl::Status LaunchDraws(DeviceHop hop, uint32_t h);
-  DeviceSeedEdges SeedEdges() const;
-  absl::Status Finish(const DeviceIdMap& map);
-  MapListArgs ListArgs(const DeviceIdMap& map, uint32_t list, uint32_t* ids);
   // Returns false if the batch did not fit; there is more room then.
   absl::StatusOr<bool> Fits();
   absl::Status Grow(uint64_t wanted_nodes);
   absl::Status CheckGraph() const;
   absl::Status WaitFor(const CudaEvent& event, Progress* progress) const;
-  absl::Status Copy(const uint32_t* from, uint64_t count, uint32_t* to);
+  // Starts a copy of `count` words.
+  absl::Status Copy(const void* from, uint64_t count, void* to);
 
   std::shared_ptr<DeviceGraph> graph_;
+  UploadedTables weights_;
   const SamplerOptions options_;
   const uint32_t num_blocks_;
-  bool lacks_memory_ = false;   // Some buffer could not grow.
-  uint32_t num_positives_ = 0;  // Training edges of the batch.
+  bool lacks_memory_ = false;  // Some buffer could not grow.
   CudaStream stream_;
   CudaEvent done_;
   StageClock clock_;

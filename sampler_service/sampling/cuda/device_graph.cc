@@ -22,6 +22,15 @@ absl::Status CopyToDevice(void* to, const void* from, uint64_t bytes,
   return CudaStatus(cudaStreamSynchronize(stream.get()), what);
 }
 
+// Registers an array to be read. Mapped files need to be registered as
+// read-only, which not every machine can; other memory can be registered in any
+// case.
+absl::StatusOr<PinnedRange> Register(const void* begin, const void* end) {
+  auto range = PinnedRange::Make(begin, end, PinnedRange::Access::kRead);
+  if (range.ok()) return range;
+  return PinnedRange::Make(begin, end, PinnedRange::Access::kReadWrite);
+}
+
 struct Bytes {
   const std::byte* begin;
   uint64_t size;
@@ -41,6 +50,7 @@ absl::StatusOr<std::shared_ptr<DeviceGraph>> DeviceGraph::Make(
     const CscView& graph, int device, TopologyPlace place) {
   std::shared_ptr<DeviceGraph> made(new DeviceGraph);
   made->device_ = device;
+  made->place_ = place;
   FGNN_RETURN_IF_ERROR(made->ChooseDevice());
   int num_multiprocessors = 0;
   FGNN_RETURN_IF_ERROR(
@@ -81,13 +91,10 @@ absl::Status DeviceGraph::CopyArrays(const CscView& graph) {
 absl::Status DeviceGraph::RegisterArrays(const CscView& graph) {
   const Bytes indices = BytesOfIndices(graph);
   FGNN_ASSIGN_OR_RETURN(
-      host_indptr_, PinnedRange::Make(graph.indptr.data(),
-                                      graph.indptr.data() + graph.indptr.size(),
-                                      PinnedRange::Access::kRead));
-  FGNN_ASSIGN_OR_RETURN(
-      host_indices_,
-      PinnedRange::Make(indices.begin, indices.begin + indices.size,
-                        PinnedRange::Access::kRead));
+      host_indptr_,
+      Register(graph.indptr.data(), graph.indptr.data() + graph.indptr.size()));
+  FGNN_ASSIGN_OR_RETURN(host_indices_,
+                        Register(indices.begin, indices.begin + indices.size));
   csc_.indptr = static_cast<const int64_t*>(host_indptr_->DevicePointer());
   csc_.indices = host_indices_->DevicePointer();
   return absl::OkStatus();
@@ -108,6 +115,45 @@ absl::StatusOr<DeviceRanks> DeviceGraph::Upload(const HotRanks& ranks) {
   ranks_ = ranks;
   device_ranks_ = known;
   return known;
+}
+
+absl::StatusOr<UploadedTables> DeviceGraph::Upload(const AliasTables& tables) {
+  MutexLock lock(&mutex_);
+  if (UploadedTables known = tables_.lock();
+      known != nullptr && cells_ == tables.cells().data()) {
+    return known;
+  }
+  const absl::Span<const AliasCell> cells = tables.cells();
+  const absl::Span<const float> weights = tables.weights();
+  auto made = std::make_shared<DeviceTables>();
+  made->view.all_positive = tables.all_positive();
+  if (place_ == TopologyPlace::kHost) {
+    FGNN_ASSIGN_OR_RETURN(made->host_cells,
+                          Register(cells.data(), cells.data() + cells.size()));
+    FGNN_ASSIGN_OR_RETURN(
+        made->host_weights,
+        Register(weights.data(), weights.data() + weights.size()));
+    made->view.cells =
+        static_cast<const AliasCell*>(made->host_cells->DevicePointer());
+    made->view.weights =
+        static_cast<const float*>(made->host_weights->DevicePointer());
+  } else {
+    FGNN_ASSIGN_OR_RETURN(made->cells,
+                          DeviceArray<AliasCell>::Make(cells.size()));
+    FGNN_ASSIGN_OR_RETURN(made->weights,
+                          DeviceArray<float>::Make(weights.size()));
+    FGNN_RETURN_IF_ERROR(CopyToDevice(made->cells.get(), cells.data(),
+                                      made->cells.bytes(),
+                                      "upload the alias tables"));
+    FGNN_RETURN_IF_ERROR(CopyToDevice(made->weights.get(), weights.data(),
+                                      made->weights.bytes(),
+                                      "upload the weights"));
+    made->view.cells = made->cells.get();
+    made->view.weights = made->weights.get();
+  }
+  cells_ = cells.data();
+  tables_ = made;
+  return made;
 }
 
 }  // namespace fgnn

@@ -9,7 +9,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/cuda/device_hop.h"
+#include "sampler_service/sampling/cuda/device_weights.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/device/cuda/device_array.h"
@@ -29,6 +31,17 @@ enum class TopologyPlace : uint8_t {
 // Hot ranks in device memory: [num_nodes].
 using DeviceRanks = std::shared_ptr<const DeviceArray<uint32_t>>;
 
+// Alias tables where kernels read the topology.
+struct DeviceTables {
+  DeviceWeights view = {};
+  // The arrays of kDevice, or of kHost.
+  DeviceArray<AliasCell> cells;
+  DeviceArray<float> weights;
+  std::optional<PinnedRange> host_cells;
+  std::optional<PinnedRange> host_weights;
+};
+using UploadedTables = std::shared_ptr<const DeviceTables>;
+
 // Owned by its samplers together, each on a thread of its own. Thread-safe.
 class DeviceGraph {
  public:
@@ -47,6 +60,11 @@ class DeviceGraph {
   // share one copy. ResourceExhausted: no device memory.
   absl::StatusOr<DeviceRanks> Upload(const HotRanks& ranks);
 
+  // Returns these tables on the device, or registered, as the topology is; one
+  // copy for all samplers. ResourceExhausted: no device memory. Internal: CUDA
+  // refuses.
+  absl::StatusOr<UploadedTables> Upload(const AliasTables& tables);
+
   const DeviceCsc& csc() const { return csc_; }
   uint32_t num_multiprocessors() const { return num_multiprocessors_; }
   uint64_t device_bytes() const { return indptr_.bytes() + indices_.bytes(); }
@@ -57,6 +75,7 @@ class DeviceGraph {
   absl::Status RegisterArrays(const CscView& graph);
 
   int device_ = 0;
+  TopologyPlace place_ = TopologyPlace::kDevice;
   uint32_t num_multiprocessors_ = 1;
   DeviceCsc csc_ = {};
   // The arrays of kDevice.
@@ -71,6 +90,9 @@ class DeviceGraph {
   HotRanks ranks_ ABSL_GUARDED_BY(mutex_);
   std::weak_ptr<const DeviceArray<uint32_t>> device_ranks_
       ABSL_GUARDED_BY(mutex_);
+  // The tables uploaded last, and their cells on the host.
+  const AliasCell* cells_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::weak_ptr<const DeviceTables> tables_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

@@ -58,11 +58,10 @@ __device__ inline uint32_t CheckedVertex(const DeviceHop& hop, uint64_t index) {
   return 0;
 }
 
-// Reads a list of the graph. One that contradicts its neighbours is noted and
+// Reads the list of vertex v. One that contradicts its neighbours is noted and
 // read as empty; the batch fails.
 __device__ inline DeviceAdjacency ReadAdjacency(const DeviceHop& hop,
-                                                uint64_t local) {
-  const uint64_t v = hop.map.nodes[local];
+                                                uint64_t v) {
   const int64_t begin =
       __ldg(reinterpret_cast<const long long*>(hop.graph.indptr) + v);
   const int64_t end =

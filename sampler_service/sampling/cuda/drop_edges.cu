@@ -110,7 +110,11 @@ __global__ void __launch_bounds__(kThreads) MoveKernel(DropArgs args) {
       args.left_before[i / 32] = static_cast<uint32_t>(next) + before;
     }
     if (is_left != 0) {
-      args.left[begin + next + before] = args.hop.edges[begin + i];
+      const uint64_t to = begin + next + before;
+      args.left[to] = args.hop.edges[begin + i];
+      if (args.drawn_weights != nullptr) {
+        args.left_weights[to] = args.drawn_weights[begin + i];
+      }
     }
     next += total;
   }

@@ -34,6 +34,9 @@ struct DropArgs {
   uint32_t* left;         // [hop.max_edges]: the edges that are left.
   uint32_t* left_bits;    // [ceil(max_edges / 32) + 1], scratch.
   uint32_t* left_before;  // [ceil(max_edges / 32) + 1], scratch.
+  // Weights of the drawn edges and of those that are left; null: none.
+  const float* drawn_weights;
+  float* left_weights;
 };
 
 // Marks the drawn edges that are in the set.

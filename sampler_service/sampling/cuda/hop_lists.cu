@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(kThreads) CountEdgesKernel(DeviceHop hop) {
       PartOfBlock(FirstDestination(hop), hop.before->num_nodes, kThreads);
   uint64_t count = 0;
   for (uint64_t i = part.begin + threadIdx.x; i < part.end; i += kThreads) {
-    if (!kCounted && i >= num_known) hop.adjacency[i] = ReadAdjacency(hop, i);
+    if (!kCounted && i >= num_known)
+      hop.adjacency[i] = ReadAdjacency(hop, hop.map.nodes[i]);
     count += EdgesOf<kCounted>(hop, i);
   }
   uint64_t total;

@@ -2,9 +2,11 @@
 // every kind of sampling that runs there.
 #include <cuda_runtime_api.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +32,7 @@ struct Case {
   bool wide = false;
   bool registered = true;
   bool marks = false;
+  bool zero_weights = false;  // Whether some weights are 0.
   TopologyPlace place = TopologyPlace::kDevice;
 };
 
@@ -70,6 +73,24 @@ std::vector<Case> Cases(uint32_t batch_size) {
   cases.back().place = TopologyPlace::kHost;
   cases.push_back(CaseOf("marked", {10, 5}, batch_size));
   cases.back().marks = true;
+  for (const std::vector<int32_t>& fanouts :
+       std::vector<std::vector<int32_t>>{{15, 10, 5}, {-1, 4}, {32}}) {
+    cases.push_back(CaseOf("LABOR", fanouts, batch_size));
+    cases.back().options.algorithm = SamplingAlgorithm::kLabor;
+    cases.push_back(CaseOf("weighted", fanouts, batch_size));
+    cases.back().options.algorithm = SamplingAlgorithm::kWeighted;
+    cases.push_back(CaseOf("weighted, zeros", fanouts, batch_size));
+    cases.back().options.algorithm = SamplingAlgorithm::kWeighted;
+    cases.back().zero_weights = true;
+    cases.push_back(CaseOf("weighted with replacement", fanouts, batch_size));
+    cases.back().options.algorithm = SamplingAlgorithm::kWeighted;
+    cases.back().options.replace = true;
+  }
+  cases.push_back(CaseOf("random walks", {10, 5}, batch_size));
+  cases.back().options.algorithm = SamplingAlgorithm::kRandomWalk;
+  cases.push_back(CaseOf("long random walks", {50}, batch_size));
+  cases.back().options.algorithm = SamplingAlgorithm::kRandomWalk;
+  cases.back().options.walks = {.num_walks = 40, .length = 20, .restart = 0.05};
   cases.push_back(CaseOf("pairs", {5, 5}, batch_size));
   cases.back().options.negatives = 2;
   cases.back().options.exclude_seed_edges = false;
@@ -79,6 +100,23 @@ std::vector<Case> Cases(uint32_t batch_size) {
   cases.back().options.negatives = 1;
   cases.back().options.resample = false;
   return cases;
+}
+
+// Weights over six powers of ten, so that few edges take most of the draws.
+// Each list's first is not 0.
+std::vector<float> WeightsOf(const CscView& view, const Case& c) {
+  std::vector<float> weights(view.num_edges());
+  for (uint64_t e = 0; e < weights.size(); ++e) {
+    const uint64_t bits = Mix64(e);
+    weights[e] = c.zero_weights && bits % 3 == 0
+                     ? 0
+                     : std::pow(10.0F, static_cast<float>(bits % 7));
+  }
+  for (uint64_t v = 0; v < view.num_nodes(); ++v) {
+    const auto begin = static_cast<uint64_t>(view.indptr[v]);
+    if (begin < weights.size()) weights[begin] = 1;
+  }
+  return weights;
 }
 
 // Returns "" if both blocks hold the same task.
@@ -96,10 +134,17 @@ std::string Difference(const TaskMemory& device, const TaskMemory& host) {
 
 absl::Status Check(const Case& c, RmatGraph& graph, uint64_t num_batches,
                    Report* report) {
+  const CscView view = c.wide ? graph.wide_view() : graph.view();
+  std::optional<AliasTables> tables;
+  if (c.options.algorithm == SamplingAlgorithm::kWeighted) {
+    FGNN_ASSIGN_OR_RETURN(tables,
+                          AliasTables::Build(view, WeightsOf(view, c), 1));
+  }
   const SamplerInput input = {
-      .graph = c.wide ? graph.wide_view() : graph.view(),
+      .graph = view,
       .train = graph.train(),
-      .train_edges = EdgeView(&input.graph)};
+      .weights = tables.has_value() ? &*tables : nullptr,
+      .train_edges = EdgeView(&view)};
   FGNN_ASSIGN_OR_RETURN(const auto on_device,
                         DeviceGraph::Make(input.graph, 0, c.place));
   FGNN_ASSIGN_OR_RETURN(const auto device,

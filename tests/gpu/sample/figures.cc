@@ -304,7 +304,7 @@ absl::Status Measure(const Flags& flags, Report* report) {
     job.options.job_key = kJobKey;
     const std::string name = absl::StrCat("batch of ", batch_size);
     FGNN_RETURN_IF_ERROR(CheckFirst(job, name, block, report));
-    for (const uint64_t num_samplers : {1, 2, 3}) {
+    for (const uint64_t num_samplers : {1, 2, 3, 4}) {
       FGNN_ASSIGN_OR_RETURN(
           const Measured run,
           RunSamplers(job, num_samplers, /*registered=*/true, flags.seconds));

@@ -171,11 +171,17 @@ TEST(CudaSamplerErrorsTest, KindsThatOnlyTheCpuHasNameTheWayOut) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto graph,
       DeviceGraph::Make(arrays.input().graph, 0, TopologyPlace::kDevice));
+  const auto tables = AliasTables::Build(arrays.input().graph,
+                                         std::vector<float>{1, 1, 1, 1, 1}, 1);
+  ASSERT_THAT(tables, IsOk());
+  SamplerInput input = arrays.input();
+  input.weights = &*tables;
   SamplerOptions options = Options();
-  options.algorithm = SamplingAlgorithm::kRandomWalk;
-  EXPECT_THAT(NewCudaSampler(graph, arrays.input(), options),
+  options.algorithm = SamplingAlgorithm::kWeighted;
+  options.fanouts = {33};
+  EXPECT_THAT(NewCudaSampler(graph, input, options),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       HasSubstr("sampling.kind random_walk")));
+                       HasSubstr("sampling.fanouts holds 33")));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Draws of uniform k-hop sampling on a device, by the law of
 // sampling/cpu/uniform_hops.h.
-#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_UNIFORM_DRAW_H_
-#define FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_UNIFORM_DRAW_H_
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_DRAWS_UNIFORM_DRAW_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_DRAWS_UNIFORM_DRAW_H_
 
 #include <cuda_runtime_api.h>
 
@@ -14,4 +14,4 @@ cudaError_t LaunchUniformDraw(const DeviceHop& hop, cudaStream_t stream);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_UNIFORM_DRAW_H_
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_DRAWS_UNIFORM_DRAW_H_
