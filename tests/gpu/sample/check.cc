@@ -135,10 +135,11 @@ std::string Difference(const TaskMemory& device, const TaskMemory& host) {
 absl::Status Check(const Case& c, RmatGraph& graph, uint64_t num_batches,
                    Report* report) {
   const CscView view = c.wide ? graph.wide_view() : graph.view();
+  std::vector<float> weights;  // Outlives the tables.
   std::optional<AliasTables> tables;
   if (c.options.algorithm == SamplingAlgorithm::kWeighted) {
-    FGNN_ASSIGN_OR_RETURN(tables,
-                          AliasTables::Build(view, WeightsOf(view, c), 1));
+    weights = WeightsOf(view, c);
+    FGNN_ASSIGN_OR_RETURN(tables, AliasTables::Build(view, weights, 1));
   }
   const SamplerInput input = {
       .graph = view,
@@ -189,6 +190,9 @@ int Run(bool is_short) {
   Report report;
   RmatGraph graph(is_short ? 8 : 16, 16, std::thread::hardware_concurrency());
   for (const Case& c : Cases(is_short ? 20 : 1000)) {
+    // Before it runs: a crash then has a name.
+    std::printf("-- %s\n", c.name.c_str());
+    std::fflush(stdout);
     const absl::Status status = Check(c, graph, is_short ? 1 : 5, &report);
     if (!status.ok()) report.Fail(c.name, status.ToString());
   }

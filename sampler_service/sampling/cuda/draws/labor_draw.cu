@@ -87,9 +87,10 @@ __device__ inline void PutCount(const DeviceHop& hop, uint64_t i,
   hop.indptr[i] = static_cast<uint32_t>(min(count, uint64_t{0xffffffffu}));
 }
 
-// A warp per destination; then the block's long lists.
+// A warp per destination; then the block's long lists. Four blocks on a
+// multiprocessor leave as many registers as it needs.
 template <bool kWrites>
-__global__ void __launch_bounds__(kThreads) LaborKernel(DeviceHop hop) {
+__global__ void __launch_bounds__(kThreads, 4) LaborKernel(DeviceHop hop) {
   if (kWrites && HasNoEdges(hop)) return;
   const uint32_t warp = threadIdx.x / kWarpThreads;
   const uint32_t lane = threadIdx.x % kWarpThreads;

@@ -202,8 +202,10 @@ class BlockDraw {
   uint32_t* const states_;  // [fanout_]
 };
 
-// A block per destination.
-__global__ void __launch_bounds__(kThreads) DrawByBlocksKernel(DeviceHop hop) {
+// A block per destination. Four blocks on a multiprocessor leave as many
+// registers as it needs.
+__global__ void __launch_bounds__(kThreads, 4)
+    DrawByBlocksKernel(DeviceHop hop) {
   if (HasNoEdges(hop)) return;
   const uint64_t end = hop.list->num_known;
   const uint32_t fanout = static_cast<uint32_t>(hop.fanout);

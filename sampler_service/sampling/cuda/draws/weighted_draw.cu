@@ -181,8 +181,8 @@ class WeightedDraw {
   uint32_t size_ = 0;
 };
 
-// A warp per destination. Without the number of blocks the compiler takes fewer
-// registers than the kernel needs, and spills.
+// A warp per destination. Four blocks on a multiprocessor leave as many
+// registers as it needs.
 __global__ void __launch_bounds__(kThreads, 4)
     DrawByWarpsKernel(DeviceHop hop, DeviceWeights weights) {
   __shared__ uint64_t places[kWarps][kMaxWarpFanout];

@@ -171,8 +171,8 @@ TEST(CudaSamplerErrorsTest, KindsThatOnlyTheCpuHasNameTheWayOut) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto graph,
       DeviceGraph::Make(arrays.input().graph, 0, TopologyPlace::kDevice));
-  const auto tables = AliasTables::Build(arrays.input().graph,
-                                         std::vector<float>{1, 1, 1, 1, 1}, 1);
+  const std::vector<float> weights(5, 1.0F);
+  const auto tables = AliasTables::Build(arrays.input().graph, weights, 1);
   ASSERT_THAT(tables, IsOk());
   SamplerInput input = arrays.input();
   input.weights = &*tables;
