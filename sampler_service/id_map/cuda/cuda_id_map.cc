@@ -23,7 +23,7 @@ constexpr uint64_t kMaxProbes = 1024;
 absl::StatusOr<CudaIdMap> CudaIdMap::Make(const Options& options) {
   CudaIdMap map(options);
   FGNN_RETURN_IF_ERROR(map.Allocate(
-      std::clamp<uint64_t>(options.first_room, 1, options.max_nodes)));
+      std::clamp<uint64_t>(options.first_room, 1, map.max_nodes_)));
   return map;
 }
 
@@ -76,6 +76,12 @@ absl::StatusOr<DeviceIdMap> CudaIdMap::StartBatch(uint64_t max_places,
 void CudaIdMap::EndBatch(uint32_t num_nodes) { next_base_ = base_ + num_nodes; }
 
 absl::Status CudaIdMap::Grow(uint64_t wanted) {
+  if (wanted > kMostMapNodes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a batch of ", wanted, " vertices; ", kMostMapNodes,
+                     " are the most on a GPU: lower sampling.batch_size or "
+                     "sampling.fanouts"));
+  }
   const uint64_t more = std::max(wanted + wanted / 4, 2 * room());
   return Allocate(std::min(more, max_nodes_));
 }

@@ -3,6 +3,7 @@
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_CUDA_ID_MAP_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_CUDA_ID_MAP_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -39,7 +40,8 @@ class CudaIdMap {
 
   // Makes room for at least `wanted` vertices, or for twice as many as before
   // if that is more, up to the bound. Waits for the device. ResourceExhausted:
-  // no device memory; the map is of no more use.
+  // no device memory; the map is of no more use. FailedPrecondition: more than
+  // kMostMapNodes vertices.
   absl::Status Grow(uint64_t wanted);
 
   const uint32_t* nodes() const { return nodes_.get(); }
@@ -49,7 +51,8 @@ class CudaIdMap {
 
  private:
   explicit CudaIdMap(const Options& options)
-      : max_nodes_(options.max_nodes), next_base_(options.first_base) {}
+      : max_nodes_(std::min(options.max_nodes, kMostMapNodes)),
+        next_base_(options.first_base) {}
 
   absl::Status Allocate(uint64_t room);
 

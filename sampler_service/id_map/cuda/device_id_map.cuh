@@ -29,8 +29,8 @@ __device__ inline void StoreEntry(uint64_t* entry, uint64_t value) {
 }
 
 // Enters vertex v, which stands at `place` of the list that is mapped. Returns
-// the index of its entry. If the probes end before there is one, sets
-// `table_full` and returns 0.
+// its local id, or its entry with marks. If the probes end before there is an
+// entry, sets `table_full` and returns entry 0.
 __device__ inline uint32_t EnterVertex(const DeviceIdMap& map, uint32_t v,
                                        uint32_t place) {
   using Word = unsigned long long;
@@ -38,26 +38,35 @@ __device__ inline uint32_t EnterVertex(const DeviceIdMap& map, uint32_t v,
   // 2^64 / golden ratio: neighbouring ids come apart (Fibonacci hashing).
   uint64_t at = (v * uint64_t{0x9e3779b97f4a7c15u}) >> map.shift;
   for (uint64_t probe = 0; probe < map.max_probes; ++probe) {
-    uint64_t* const entry = &map.table[at];
-    uint64_t seen = LoadEntry(entry);
+    Word* const entry = reinterpret_cast<Word*>(&map.table[at]);
+    const uint32_t index = static_cast<uint32_t>(at) | kIsEntry;
+    uint64_t seen = LoadEntry(&map.table[at]);
     while (ValueOfEntry(seen) < map.base) {
       const uint64_t before =
-          atomicCAS(reinterpret_cast<Word*>(entry), static_cast<Word>(seen),
-                    static_cast<Word>(mine));
-      if (before == seen) return static_cast<uint32_t>(at);
+          atomicCAS(entry, static_cast<Word>(seen), static_cast<Word>(mine));
+      if (before == seen) return index | kMayBeFirst;
       seen = before;
     }
     if (VertexOfEntry(seen) == v) {
-      if (mine < seen) {
-        atomicMin(reinterpret_cast<Word*>(entry), static_cast<Word>(mine));
+      if (ValueOfEntry(seen) < map.first_place) {
+        return ValueOfEntry(seen) - map.base;
       }
-      return static_cast<uint32_t>(at);
+      if (seen < mine) return index;
+      const uint64_t before = atomicMin(entry, static_cast<Word>(mine));
+      return before < mine ? index : index | kMayBeFirst;
     }
     at = (at + 1) & map.mask;
   }
   __nv_atomic_store_n(map.table_full, 1u, __NV_ATOMIC_RELAXED,
                       __NV_THREAD_SCOPE_DEVICE);
-  return 0;
+  return kIsEntry;
+}
+
+// Returns the local id of an id whose list is numbered. No kernel changes the
+// table meanwhile.
+__device__ inline uint32_t LocalIdOf(const DeviceIdMap& map, uint32_t id) {
+  if ((id & kIsEntry) == 0) return id;
+  return ValueOfEntry(map.table[id & kEntryBits]) - map.base;
 }
 
 }  // namespace fgnn

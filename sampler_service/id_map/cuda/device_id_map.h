@@ -16,9 +16,13 @@
 // local id and then adds 1, in two steps; two threads can get the same one.
 // Here the places decide, so all threads agree on the ids of a CPU.
 //
-// A list is mapped in two steps. Entering the ids replaces each by its entry
-// and keeps the first places; that can be a part of the kernel that draws them.
-// Numbering gives new vertices their local ids in the order of their places.
+// A list is mapped in three steps, each of which looks only at what is not yet
+// decided, for the table's random accesses are what mapping costs.
+//   Entering replaces an id by its local id if the vertex is known, else by its
+//   entry. It can be a part of the kernel that draws the ids.
+//   Numbering gives new vertices local ids in the order of their places. Only
+//   a place that had the lowest number when it was entered is looked at.
+//   Translating replaces the entries that are left by local ids.
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_DEVICE_ID_MAP_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_DEVICE_ID_MAP_H_
 
@@ -26,9 +30,17 @@
 
 namespace fgnn {
 
+// Marks of a mapped id: it is the index of an entry; its place may be the first
+// of its vertex. Without marks it is a local id.
+inline constexpr uint32_t kIsEntry = uint32_t{1} << 31;
+inline constexpr uint32_t kMayBeFirst = uint32_t{1} << 30;
+inline constexpr uint32_t kEntryBits = kMayBeFirst - 1;
+// Most vertices of a batch: a table twice as large has entries of 30 bits.
+inline constexpr uint64_t kMostMapNodes = uint64_t{1} << 29;
+
 // Borrows device memory.
 struct DeviceIdMap {
-  uint64_t* table;  // [mask + 1], a power of two up to 2^32.
+  uint64_t* table;  // [mask + 1], a power of two up to 2^30.
   uint64_t mask;
   uint32_t shift;       // 64 - log2(mask + 1)
   uint64_t max_probes;  // Entries that are tried for a vertex; at least 1.

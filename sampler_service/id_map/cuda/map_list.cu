@@ -31,8 +31,10 @@ __global__ void __launch_bounds__(kThreads) FindNewKernel(MapListArgs args) {
     bool is_new = false;
     if (i < part.end) {
       const uint32_t place = static_cast<uint32_t>(begin + i);
-      is_new = ValueOfEntry(LoadEntry(&args.map.table[args.ids[place]])) ==
-               args.map.first_place + place;
+      const uint32_t id = args.ids[place];
+      is_new = (id & kMayBeFirst) != 0 &&
+               ValueOfEntry(LoadEntry(&args.map.table[id & kEntryBits])) ==
+                   args.map.first_place + place;
     }
     const uint32_t bits = __ballot_sync(kAllLanes, is_new);
     if (threadIdx.x % kWarpThreads == 0 && i < part.end) {
@@ -45,15 +47,16 @@ __global__ void __launch_bounds__(kThreads) FindNewKernel(MapListArgs args) {
   if (threadIdx.x == 0) args.block_sums[blockIdx.x] = total;
 }
 
-// Gives a new vertex its local id.
+// Gives a new vertex its local id, in the table for its other places.
 __device__ inline void NumberVertex(const MapListArgs& args, uint64_t place,
                                     uint64_t local) {
   if (local >= args.map.max_nodes) return;
-  uint64_t* const entry = &args.map.table[args.ids[place]];
+  uint64_t* const entry = &args.map.table[args.ids[place] & kEntryBits];
   const uint32_t v = VertexOfEntry(LoadEntry(entry));
   args.map.nodes[local] = v;
   StoreEntry(entry,
              MakeMapEntry(v, args.map.base + static_cast<uint32_t>(local)));
+  args.ids[place] = static_cast<uint32_t>(local);
 }
 
 // Numbers the block's part: a chunk's words are scanned first, then its places
@@ -103,7 +106,8 @@ __global__ void __launch_bounds__(kThreads)
     uint32_t* const ids = args.ids[l];
     const uint64_t end = args.lists[l]->end;
     for (uint64_t e = args.lists[l]->begin + thread; e < end; e += step) {
-      ids[e] = ValueOfEntry(args.map.table[ids[e]]) - args.map.base;
+      const uint32_t id = ids[e];
+      if ((id & kIsEntry) != 0) ids[e] = LocalIdOf(args.map, id);
     }
   }
 }

@@ -1,9 +1,10 @@
 // Kernels that map a list of a batch: global ids become local ids. No host
 // waits between them; they read all sizes from the device.
 //
-//   LaunchEnter      global ids -> entries     (or fused into a draw kernel)
+//   LaunchEnter      global ids -> local ids of known vertices, else entries
+//                    (or fused into a draw kernel)
 //   LaunchNumber     new vertices get local ids and stand in map.nodes
-//   LaunchTranslate  entries -> local ids      (once a batch, for all lists)
+//   LaunchTranslate  entries -> local ids (once a batch, for all lists)
 #ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_MAP_LIST_H_
 #define FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_MAP_LIST_H_
 
@@ -18,7 +19,7 @@ namespace fgnn {
 struct MapListArgs {
   DeviceIdMap map;
   DeviceList* list;      // [1]: num_known, begin and end are read.
-  uint32_t* ids;         // [list->end]: global ids, then entries.
+  uint32_t* ids;         // [list->end]: global ids, then mapped ids.
   uint32_t* new_bits;    // [ceil(room of ids / 32)], scratch.
   uint64_t* block_sums;  // [num_blocks], scratch.
   uint32_t num_blocks;   // Blocks of the launches, at least 1.
@@ -27,7 +28,7 @@ struct MapListArgs {
 // Enters every global id of the list, each below 2^32 - 1.
 cudaError_t LaunchEnter(const MapListArgs& args, cudaStream_t stream);
 
-// Numbers the new vertices of a list whose ids are entries. Writes num_nodes
+// Numbers the new vertices of a list whose ids are entered. Writes num_nodes
 // and wanted_nodes of the list. Two kernels.
 cudaError_t LaunchNumber(const MapListArgs& args, cudaStream_t stream);
 
@@ -38,7 +39,8 @@ struct TranslateArgs {
   DeviceIdMap map;
   uint32_t num_lists;
   const DeviceList* lists[kMaxMappedLists];
-  uint32_t* ids[kMaxMappedLists];  // Entries in [begin, end), then local ids.
+  uint32_t*
+      ids[kMaxMappedLists];  // Mapped ids in [begin, end), then local ids.
   uint32_t num_blocks;
 };
 

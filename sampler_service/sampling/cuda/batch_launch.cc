@@ -1,5 +1,7 @@
 #include "sampler_service/sampling/cuda/batch_launch.h"
 
+#include <algorithm>
+
 #include "sampler_service/sampling/cuda/draws/labor_draw.h"
 #include "sampler_service/sampling/cuda/draws/uniform_draw.h"
 #include "sampler_service/sampling/cuda/draws/walk_draw.h"
@@ -19,11 +21,30 @@ absl::Status BatchLaunch::Seeds() {
   FGNN_RETURN_IF_ERROR(
       CudaStatus(LaunchNumber(seeds, stream), "number the seeds"));
   if (ExcludesSeedEdges()) {
-    FGNN_RETURN_IF_ERROR(CudaStatus(
-        LaunchEnterSeedEdges(map_, SeedEdges(), parts_.num_blocks, stream),
-        "enter the training edges"));
+    FGNN_RETURN_IF_ERROR(
+        CudaStatus(LaunchEnterSeedEdges(map_, SeedEdges(), num_blocks_, stream),
+                   "enter the training edges"));
   }
   return parts_.clock.End(&SampleSeconds::id_map, parts_.stream);
+}
+
+uint32_t BatchLaunch::BlocksFor(uint64_t places) const {
+  constexpr uint64_t kThreads = 256;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(
+      (places + kThreads - 1) / kThreads, 1, parts_.num_blocks));
+}
+
+void BatchLaunch::SetBlocks(uint32_t h) {
+  const int32_t fanout = parts_.options.fanouts[h];
+  if (fanout < 0 || parts_.options.algorithm == SamplingAlgorithm::kLabor) {
+    max_nodes_ = map_.max_nodes;
+    num_blocks_ = parts_.num_blocks;
+    return;
+  }
+  // Some draws take a warp per destination.
+  num_blocks_ = BlocksFor(max_nodes_ * std::max(fanout, kMaxWarpFanout));
+  max_nodes_ =
+      std::min<uint64_t>(map_.max_nodes, max_nodes_ * (uint64_t{1} + fanout));
 }
 
 MapListArgs BatchLaunch::ListArgs(uint32_t list, uint32_t* ids) const {
@@ -32,14 +53,14 @@ MapListArgs BatchLaunch::ListArgs(uint32_t list, uint32_t* ids) const {
           .ids = ids,
           .new_bits = parts_.buffers.place_bits.get(),
           .block_sums = parts_.buffers.block_sums.get(),
-          .num_blocks = parts_.num_blocks};
+          .num_blocks = num_blocks_};
 }
 
 DeviceSeedEdges BatchLaunch::SeedEdges() const {
   return {.table = parts_.buffers.seed_edges.get(),
           .num_entries = parts_.buffers.seed_edges.size(),
           .seeds = ListOf(0),
-          .entry_ids = parts_.buffers.seeds.get(),
+          .seed_ids = parts_.buffers.seeds.get(),
           .num_edges = num_positives_};
 }
 
@@ -63,11 +84,12 @@ DeviceHop BatchLaunch::HopArgs(uint32_t h) const {
           .edges = b.drops_edges ? b.drawn.get() : arrays.edges.get(),
           .max_edges = arrays.edges.size(),
           .block_sums = b.block_sums.get(),
-          .num_blocks = parts_.num_blocks,
+          .num_blocks = num_blocks_,
           .large_draws = b.large_draws.get()};
 }
 
 absl::Status BatchLaunch::Hop(uint32_t h) {
+  SetBlocks(h);
   const DeviceHop hop = HopArgs(h);
   FGNN_RETURN_IF_ERROR(CudaStatus(Draw(hop), "draw a hop"));
   if (!hop.enters) FGNN_RETURN_IF_ERROR(DropAndEnter(hop, h));

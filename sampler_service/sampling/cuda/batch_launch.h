@@ -25,7 +25,7 @@ struct BatchParts {
   const DeviceCsc& graph;
   DeviceWeights weights;  // Only for kWeighted.
   const CudaStream& stream;
-  uint32_t num_blocks;  // Blocks of a launch.
+  uint32_t num_blocks;  // Blocks that fill the device.
   BatchBuffers& buffers;
   StageClock& clock;
 };
@@ -33,13 +33,16 @@ struct BatchParts {
 // Launches kernels and does not wait. One object per batch. Errors: CUDA's.
 class BatchLaunch {
  public:
-  // The first 2 * num_positives seeds are ends of the batch's training edges.
+  // The batch begins with num_seed_ids ids; the first 2 * num_positives are
+  // ends of its training edges.
   BatchLaunch(const BatchParts& parts, const DeviceIdMap& map, BatchPlace place,
-              uint32_t num_positives)
+              uint32_t num_seed_ids, uint32_t num_positives)
       : parts_(parts),
         map_(map),
         place_(place),
-        num_positives_(num_positives) {}
+        num_positives_(num_positives),
+        max_nodes_(num_seed_ids),
+        num_blocks_(BlocksFor(num_seed_ids)) {}
 
   // In this order: the seeds, each hop, the end. `ranks` may be null.
   absl::Status Seeds();
@@ -57,6 +60,11 @@ class BatchLaunch {
     return &parts_.buffers.counts.get()->lists[list];
   }
   HopBuffers& buffers(uint32_t h) const { return parts_.buffers.OfHop(h); }
+  // Returns the blocks of launches for at most `places` threads at work: a
+  // launch of blocks without work costs as much as a small hop.
+  uint32_t BlocksFor(uint64_t places) const;
+  // Sets the blocks for hop h, from what the hops so far can have at most.
+  void SetBlocks(uint32_t h);
   MapListArgs ListArgs(uint32_t list, uint32_t* ids) const;
   DeviceHop HopArgs(uint32_t h) const;
   DeviceSeedEdges SeedEdges() const;
@@ -70,6 +78,8 @@ class BatchLaunch {
   const DeviceIdMap map_;
   const BatchPlace place_;
   const uint32_t num_positives_;
+  uint64_t max_nodes_;   // Vertices that the lists so far do not exceed.
+  uint32_t num_blocks_;  // Blocks of the launches for the current list.
 };
 
 }  // namespace fgnn

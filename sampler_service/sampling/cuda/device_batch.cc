@@ -126,7 +126,7 @@ absl::Status DeviceBatch::Launch(BatchPlace place, uint32_t num_seed_ids,
       .num_blocks = num_blocks_,
       .buffers = buffers_,
       .clock = clock_};
-  BatchLaunch batch(parts, map, place, num_positives);
+  BatchLaunch batch(parts, map, place, num_seed_ids, num_positives);
   FGNN_RETURN_IF_ERROR(batch.Seeds());
   for (uint32_t h = 0; h < num_hops(); ++h) {
     FGNN_RETURN_IF_ERROR(batch.Hop(h));

@@ -42,14 +42,14 @@ __device__ inline bool Contains(const DeviceSeedEdges& edges, uint32_t end,
 
 __global__ void __launch_bounds__(kThreads)
     EnterSeedEdgesKernel(DeviceIdMap map, DeviceSeedEdges edges) {
-  // The map had no room for the seeds: the batch is made again.
-  if (edges.seeds->num_nodes == 0) return;
   for (uint64_t e = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
        e < edges.num_edges; e += uint64_t{gridDim.x} * kThreads) {
-    const uint64_t from = map.table[edges.entry_ids[2 * e]];
-    const uint64_t to = map.table[edges.entry_ids[2 * e + 1]];
-    Insert(edges, ValueOfEntry(from) - map.base, VertexOfEntry(to));
-    Insert(edges, ValueOfEntry(to) - map.base, VertexOfEntry(from));
+    const uint32_t from = LocalIdOf(map, edges.seed_ids[2 * e]);
+    const uint32_t to = LocalIdOf(map, edges.seed_ids[2 * e + 1]);
+    // Of a batch that did not fit.
+    if (max(from, to) >= edges.seeds->num_nodes) continue;
+    Insert(edges, from, map.nodes[to]);
+    Insert(edges, to, map.nodes[from]);
   }
 }
 

@@ -18,10 +18,9 @@ namespace fgnn {
 struct DeviceSeedEdges {
   uint64_t* table;  // [num_entries], a power of two, at least 4 * num_edges.
   uint64_t num_entries;
-  const DeviceList* seeds;  // List of the seeds.
-  const uint32_t*
-      entry_ids;       // [2 * num_edges], entries of the ends in the map.
-  uint32_t num_edges;  // Training edges of the batch.
+  const DeviceList* seeds;   // List of the seeds.
+  const uint32_t* seed_ids;  // [2 * num_edges], mapped ids of the ends.
+  uint32_t num_edges;        // Training edges of the batch.
 };
 
 // Fills the set with the batch's edges, once its seeds are numbered.
