@@ -159,6 +159,13 @@ struct HotRanks {
   uint32_t rank_order_version = 0;
 };
 
+// InvalidArgument: the ranks are not those of a graph of num_nodes vertices.
+absl::Status CheckRanks(const HotRanks& ranks, uint64_t num_nodes);
+
+// Returns the error for a batch whose num_ids train ids are num_seeds vertices.
+absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
+                             uint64_t num_ids);
+
 // Returns true if tasks of this algorithm have a weight per edge.
 inline bool HasWeights(const SamplerOptions& options) {
   return options.algorithm == SamplingAlgorithm::kRandomWalk ||
@@ -174,6 +181,11 @@ absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 // exceeds its part of the bound with odds below 1e-20; its batch would end the
 // job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
+
+// Returns a number of vertices that no batch exceeds after its first num_hops
+// hops.
+uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
+                       const SamplerOptions& options);
 
 // Returns the input nodes of a task that was just sampled into this block.
 // Nothing is checked.
