@@ -269,6 +269,7 @@ class BenchTest(harness.ServiceTest):
                          [(1, 0), (1, 0.2), (4, 0), (4, 0.2)])
         for row in report['rows']:
             self.assertEqual(row['missed'] - row['matched'], row['loaded'])
+            self.assertEqual(len(row['trainers']), 1)
             self.assertEqual(row['loaded_with_kept']['1'], row['loaded'])
             self.assertLessEqual(row['best'], row['greedy'])
             self.assertLessEqual(row['best'], row['loaded'])
@@ -288,8 +289,22 @@ class BenchTest(harness.ServiceTest):
         for row, other in zip(report['rows'], long_window['rows']):
             self.assertEqual(row['loaded'], other['loaded'])
         self.assertIn('Belady 64', self.match().stdout)
+        self.assertNotIn('rows of each trainer', self.match().stdout)
+        self.assertIn('rows of each trainer',
+                      self.match('--trainers', '2').stdout)
+        dealt = json.loads(self.match(
+            *words, '--window', '6', '--trainers', '3', '--json').stdout)
+        for row, other in zip(report['rows'], dealt['rows']):
+            self.assertIsNone(other['best'])
+            self.assertEqual(row['missed'], other['missed'])
+            for count in ('input_nodes', 'missed', 'matched', 'loaded',
+                          'greedy'):
+                self.assertEqual(
+                    sum(trainer[count] for trainer in other['trainers']),
+                    other[count])
         for flag, value in (('--cache', '2'), ('--dependency', '0'),
-                            ('--window', '65'), ('--batches', '0')):
+                            ('--window', '65'), ('--batches', '0'),
+                            ('--trainers', '65')):
             refused = self.match(flag, value, check=False)
             self.assertEqual(refused.returncode, 2)
             self.assertIn(flag, refused.stderr)

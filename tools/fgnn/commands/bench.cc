@@ -32,6 +32,7 @@ constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
 // Most batches whose rows are compared: all are kept in memory.
 constexpr uint32_t kMostMatchBatches = 10000;
+constexpr uint32_t kMostTrainers = 64;
 
 // The graph and the options that batches are sampled with.
 struct BenchInput {
@@ -218,7 +219,8 @@ void AddCacheCommand(Command bench, CommandContext& context) {
 
 void AddMatchCommand(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
-      "match", "Rows to load with those of the batches before, in any order");
+      "match",
+      "Rows to load with those of the batches before, as drawn and matched");
   auto flags = std::make_shared<MatchFlags>();
   AddInputFlags(app, &flags->input);
   AddThreadsFlag(app, flags->input.options.threads);
@@ -230,7 +232,12 @@ void AddMatchCommand(Command bench, CommandContext& context) {
   app.AddOption("--window", options.window,
                 absl::StrCat("Batches that are reordered together; up to ",
                              kMostBestWindow, " also by the best order"))
-      .Between(uint32_t{1}, uint32_t{kMostWindow})
+      .Between(uint32_t{1}, kMaxWindow)
+      .ShowDefault();
+  app.AddOption("--trainers", options.trainers,
+                "Trainers that batches are dealt to, by their places in a step "
+                "of as many batches")
+      .Between(uint32_t{1}, kMostTrainers)
       .ShowDefault();
   app.AddOption("--cache", options.caches,
                 "Shares of the vertices that are cached")
