@@ -14,9 +14,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<const char*, 8> kNumbers = {
-    "loss",     "seconds",  "batches",        "edges",
-    "samplers", "trainers", "cache_hit_rate", "evaluate_seconds"};
+constexpr std::array<const char*, 10> kNumbers = {
+    "loss",        "seconds",         "batches",        "edges",
+    "samplers",    "trainers",        "cache_hit_rate", "match_rate",
+    "rows_loaded", "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
 constexpr std::array<const char*, 8> kStages = {
