@@ -20,8 +20,9 @@ constexpr std::array<const char*, 10> kNumbers = {
     "rows_loaded", "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
-constexpr std::array<const char*, 8> kStages = {
-    "sample", "id_map", "mark", "copy", "wait", "extract", "train", "sync"};
+constexpr std::array<const char*, 9> kStages = {"order",   "sample", "id_map",
+                                                "mark",    "copy",   "wait",
+                                                "extract", "train",  "sync"};
 constexpr size_t kMostDevices = 64;
 
 // Returns the names of numbers that at least one of the lines has.
