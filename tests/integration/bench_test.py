@@ -264,12 +264,16 @@ class BenchTest(harness.ServiceTest):
         report = json.loads(self.match(
             *words, '--window', '6', '--threads', '2', '--json').stdout)
         self.assertEqual((report['batches'], report['window']), (12, 6))
+        self.assertEqual(report['row_bytes'], 4 * self.num_features())
         self.assertEqual([(row['dependency'], row['cache'])
                           for row in report['rows']],
                          [(1, 0), (1, 0.2), (4, 0), (4, 0.2)])
         for row in report['rows']:
             self.assertEqual(row['missed'] - row['matched'], row['loaded'])
             self.assertEqual(len(row['trainers']), 1)
+            # By the smaller batch, and by either one.
+            self.assertGreaterEqual(row['match_degree'], row['mean_match'])
+            self.assertLessEqual(row['match_degree_spread'], 1)
             self.assertEqual(row['loaded_with_kept']['1'], row['loaded'])
             self.assertLessEqual(row['best'], row['greedy'])
             self.assertLessEqual(row['best'], row['loaded'])

@@ -60,33 +60,59 @@ std::array<uint64_t, kKeptBatches.size()> LoadedOf(const BatchSequence& batches,
   return loaded;
 }
 
-// Finds the mean match and the headroom.
+// Adds up shares. Thread-compatible.
+class Shares {
+ public:
+  void Add(double share) {
+    sum_ += share;
+    ++count_;
+    smallest_ = std::min(smallest_, share);
+    largest_ = std::max(largest_, share);
+  }
+  // They are 0 without any share.
+  double mean() const {
+    return count_ == 0 ? 0 : sum_ / static_cast<double>(count_);
+  }
+  double smallest() const { return count_ == 0 ? 0 : smallest_; }
+  double largest() const { return largest_; }
+
+ private:
+  double sum_ = 0;
+  uint64_t count_ = 0;
+  double smallest_ = 1;
+  double largest_ = 0;
+};
+
+// Finds match degrees, the mean match and the headroom.
 void CompareBatches(absl::Span<const BatchRows> batches,
                     const MatchedOrderOptions& order, WindowOverlap* counter,
                     MatchCounts* counts) {
-  double sum = 0;
-  double largest = 0;
-  uint64_t num_pairs = 0;
+  const auto share = [](uint64_t shared, uint64_t rows) {
+    return rows == 0 ? 0
+                     : static_cast<double>(shared) / static_cast<double>(rows);
+  };
+  Shares degrees;
+  Shares matches;
   for (const BatchRange& window : WindowsOf(batches.size(), order)) {
     const OverlapMatrix overlap = OverlapOf(
         batches.subspan(window.begin.value(), window.size()), counter);
     for (uint32_t a = 0; a < overlap.size(); ++a) {
-      for (uint32_t b = 0; b < overlap.size(); ++b) {
-        if (a == b) continue;
-        ++num_pairs;
-        if (overlap.Shared(b, b) == 0) continue;
-        const double match = static_cast<double>(overlap.Shared(a, b)) /
-                             static_cast<double>(overlap.Shared(b, b));
-        sum += match;
-        largest = std::max(largest, match);
+      for (uint32_t b = a + 1; b < overlap.size(); ++b) {
+        const uint64_t shared = overlap.Shared(a, b);
+        const uint64_t of_a = overlap.Shared(a, a);
+        const uint64_t of_b = overlap.Shared(b, b);
+        degrees.Add(share(shared, std::min(of_a, of_b)));
+        matches.Add(share(shared, of_a));
+        matches.Add(share(shared, of_b));
       }
     }
   }
-  if (num_pairs == 0) return;
-  counts->mean_match = sum / static_cast<double>(num_pairs);
+  counts->mean_degree = degrees.mean();
+  counts->degree_spread = degrees.largest() - degrees.smallest();
+  counts->mean_match = matches.mean();
   if (counts->mean_match < 1) {
     counts->headroom =
-        (largest - counts->mean_match) / (1 - counts->mean_match);
+        (matches.largest() - counts->mean_match) / (1 - counts->mean_match);
   }
 }
 

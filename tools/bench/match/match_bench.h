@@ -77,6 +77,11 @@ struct MatchCounts {
   // Rows that Match loads in the best order; nullopt: the window is longer than
   // kMostBestWindow, or there is more than one trainer.
   std::optional<uint64_t> best;
+  // FastGL's match degrees of pairs of batches of a window: the missed rows
+  // that both have, as a share of the rows of the one that misses fewer. The
+  // mean over all pairs of all windows, and the largest less the smallest.
+  double mean_degree = 0;
+  double degree_spread = 0;
   // A pair of batches (a, b) of a window matches by the share of b's missed
   // rows that a has missed too. The mean over all pairs of all windows.
   double mean_match = 0;

@@ -113,7 +113,10 @@ absl::Status BenchMatch(MatchFlags flags, const CommandContext& context) {
   options.threads = flags.input.options.threads;
   FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
   options.sampling = flags.input.options.sampling;
-  MatchReport report = {opened.dataset.name(), options, {}};
+  MatchReport report = {opened.dataset.name(),
+                        opened.dataset.features().row_bytes(),
+                        options,
+                        {}};
   FGNN_ASSIGN_OR_RETURN(report.result, RunMatchBench(opened.view(), options));
   PrintReport(report, context);
   return absl::OkStatus();

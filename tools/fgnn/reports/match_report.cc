@@ -35,6 +35,8 @@ ordered_json CaseJson(const MatchCase& of_case) {
                        {"cache", of_case.cache}};
   json.update(RowsJson(all));
   json["best"] = OrNull(counts.best);
+  json["match_degree"] = counts.mean_degree;
+  json["match_degree_spread"] = counts.degree_spread;
   json["mean_match"] = counts.mean_match;
   json["headroom"] = counts.headroom;
   json["loaded_with_kept"] = ordered_json::object();
@@ -81,7 +83,8 @@ std::vector<std::string> Cells(const MatchCase& of_case, uint32_t batches,
     cells.push_back(Share(all.ShareOfNodes(counts.best.value_or(0))));
   }
   cells.push_back(Share(all.LeftByMatch()));
-  cells.push_back(Share(counts.mean_match));
+  cells.push_back(Share(counts.mean_degree));
+  cells.push_back(Share(counts.degree_spread));
   cells.push_back(Share(counts.headroom));
   cells.push_back(Share(all.HitRate()));
   for (const uint64_t hits : all.belady_hits) {
@@ -122,6 +125,7 @@ ordered_json ToJson(const MatchReport& report) {
           {"fanouts", options.sampling.fanouts},
           {"batch_size", options.sampling.batch_size},
           {"nodes", report.result.num_nodes},
+          {"row_bytes", report.row_bytes},
           {"batches", options.batches},
           {"window", options.window},
           {"trainers", options.trainers},
@@ -140,7 +144,7 @@ std::string ToText(const MatchReport& report) {
   }
   header.emplace_back("greedy");
   if (has_best) header.emplace_back("best");
-  header.insert(header.end(), {"left", "match", "headroom", "hits"});
+  header.insert(header.end(), {"left", "match", "spread", "headroom", "hits"});
   for (const size_t known : kKnownBatches) {
     header.push_back(absl::StrCat("Belady ", known));
   }
@@ -153,16 +157,21 @@ std::string ToText(const MatchReport& report) {
       absl::StrJoin(sampling.fanouts, ", "), "], ",
       FormatCount(sampling.batch_size), " seeds a batch, ", options.batches,
       " batches, windows of ", options.window, ", trainers: ", options.trainers,
+      report.row_bytes == 0
+          ? ""
+          : absl::StrCat(", ", FormatBytes(report.row_bytes), " a row"),
       "\ninput nodes of a batch; shares of them that a cache of this part of "
       "the vertices misses\n(presc), and that are loaded with the rows of the "
       "trainer's batch before (Match), of its last\nbatches, and with Match in "
       "the order of sampling.order: matched (greedy)",
       has_best ? " and in the best one" : "",
-      ";\nleft: of the missed rows, what Match loads; match: what a batch of "
-      "the "
-      "window has of another\none's missed rows, the mean of all pairs; hit "
-      "rates "
-      "of that cache and of one that knows\nthe next batches (Belady)\n\n",
+      ";\nleft: of the missed rows, what Match loads; match: missed rows that "
+      "two "
+      "batches of a window share,\nby those of the one that misses fewer, mean "
+      "of all pairs, and spread, the largest less the smallest\n(FastGL's "
+      "match "
+      "degree); hit rates of that cache and of one that knows the next batches "
+      "(Belady)\n\n",
       table.ToString(), TrainersText(report.result, options.trainers));
 }
 

@@ -201,6 +201,10 @@ TEST(MatchBenchTest, CountsAnExampleMadeByHand) {
   // Third, first, fourth, second: 2 and 3, nothing, 5.
   EXPECT_EQ(counts.all.greedy, 6U);
   EXPECT_EQ(counts.best, 6U);
+  // The first and the third share 2 of 3 rows, the second has all of the
+  // fourth's.
+  EXPECT_DOUBLE_EQ(counts.mean_degree, (2.0 / 3 + 1) / 6);
+  EXPECT_DOUBLE_EQ(counts.degree_spread, 1);
   // Of b's rows a has: the first and the third 2 of 3 of each other's, the
   // second 1 of the fourth's 1, and the fourth 1 of the second's 2. 12 pairs.
   EXPECT_DOUBLE_EQ(counts.mean_match, (2.0 / 3 + 2.0 / 3 + 1 + 0.5) / 12);
