@@ -313,6 +313,30 @@ class BenchTest(harness.ServiceTest):
             self.assertEqual(refused.returncode, 2)
             self.assertIn(flag, refused.stderr)
 
+    # Two epochs of 20 batches, the last of each smaller. One thread samples
+    # and one trainer takes the batches in their order.
+    def test_match_counts_what_a_job_loads(self):
+        job = {'sampling.fanouts': '[4, 3]', 'sampling.batch_size': 31,
+               'sampling.threads': 1, 'training.batches_per_step': 1,
+               'training.evaluate_every': 0, 'training.seed': 1,
+               'features.store': 'disk', 'cache.capacity': 0.2}
+        counted = json.loads(self.service.fgnn(
+            'bench', 'match', '--dataset', self.service.dataset, '--fanouts',
+            '4,3', '--batch-size', '31', '--batches', '40', '--window', '16',
+            '--cache', '0,0.2', '--dependency', '1,8', '--json').stdout)
+        for row in counted['rows']:
+            job['cache.policy'] = 'presc' if row['cache'] else 'none'
+            job['sampling.batch_dependency'] = row['dependency']
+            for order, count in (('drawn', 'loaded'), ('matched', 'greedy')):
+                job['sampling.order'] = order
+                with self.subTest(job):
+                    lines = harness.lines_of(self.service.run(job))
+                    self.assertEqual(sum(line['input_nodes']
+                                         for line in lines),
+                                     row['input_nodes'])
+                    self.assertEqual(sum(line['rows_loaded']
+                                         for line in lines), row[count])
+
     def test_epoch(self):
         words = ('bench', 'epoch', '--dataset', str(self.service.dataset),
                  '--hidden', '8', '--fanouts', '3,2', '--batch-size', '50',
