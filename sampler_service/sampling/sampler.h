@@ -191,6 +191,13 @@ uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
 // Nothing is checked.
 absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block);
 
+// A batch as a sampler is to make it. Both numbers are of the job.
+struct OrderedBatch {
+  BatchSeq seq;             // Number that the task has.
+  BatchSeq drawn;           // Number by which it is drawn.
+  float order_seconds = 0;  // Time that it took to know `drawn`.
+};
+
 struct SampledTask {
   uint32_t digest = 0;
   uint64_t bytes = 0;  // Bytes of the block that the task takes.
@@ -206,20 +213,20 @@ class Sampler {
   virtual ~Sampler() = default;
 
   // Writes the batch that is drawn as `drawn` as the complete task of batch
-  // `seq` into `block`, 64-byte aligned. Both numbers are of the job. The task
-  // has `seq` in its header; seeds, keys and all else are those of `drawn`.
-  // Does not allocate, errors aside.
+  // `seq` into `block`, 64-byte aligned. The task has `seq` and the time of
+  // ordering in its header; seeds, keys and all else are those of `drawn`. Does
+  // not allocate, errors aside.
   // ResourceExhausted  the block is too small: again in a larger one.
   // InvalidArgument    the dataset is not what its validation saw: a train id
   //                    twice or out of range, an indptr that falls, an index
   //                    out of range.
-  virtual absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  virtual absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                                absl::Span<std::byte> block) = 0;
 
   // Writes batch `seq` in drawn order.
   absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                      absl::Span<std::byte> block) {
-    return SampleAs(seq, seq, block);
+    return SampleAs({.seq = seq, .drawn = seq}, block);
   }
 
   // Gives the input nodes of the batch that is drawn as `drawn` to `sink`, and

@@ -46,7 +46,7 @@ class CpuSampler final : public Sampler {
     if (options_.exclude_seed_edges) seed_edges_.emplace(examples);
   }
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
   absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
                      InputNodeSink* sink) override;
@@ -251,11 +251,13 @@ absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq, BatchPlace place,
   return writer;
 }
 
-absl::StatusOr<SampledTask> CpuSampler::SampleAs(BatchSeq seq, BatchSeq drawn,
+absl::StatusOr<SampledTask> CpuSampler::SampleAs(const OrderedBatch& batch,
                                                  absl::Span<std::byte> block) {
   SampledTask task;
-  const BatchPlace place = PlaceOf(drawn);
-  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, place, block, &task));
+  task.seconds.order = batch.order_seconds;
+  const BatchPlace place = PlaceOf(batch.drawn);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer,
+                        Begin(batch.seq, place, block, &task));
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
   }
