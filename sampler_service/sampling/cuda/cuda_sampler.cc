@@ -36,7 +36,7 @@ class CudaSampler final : public Sampler {
     }
   }
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
   absl::Status MarkBy(const HotRanks& ranks) override;
   uint64_t workspace_bytes() const override { return batch_->pinned_bytes(); }
@@ -127,24 +127,25 @@ absl::Status CudaSampler::CopyTo(const Arrays& arrays) {
   return batch_->CopyMarks(arrays.marks);
 }
 
-absl::StatusOr<SampledTask> CudaSampler::SampleAs(BatchSeq seq, BatchSeq drawn,
+absl::StatusOr<SampledTask> CudaSampler::SampleAs(const OrderedBatch& batch,
                                                   absl::Span<std::byte> block) {
   FGNN_RETURN_IF_ERROR(graph_->ChooseDevice());
   SampledTask task;
   Stopwatch watch;
-  const BatchPlace place = PlaceOf(drawn);
+  const BatchPlace place = PlaceOf(batch.drawn);
   FGNN_ASSIGN_OR_RETURN(const uint32_t num_ids, DrawSeeds(place));
   task.seconds.sample = static_cast<float>(watch.Seconds());
   FGNN_RETURN_IF_ERROR(batch_->Sample(place, num_ids, num_positives_,
                                       &progress_, &task.seconds));
   FGNN_RETURN_IF_ERROR(CheckSeeds(place, num_ids));
+  task.seconds.order = batch.order_seconds;
   watch.Restart();
   task.num_seeds = batch_->seeds().num_nodes;
   task.num_input_nodes = batch_->num_nodes();
   for (uint32_t h = 0; h < num_hops(); ++h) {
     task.num_edges += batch_->hop(h).end;
   }
-  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  TaskWriter writer(block, options_.job_key, batch.seq, task.num_seeds);
   FGNN_ASSIGN_OR_RETURN(const Arrays arrays, MakeRoom(&writer));
   // Nothing may write into the block once it is given back.
   const absl::Status copies = CopyTo(arrays);
