@@ -196,29 +196,35 @@ absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
   return worker.sampler->MarkBy(RanksOf(key));
 }
 
-// Returns the number by which the batch is drawn. Other threads may be ordering
+// Finds the number by which the batch is drawn. Other threads may be ordering
 // its window meanwhile.
-absl::StatusOr<BatchSeq> AttachedJob::DrawnOf(Worker& worker, BatchSeq seq) {
-  if (order_ == nullptr) return seq;
-  return order_->DrawnOf(seq, *worker.sampler, [&]() -> absl::Status {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
-    return stopping_ ? BeingDetached() : absl::OkStatus();
-  });
+absl::StatusOr<OrderedBatch> AttachedJob::Order(Worker& worker, BatchSeq seq) {
+  if (order_ == nullptr) return OrderedBatch{.seq = seq, .drawn = seq};
+  const Stopwatch watch;
+  FGNN_ASSIGN_OR_RETURN(
+      const BatchSeq drawn,
+      order_->DrawnOf(seq, *worker.sampler, [&]() -> absl::Status {
+        worker.turns.fetch_add(1, std::memory_order_relaxed);
+        return stopping_ ? BeingDetached() : absl::OkStatus();
+      }));
+  return OrderedBatch{.seq = seq,
+                      .drawn = drawn,
+                      .order_seconds = static_cast<float>(watch.Seconds())};
 }
 
 absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
   FGNN_RETURN_IF_ERROR(MarkAsPlanned(worker));
-  FGNN_ASSIGN_OR_RETURN(const BatchSeq drawn, DrawnOf(worker, slot.seq()));
+  FGNN_ASSIGN_OR_RETURN(const OrderedBatch batch, Order(worker, slot.seq()));
   absl::StatusOr<SampledTask> task =
-      worker.sampler->SampleAs(slot.seq(), drawn, slot.block());
+      worker.sampler->SampleAs(batch, slot.block());
   if (absl::IsResourceExhausted(task.status())) {
     // The batch is larger than the batches by which the slots were sized, which
     // is rare.
     FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
-    task = worker.sampler->SampleAs(slot.seq(), drawn, slot.block());
+    task = worker.sampler->SampleAs(batch, slot.block());
   }
   FGNN_RETURN_IF_ERROR(task.status());
-  if (worker.counts != nullptr) worker.counts->Add(drawn, slot.block());
+  if (worker.counts != nullptr) worker.counts->Add(batch.drawn, slot.block());
   // Counted before the trainers see the batch, so that the trainers never count
   // more batches than the samplers.
   batches_.fetch_add(1, std::memory_order_relaxed);

@@ -99,7 +99,7 @@ class AttachedJob : public ExecutorJob {
   absl::Status Loop(Worker& worker);
   absl::Status SampleInTurn(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
-  absl::StatusOr<BatchSeq> DrawnOf(Worker& worker, BatchSeq seq);
+  absl::StatusOr<OrderedBatch> Order(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
   HotRanks RanksOf(uint64_t rank_order_key);
   absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);

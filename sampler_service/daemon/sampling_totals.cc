@@ -9,6 +9,7 @@ void SamplingTotals::Add(const SampledTask& task) {
   ++sums_.batches;
   sums_.edges += task.num_edges;
   sums_.input_nodes += task.num_input_nodes;
+  sums_.order += double{task.seconds.order};
   sums_.sample += double{task.seconds.sample};
   sums_.id_map += double{task.seconds.id_map};
   sums_.mark += double{task.seconds.mark};
@@ -38,7 +39,8 @@ void SamplingTotals::AddTo(MetricPage& page) const {
   page.AddCounter("fgnn_sampler_input_nodes_total",
                   "Input nodes of the batches that this sampler made.",
                   static_cast<double>(sums.input_nodes));
-  const std::pair<const char*, double> stages[] = {{"sample", sums.sample},
+  const std::pair<const char*, double> stages[] = {{"order", sums.order},
+                                                   {"sample", sums.sample},
                                                    {"id_map", sums.id_map},
                                                    {"mark", sums.mark},
                                                    {"copy", sums.copy}};

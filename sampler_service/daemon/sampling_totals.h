@@ -27,7 +27,8 @@ class SamplingTotals {
     uint64_t batches = 0;
     uint64_t edges = 0;
     uint64_t input_nodes = 0;
-    double sample = 0, id_map = 0, mark = 0, copy = 0;  // Seconds.
+    // Seconds.
+    double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
   };
 
   mutable Mutex mutex_;

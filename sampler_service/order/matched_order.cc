@@ -22,6 +22,14 @@ constexpr size_t kKeptWindows = 16;
 
 }  // namespace
 
+BatchRange WindowOf(BatchSeq seq, const MatchedOrderOptions& options) {
+  const BatchPlace place = PlaceInEpoch(seq, options.batches_per_epoch);
+  const uint64_t in_window = place.batch % options.window;
+  const uint64_t left = options.batches_per_epoch - (place.batch - in_window);
+  const BatchSeq begin = seq - in_window;
+  return {begin, begin + std::min<uint64_t>(options.window, left)};
+}
+
 absl::StatusOr<std::unique_ptr<MatchedOrder>> MatchedOrder::Create(
     const SamplerInput& input, const SamplerOptions& sampling,
     const MatchedOrderOptions& options) {
@@ -38,14 +46,6 @@ MatchedOrder::~MatchedOrder() {
   if (const std::optional<std::string> line = gain_.Line()) {
     LogInfo("{}", *line);
   }
-}
-
-BatchRange MatchedOrder::WindowOf(BatchSeq seq) const {
-  const BatchPlace place = PlaceInEpoch(seq, options_.batches_per_epoch);
-  const uint64_t in_window = place.batch % options_.window;
-  const uint64_t left = options_.batches_per_epoch - (place.batch - in_window);
-  const BatchSeq begin = seq - in_window;
-  return {begin, begin + std::min<uint64_t>(options_.window, left)};
 }
 
 const MatchedOrder::Window* MatchedOrder::Find(BatchSeq begin) const {
@@ -87,7 +87,7 @@ void MatchedOrder::Keep(Window window, const WindowGain& gain) {
 
 absl::StatusOr<BatchSeq> MatchedOrder::DrawnOf(
     BatchSeq seq, Sampler& sampler, absl::FunctionRef<absl::Status()> check) {
-  const BatchRange batches = WindowOf(seq);
+  const BatchRange batches = WindowOf(seq, options_);
   std::unique_ptr<Workspace> workspace;
   while (workspace == nullptr) {
     FGNN_RETURN_IF_ERROR(check());

@@ -46,6 +46,9 @@ struct MatchedOrderOptions {
   uint32_t chains = 1;             // Number of chains: the job's W, at least 1.
 };
 
+// Returns the batches of the window of this batch.
+BatchRange WindowOf(BatchSeq seq, const MatchedOrderOptions& options);
+
 // The first thread that asks for a batch of a window samples the window's
 // batches up to their input nodes and finds the path. Others wait meanwhile, if
 // they need this window or another new one. The last windows are kept.
@@ -83,8 +86,6 @@ class MatchedOrder {
                std::unique_ptr<Workspace> workspace)
       : options_(options), workspace_(std::move(workspace)) {}
 
-  // Returns the batches of the window of this batch.
-  BatchRange WindowOf(BatchSeq seq) const;
   absl::StatusOr<Window> OrderWindow(const BatchRange& batches,
                                      Workspace& workspace, Sampler& sampler,
                                      absl::FunctionRef<absl::Status()> check,

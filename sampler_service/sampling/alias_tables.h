@@ -10,22 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/sampling/laws/weighted_law.h"
 #include "shared/base/files/file.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
-
-// A draw picks a place of the list and a coin of 32 bits. If the coin is below
-// the threshold the draw stays at the place; else it goes to `other`, a place
-// of the same list. The cell holds the vertices at both places, so that a draw
-// costs one random read.
-struct AliasCell {
-  uint32_t threshold;
-  uint32_t other;
-  GlobalId vertex;
-  GlobalId other_vertex;
-};
 
 // Immutable; safe to read from any thread.
 class AliasTables {

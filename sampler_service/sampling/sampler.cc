@@ -196,6 +196,38 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
                                                : bytes + PairBytes(pairs);
 }
 
+absl::Status CheckRanks(const HotRanks& ranks, uint64_t num_nodes) {
+  if (ranks.ranks.empty() ||
+      (ranks.ranks.size() == num_nodes && ranks.rank_order_version != 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are ", ranks.ranks.size(), " hot ranks of order ",
+                   ranks.rank_order_version, " for ", num_nodes, " vertices"));
+}
+
+absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
+                             uint64_t num_ids) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
+      place.epoch + 1, " has ", num_seeds, " vertices for ", num_ids,
+      " seeds; remove the repeated ids"));
+}
+
+uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
+                       const SamplerOptions& options) {
+  const uint64_t num_nodes = graph.num_nodes();
+  uint64_t most = std::min<uint64_t>(MaxSeedsOf(options), num_nodes);
+  for (size_t hop = 0; hop < num_hops; ++hop) {
+    const int32_t fanout = options.fanouts[hop];
+    // Both factors are below 2^32 and 2^16.
+    most = fanout < 0 || options.algorithm == SamplingAlgorithm::kLabor
+               ? num_nodes
+               : std::min(num_nodes, most * (uint64_t{1} + fanout));
+  }
+  return most;
+}
+
 absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block) {
   TaskHeader header;
   std::memcpy(&header, block.data(), sizeof(header));

@@ -159,6 +159,13 @@ struct HotRanks {
   uint32_t rank_order_version = 0;
 };
 
+// InvalidArgument: the ranks are not those of a graph of num_nodes vertices.
+absl::Status CheckRanks(const HotRanks& ranks, uint64_t num_nodes);
+
+// Returns the error for a batch whose num_ids train ids are num_seeds vertices.
+absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
+                             uint64_t num_ids);
+
 // Returns true if tasks of this algorithm have a weight per edge.
 inline bool HasWeights(const SamplerOptions& options) {
   return options.algorithm == SamplingAlgorithm::kRandomWalk ||
@@ -175,9 +182,21 @@ absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 // job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
 
+// Returns a number of vertices that no batch exceeds after its first num_hops
+// hops.
+uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
+                       const SamplerOptions& options);
+
 // Returns the input nodes of a task that was just sampled into this block.
 // Nothing is checked.
 absl::Span<const GlobalId> InputNodesOf(absl::Span<const std::byte> block);
+
+// A batch as a sampler is to make it. Both numbers are of the job.
+struct OrderedBatch {
+  BatchSeq seq;             // Number that the task has.
+  BatchSeq drawn;           // Number by which it is drawn.
+  float order_seconds = 0;  // Time that it took to know `drawn`.
+};
 
 struct SampledTask {
   uint32_t digest = 0;
@@ -194,20 +213,20 @@ class Sampler {
   virtual ~Sampler() = default;
 
   // Writes the batch that is drawn as `drawn` as the complete task of batch
-  // `seq` into `block`, 64-byte aligned. Both numbers are of the job. The task
-  // has `seq` in its header; seeds, keys and all else are those of `drawn`.
-  // Does not allocate, errors aside.
+  // `seq` into `block`, 64-byte aligned. The task has `seq` and the time of
+  // ordering in its header; seeds, keys and all else are those of `drawn`. Does
+  // not allocate, errors aside.
   // ResourceExhausted  the block is too small: again in a larger one.
   // InvalidArgument    the dataset is not what its validation saw: a train id
   //                    twice or out of range, an indptr that falls, an index
   //                    out of range.
-  virtual absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  virtual absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                                absl::Span<std::byte> block) = 0;
 
   // Writes batch `seq` in drawn order.
   absl::StatusOr<SampledTask> Sample(BatchSeq seq,
                                      absl::Span<std::byte> block) {
-    return SampleAs(seq, seq, block);
+    return SampleAs({.seq = seq, .drawn = seq}, block);
   }
 
   // Gives the input nodes of the batch that is drawn as `drawn` to `sink`, and

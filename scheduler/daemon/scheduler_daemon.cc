@@ -182,6 +182,11 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                [host = parts->host.get()](const std::string& job_id,
                                           UniqueFd segment) {
                  return host->TakeBack(job_id, std::move(segment));
+               },
+           .take_table =
+               [host = parts->host.get()](const std::string& job_id,
+                                          UniqueFd table) {
+                 return host->TakeTable(job_id, std::move(table));
                }}));
   HttpHandlers pages;
   if (options.http.has_value()) {

@@ -67,6 +67,9 @@ class JobDaemons {
   // Returns the segment that daemons of the job have returned; nullopt: there
   // is none. A later call does not return it again.
   virtual std::optional<UniqueFd> TakeReturnedSegment() = 0;
+  // Returns the newest shared table that trainers of the job have returned; not
+  // valid: there is none. A later call does not return it again.
+  virtual UniqueFd TakeReturnedTable() = 0;
 
   // ---- Having daemons.
   // Gives the job the daemons of `placements`, and starts those that are

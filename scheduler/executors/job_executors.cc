@@ -101,8 +101,8 @@ absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
   std::optional<UniqueFd> fd = daemons_->TakeReturnedSegment();
   if (!fd.has_value()) return nullptr;
   const std::string& job_id = caller_.job().job_id;
-  absl::StatusOr<std::unique_ptr<JobSegment>> segment =
-      JobSegment::TakeOver(job_id, *std::move(fd));
+  absl::StatusOr<std::unique_ptr<JobSegment>> segment = JobSegment::TakeOver(
+      job_id, *std::move(fd), daemons_->TakeReturnedTable());
   if (!segment.ok()) {
     LogWarning("job {}: {}", job_id, MessageOf(segment.status()));
     return nullptr;

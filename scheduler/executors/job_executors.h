@@ -73,9 +73,12 @@ class JobExecutors {
   uint64_t segment_bytes() const {
     return segment_ == nullptr ? 0 : segment_->total_bytes();
   }
-  // Returns the bytes that trainers share for an evaluation under way; 0: none.
-  uint64_t scratch_bytes() const {
-    return segment_ == nullptr ? 0 : segment_->scratch_bytes();
+  // Returns the bytes that trainers share beside the segment: their hot table,
+  // and arrays of an evaluation under way.
+  uint64_t shared_bytes() const {
+    return segment_ == nullptr
+               ? 0
+               : segment_->table_bytes() + segment_->scratch_bytes();
   }
   // See JobDaemons.
   MemoryUse MeasureMemory() { return daemons_->MeasureMemory(); }

@@ -26,16 +26,28 @@ absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::Create(
     std::string job_id, const SegmentOptions& options) {
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Segment::Create(options));
-  return std::unique_ptr<JobSegment>(
+  std::unique_ptr<JobSegment> made(
       new JobSegment(std::move(job_id), std::move(segment)));
+  FGNN_RETURN_IF_ERROR(made->SetCachePlan(made->cache_plan()));
+  return made;
 }
 
 absl::StatusOr<std::unique_ptr<JobSegment>> JobSegment::TakeOver(
-    std::string job_id, UniqueFd fd) {
+    std::string job_id, UniqueFd fd, UniqueFd table) {
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Segment::Attach(std::move(fd), HashString(job_id)));
-  return std::unique_ptr<JobSegment>(
+  std::unique_ptr<JobSegment> taken(
       new JobSegment(std::move(job_id), std::move(segment)));
+  const CachePlan plan = taken->cache_plan();
+  {
+    const MutexLock lock(&taken->mutex_);
+    taken->last_number_ = plan.table;
+    if (taken->table_.TakeOver(std::move(table), plan, taken->options())) {
+      return taken;
+    }
+  }
+  FGNN_RETURN_IF_ERROR(taken->SetCachePlan(plan));
+  return taken;
 }
 
 JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
@@ -44,6 +56,22 @@ JobSegment::JobSegment(std::string job_id, std::unique_ptr<Segment> segment)
       queue_(segment_.get(), kNoOwner),
       board_(segment_.get(), kNoOwner),
       devices_(segment_.get()) {}
+
+absl::Status JobSegment::SetCachePlan(CachePlan plan) {
+  const MutexLock lock(&mutex_);
+  plan.table = 0;
+  if (options().shared_row_bytes > 0 && plan.rank_order_key != 0 &&
+      plan.rows > 0) {
+    if (!table_.Fits(plan)) {
+      plan.table = last_number_ + 1;
+      FGNN_RETURN_IF_ERROR(table_.Make(plan, options()));
+      last_number_ = plan.table;
+    }
+    plan.table = table_.number();
+  }
+  segment_->SetCachePlan(plan);
+  return absl::OkStatus();
+}
 
 std::optional<uint64_t> JobSegment::HoldVersion() {
   if (!holder_.has_value()) {
@@ -78,7 +106,8 @@ absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   }
   const MutexLock lock(&mutex_);
   scratch_ = std::move(scratch);
-  return ++scratch_number_;
+  scratch_number_ = ++last_number_;
+  return scratch_number_;
 }
 
 void JobSegment::CloseScratch() {
@@ -86,8 +115,9 @@ void JobSegment::CloseScratch() {
   scratch_.Reset();
 }
 
-absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) const {
+absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) {
   const MutexLock lock(&mutex_);
+  if (number != 0 && number == table_.number()) return table_.Descriptor();
   if (!scratch_.valid() || number != scratch_number_) {
     return absl::NotFoundError(absl::StrCat("shared memory ", number,
                                             " of job ", job_id_, " is closed"));
@@ -103,6 +133,11 @@ uint64_t JobSegment::scratch_bytes() const {
   struct stat status = {};
   if (!scratch_.valid() || ::fstat(scratch_.get(), &status) != 0) return 0;
   return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
+}
+
+uint64_t JobSegment::table_bytes() const {
+  const MutexLock lock(&mutex_);
+  return table_.bytes();
 }
 
 absl::StatusOr<OwnerIndex> JobSegment::TakeOwner() {
@@ -134,6 +169,10 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
     }
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
+  {
+    const MutexLock lock(&mutex_);
+    reclaimed.chunks = table_.ReclaimChunksOf(owner);
+  }
   // The turns come last: the daemon that takes the turn finds all that the dead
   // one held.
   devices_.table().ReclaimTurnsOf(owner);

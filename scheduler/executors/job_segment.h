@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "scheduler/executors/job_devices.h"
+#include "scheduler/executors/job_hot_table.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/types.h"
@@ -27,13 +28,15 @@ namespace fgnn {
 // Thread-safe.
 class JobSegment {
  public:
-  // Errors as those of Segment::Create().
+  // Errors as those of Segment::Create() and of SetCachePlan().
   static absl::StatusOr<std::unique_ptr<JobSegment>> Create(
       std::string job_id, const SegmentOptions& options);
-  // Takes over a segment that an earlier scheduler made and a daemon has kept.
-  // Errors as those of Segment::Attach().
+  // Takes over a segment that an earlier scheduler made and a daemon has kept,
+  // with the trainers' shared table. `table`: a table that a trainer has kept;
+  // if it is not the plan's, a new one is made. Errors as those of
+  // Segment::Attach() and of SetCachePlan().
   static absl::StatusOr<std::unique_ptr<JobSegment>> TakeOver(
-      std::string job_id, UniqueFd fd);
+      std::string job_id, UniqueFd fd, UniqueFd table = UniqueFd());
 
   const std::string& job_id() const { return job_id_; }
   int fd() const { return segment_->fd(); }
@@ -43,7 +46,10 @@ class JobSegment {
   GradientBoard& board() { return board_; }
   JobDevices& devices() { return devices_; }
   CachePlan cache_plan() const { return segment_->cache_plan(); }
-  void SetCachePlan(const CachePlan& plan) { segment_->SetCachePlan(plan); }
+  // Sets the plan, except for its table. Where trainers share a table, makes
+  // another one for another order or number of rows, and sets its number.
+  // Errors as those of HotTable::Create().
+  absl::Status SetCachePlan(CachePlan plan);
   void SetRateFactor(double factor) { segment_->SetRateFactor(factor); }
 
   // Keeps the newest version of the weights the newest until LetVersionGo(),
@@ -60,12 +66,15 @@ class JobSegment {
   absl::StatusOr<uint64_t> OpenScratch();
   // Closes that memory. A process that has it mapped keeps it.
   void CloseScratch();
-  // Returns a descriptor of the memory with this number. NotFound: it is closed
-  // by now.
-  absl::StatusOr<UniqueFd> Scratch(uint64_t number) const;
+  // Returns a descriptor of the memory with this number: that of an evaluation,
+  // or the trainers' shared table. NotFound: it is closed by now. Unavailable:
+  // see JobHotTable::Descriptor().
+  absl::StatusOr<UniqueFd> Scratch(uint64_t number);
   // Returns the bytes of its pages that have been touched; 0: there is no such
   // memory.
   uint64_t scratch_bytes() const;
+  // Returns the same of the trainers' shared tables.
+  uint64_t table_bytes() const;
 
   // Takes an owner index that no living process has. Indices are taken
   // cyclically, so that one is reused as late as possible. ResourceExhausted:
@@ -76,7 +85,8 @@ class JobSegment {
 
   struct Reclaimed {
     uint32_t slots = 0;
-    bool lease = false;  // Whether the process had the lease of a step.
+    bool lease = false;   // Whether the process had the lease of a step.
+    uint64_t chunks = 0;  // Chunks of the shared table that it was filling.
     // Batches that two processes held when they crashed.
     std::vector<BatchSeq> poison;
   };
@@ -103,8 +113,10 @@ class JobSegment {
   std::optional<StepLease> held_;
   mutable Mutex mutex_;
   UniqueFd scratch_ ABSL_GUARDED_BY(mutex_);
-  // Number of the last scratch memory; 0: none yet.
   uint64_t scratch_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  JobHotTable table_ ABSL_GUARDED_BY(mutex_);
+  // Last number of a scratch memory or of a table; 0: none yet.
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::bitset<kMaxOwners + 1> taken_ ABSL_GUARDED_BY(mutex_);
   // Number of crashes of processes that held a batch.
   std::map<BatchSeq, int> crashes_ ABSL_GUARDED_BY(mutex_);

@@ -16,10 +16,11 @@ struct Stage {
   double StageSeconds::*seconds;
 };
 constexpr Stage kStages[] = {
-    {"sample", &StageSeconds::sample}, {"id_map", &StageSeconds::id_map},
-    {"mark", &StageSeconds::mark},     {"copy", &StageSeconds::copy},
-    {"wait", &StageSeconds::wait},     {"extract", &StageSeconds::extract},
-    {"train", &StageSeconds::train},   {"sync", &StageSeconds::sync}};
+    {"order", &StageSeconds::order},     {"sample", &StageSeconds::sample},
+    {"id_map", &StageSeconds::id_map},   {"mark", &StageSeconds::mark},
+    {"copy", &StageSeconds::copy},       {"wait", &StageSeconds::wait},
+    {"extract", &StageSeconds::extract}, {"train", &StageSeconds::train},
+    {"sync", &StageSeconds::sync}};
 
 nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -51,6 +52,7 @@ void EpochSum::Add(const BatchRecord& record) {
   staleness_ += record.staleness;
   staleness_max_ = std::max(staleness_max_, record.staleness);
   loss_sum_ += double{record.loss} * record.num_seeds;
+  stages_.order += double{record.order};
   stages_.sample += double{record.sample};
   stages_.id_map += double{record.id_map};
   stages_.mark += double{record.mark};
@@ -112,12 +114,21 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("edges", sum.edges_);
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
-  // Sums of earlier releases have none.
-  if (complete && json.contains("matched")) read("matched", sum.matched_);
+  // Sums of earlier releases have no such number.
+  const auto read_if_there = [&](const char* name, auto& value) {
+    if (complete && json.contains(name)) read(name, value);
+  };
+  read_if_there("matched", sum.matched_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
-  for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
+  for (const auto& [name, member] : kStages) {
+    if (member == &StageSeconds::order) {
+      read_if_there(name, sum.stages_.order);
+    } else {
+      read(name, sum.stages_.*member);
+    }
+  }
   if (complete) return sum;
   return absl::DataLossError("the sums of an epoch are incomplete");
 }

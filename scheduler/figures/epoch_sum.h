@@ -16,7 +16,7 @@ namespace fgnn {
 
 // Seconds of each stage, summed over all executors.
 struct StageSeconds {
-  double sample = 0, id_map = 0, mark = 0, copy = 0;
+  double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
   double wait = 0, extract = 0, train = 0, sync = 0;
 };
 

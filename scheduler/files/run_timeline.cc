@@ -136,8 +136,9 @@ void RunTimeline::Add(const BatchRecord& record, Executors executors) {
            .executor = executors.sampler,
            .seq = seq,
            .end_ns = record.sampled_ns,
-           .seconds = double{record.sample} + double{record.id_map} +
-                      double{record.mark} + double{record.copy}});
+           .seconds = double{record.order} + double{record.sample} +
+                      double{record.id_map} + double{record.mark} +
+                      double{record.copy}});
   AddSpan({.trains = true,
            .executor = executors.trainer,
            .seq = seq,

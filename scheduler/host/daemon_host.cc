@@ -43,6 +43,12 @@ std::pair<time_t, long> MadeAt(int segment) {
   return {info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
 }
 
+void KeepNewer(UniqueFd returned, UniqueFd* newest) {
+  if (!newest->valid() || MadeAt(newest->get()) < MadeAt(returned.get())) {
+    *newest = std::move(returned);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
@@ -168,7 +174,7 @@ absl::StatusOr<UniqueFd> DaemonHost::ScratchFor(pid_t peer,
   return state_->members.ScratchFor(peer, job_id, number);
 }
 
-absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
+absl::Status DaemonHost::CheckGoesOn(const std::string& job_id) const {
   const auto& interrupted = options().interrupted_jobs;
   if (!options().expect_survivors ||
       std::find(interrupted.begin(), interrupted.end(), job_id) ==
@@ -176,13 +182,22 @@ absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
     return absl::NotFoundError(
         absl::StrCat("job ", job_id, " does not go on here"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status DaemonHost::TakeBack(const std::string& job_id, UniqueFd segment) {
+  FGNN_RETURN_IF_ERROR(CheckGoesOn(job_id));
   const MutexLock lock(&state_->mutex);
   // Each daemon returns the segment that it works in. A daemon that still has
   // an earlier segment of the job may have returned that one first.
-  UniqueFd& newest = state_->returned[job_id];
-  if (!newest.valid() || MadeAt(newest.get()) < MadeAt(segment.get())) {
-    newest = std::move(segment);
-  }
+  KeepNewer(std::move(segment), &state_->returned[job_id]);
+  return absl::OkStatus();
+}
+
+absl::Status DaemonHost::TakeTable(const std::string& job_id, UniqueFd table) {
+  FGNN_RETURN_IF_ERROR(CheckGoesOn(job_id));
+  const MutexLock lock(&state_->mutex);
+  KeepNewer(std::move(table), &state_->returned_tables[job_id]);
   return absl::OkStatus();
 }
 

@@ -93,6 +93,9 @@ class DaemonHost {
   // Takes the segment of an interrupted job from one of its daemons, and keeps
   // it for JobDaemons::TakeReturnedSegment(). NotFound: no such job goes on.
   absl::Status TakeBack(const std::string& job_id, UniqueFd segment);
+  // Does the same with a table that the job's trainers share, for
+  // JobDaemons::TakeReturnedTable().
+  absl::Status TakeTable(const std::string& job_id, UniqueFd table);
 
   // Measures the memory of daemons without a job; Executors() shows it from
   // then on. The cost is a walk over their page tables.
@@ -112,6 +115,7 @@ class DaemonHost {
 
  private:
   DaemonHost(std::unique_ptr<HostState> state, ExecutorCalls* calls);
+  absl::Status CheckGoesOn(const std::string& job_id) const;
 
   const std::unique_ptr<HostState> state_;
   DaemonStopper stopper_;

@@ -84,6 +84,8 @@ struct HostState {
   HostFaults faults ABSL_GUARDED_BY(mutex);
   // Segments that daemons returned, by job id.
   std::map<std::string, UniqueFd> returned ABSL_GUARDED_BY(mutex);
+  // The newest shared tables that their trainers returned, by job id.
+  std::map<std::string, UniqueFd> returned_tables ABSL_GUARDED_BY(mutex);
 
  private:
   HostState(DaemonHostOptions host_options, UniqueFd wake_fd);

@@ -39,6 +39,15 @@ std::optional<UniqueFd> LocalJobDaemons::TakeReturnedSegment() {
   return segment;
 }
 
+UniqueFd LocalJobDaemons::TakeReturnedTable() {
+  const MutexLock lock(&state_->mutex);
+  const auto found = state_->returned_tables.find(job_id_);
+  if (found == state_->returned_tables.end()) return UniqueFd();
+  UniqueFd table = std::move(found->second);
+  state_->returned_tables.erase(found);
+  return table;
+}
+
 absl::Status LocalJobDaemons::Want(
     const std::vector<ExecutorPlacement>& placements, uint32_t restarts,
     const std::vector<uint32_t>& lost) {

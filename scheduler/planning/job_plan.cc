@@ -49,8 +49,8 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
-// Returns the rows that the spec asks trainers to cache.
-CacheRows RowsAskedFor(const PlanInput& input) {
+// Returns the rows that the spec asks each trainer to cache.
+CacheRows RowsOfEach(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
   if (cache.policy == "none") return {};
   const auto rows = [&](const std::optional<double>& share) {
@@ -86,6 +86,44 @@ bool HasAutoCache(const PlanInput& input) {
          cache.policy != "none";
 }
 
+// Returns whether the trainers share one table. Mapped features are shared
+// anyway, and a table of a trainer's own has huge pages.
+bool SharesTable(const PlanInput& input) {
+  return ReadsFromDisk(input) && input.spec.num_trainers() > 1;
+}
+
+// Rows of the table that trainers share, between which memory decides.
+struct TableRows {
+  uint64_t least = 0;
+  uint64_t most = 0;
+};
+
+// Returns the sums of the rows that trainers would have cached alone, with as
+// few and with as many trainers that are no standby trainers as there may be.
+TableRows TableRowsAskedFor(const PlanInput& input) {
+  if (HasAutoCache(input)) return {0, input.dataset.num_nodes};
+  const CacheRows each = RowsOfEach(input);
+  const RoleRange roles = RolesOf(input.spec);
+  const auto sum = [&](uint32_t trainers, uint64_t standby) {
+    const uint32_t standbys = input.spec.num_trainers() - trainers;
+    return std::min(input.dataset.num_nodes,
+                    AddCapped(MultiplyCapped(trainers, each.trainer),
+                              MultiplyCapped(standbys, standby)));
+  };
+  const uint64_t standby = HasAutoStandby(input) ? each.trainer : each.standby;
+  return {std::min(sum(roles.least_trainers, each.standby),
+                   sum(roles.most_trainers, each.standby)),
+          std::max(sum(roles.least_trainers, standby),
+                   sum(roles.most_trainers, standby))};
+}
+
+// Returns the rows to begin with. Memory that is left may take more.
+CacheRows RowsAskedFor(const PlanInput& input) {
+  if (!SharesTable(input)) return RowsOfEach(input);
+  const uint64_t rows = TableRowsAskedFor(input).least;
+  return {rows, rows};
+}
+
 absl::Status CheckWarmup(const TrainingSpec& training,
                          const SegmentOptions& segment) {
   const uint64_t steps = JobShape(segment).num_steps();
@@ -117,6 +155,9 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;
+  if (SharesTable(input) && segment.plans_caches()) {
+    segment.shared_row_bytes = input.dataset.feature_row_bytes;
+  }
   // Tasks were measured without hot ranks, so these are added.
   const uint64_t rank_bytes =
       segment.plans_caches()
@@ -180,9 +221,25 @@ JobPlan Cached(const PlanInput& input, const JobPlan& plan,
   return PlanMemory(input, segment, roles);
 }
 
+// Returns the plan, with as large a table for all trainers as memory allows.
+JobPlan WithTable(const PlanInput& input, const JobPlan& plan,
+                  const RoleRange& roles, uint64_t have_bytes) {
+  const TableRows asked = TableRowsAskedFor(input);
+  uint64_t more = std::min(asked.most - asked.least,
+                           RowsIn(input, have_bytes - plan.total_bytes, 1));
+  while (more > 0) {
+    const uint64_t rows = asked.least + more;
+    const JobPlan cached = Cached(input, plan, roles, {rows, rows});
+    if (cached.total_bytes <= have_bytes) return cached;
+    more -= std::max<uint64_t>(more / 8, 1);  // As in WithCaches().
+  }
+  return plan;
+}
+
 // Returns the plan, with caches in the memory that it leaves.
 JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
                    const RoleRange& roles, uint64_t have_bytes) {
+  if (SharesTable(input)) return WithTable(input, plan, roles, have_bytes);
   const uint64_t left_bytes = have_bytes - plan.total_bytes;
   const uint32_t all = input.spec.num_trainers();
   const bool auto_standby = HasAutoStandby(input);

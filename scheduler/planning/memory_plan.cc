@@ -86,9 +86,21 @@ void AddCachesByRole(const PlanInput& input, const SegmentOptions& segment,
   }
 }
 
+// The table lies in the one memory that all cores of the host have.
+void AddSharedTable(const PlanInput& input, const SegmentOptions& segment,
+                    std::vector<MemoryItem>* items) {
+  items->push_back(
+      {.name = absl::StrCat("cache of ", segment.cache_rows, " rows that ",
+                            input.spec.num_trainers(), " trainers share"),
+       .holder = "trainer",
+       .device = "",
+       .bytes = MultiplyCapped(segment.cache_rows, segment.shared_row_bytes)});
+}
+
 void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                const RoleRange& roles, std::vector<MemoryItem>* items) {
   if (!segment.plans_caches()) return;
+  if (segment.shares_table()) return AddSharedTable(input, segment, items);
   if (input.spec.executors == "factored") {
     AddCachesByRole(input, segment, roles, items);
     return;
@@ -225,12 +237,21 @@ RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
   const uint64_t daemons = AddCapped(SamplerBytes(input), TrainerBytes(input));
   const uint64_t row_bytes = input.dataset.feature_row_bytes;
+  const uint64_t other = AddCapped(SegmentBytes(segment), CommandBytes(input));
+  if (segment.shares_table()) {
+    return {.num_devices = input.spec.num_trainers(),
+            .sampler_bytes = daemons,
+            .trainer_bytes = daemons,
+            .other_bytes =
+                AddCapped(other, MultiplyCapped(segment.cache_rows, row_bytes)),
+            .have_bytes = have_bytes};
+  }
   return {.num_devices = input.spec.num_trainers(),
           .sampler_bytes = AddCapped(
               daemons, MultiplyCapped(segment.standby_cache_rows, row_bytes)),
           .trainer_bytes =
               AddCapped(daemons, MultiplyCapped(segment.cache_rows, row_bytes)),
-          .other_bytes = AddCapped(SegmentBytes(segment), CommandBytes(input)),
+          .other_bytes = other,
           .have_bytes = have_bytes};
 }
 

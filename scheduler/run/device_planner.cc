@@ -173,8 +173,9 @@ void DevicePlanner::Add(const BatchRecord& record) {
   if (const auto device = devices().DeviceOf(record.sampler)) {
     Done& done = done_[*device];
     ++done.sampled;
-    done.sample.Add(double{record.sample} + double{record.id_map} +
-                    double{record.mark} + double{record.copy});
+    done.sample.Add(double{record.order} + double{record.sample} +
+                    double{record.id_map} + double{record.mark} +
+                    double{record.copy});
     done.busy_seconds += table.times(*device).sample;
   }
   if (const auto device = devices().DeviceOf(record.trainer)) {

@@ -49,7 +49,7 @@ absl::Status RunCaches::RankByOnlineCounts() {
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
   CachePlan plan = segment.cache_plan();
   plan.rank_order_key = *key;
-  segment.SetCachePlan(plan);
+  FGNN_RETURN_IF_ERROR(segment.SetCachePlan(plan));
   if (*key != 0) Log(watch.Seconds());
   return absl::OkStatus();
 }
@@ -61,8 +61,11 @@ absl::Status RunCaches::Adapt() {
   CacheUse use = UseOf(plan);
   // Devices that have changed roles get the caches of their new roles.
   segment.devices().CacheAsPlanned();
-  use.standbys.next_count = segment.devices().NumStandbyCaches();
-  use.trainers.next_count = run_.spec.num_trainers() - use.standbys.next_count;
+  if (!run_.segment.shares_table()) {
+    use.standbys.next_count = segment.devices().NumStandbyCaches();
+    use.trainers.next_count =
+        run_.spec.num_trainers() - use.standbys.next_count;
+  }
   if (plan.rank_order_key == 0) return absl::OkStatus();
   memory_.Measure();
   FGNN_ASSIGN_OR_RETURN(uint64_t available, AvailableMemoryBytes());
@@ -71,18 +74,18 @@ absl::Status RunCaches::Adapt() {
   use.peak_bytes = memory_.epoch_peak_bytes();
   use.have_bytes = std::min(run_.spec.limits.memory_bytes.value_or(UINT64_MAX),
                             available + use.peak_bytes);
-  const CacheRows rows = AdaptedCacheRows(use);
-  const CachePlan next = {.rank_order_key = plan.rank_order_key,
-                          .rows = rows.trainer,
-                          .standby_rows = rows.standby};
+  CacheRows rows = AdaptedCacheRows(use);
+  if (run_.segment.shares_table()) rows.standby = rows.trainer;
+  CachePlan next = plan;
+  next.rows = rows.trainer;
+  next.standby_rows = rows.standby;
   if (next == plan) return absl::OkStatus();
   LogInfo(
       "job {}: the epoch took {} of {}: {} from now on, {} vertices before{}",
       run_.job.id, FormatBytes(use.peak_bytes), FormatBytes(use.have_bytes),
       Describe(rows), plan.rows,
-      run_.spec.has_standbys() ? absl::StrCat(" and ", plan.standby_rows) : "");
-  segment.SetCachePlan(next);
-  return absl::OkStatus();
+      HasStandbyCaches() ? absl::StrCat(" and ", plan.standby_rows) : "");
+  return segment.SetCachePlan(next);
 }
 
 CacheUse RunCaches::UseOf(const CachePlan& plan) {
@@ -90,12 +93,17 @@ CacheUse RunCaches::UseOf(const CachePlan& plan) {
   const DatasetShape& shape = run_.dataset.shape;
   CacheUse use;
   use.row_bytes = shape.feature_row_bytes;
-  use.standbys.rows = plan.standby_rows;
-  use.standbys.count = run_.executors.segment().devices().NumStandbyCaches();
-  use.trainers.rows = plan.rows;
-  use.trainers.count = run_.spec.num_trainers() - use.standbys.count;
   use.trainers.most_rows =
       cache.capacity.has_value() ? run_.segment.cache_rows : shape.num_nodes;
+  use.trainers.rows = plan.rows;
+  if (run_.segment.shares_table()) {  // All trainers hold one table.
+    use.trainers.count = 1;
+    use.trainers.next_count = 1;
+    return use;
+  }
+  use.standbys.rows = plan.standby_rows;
+  use.standbys.count = run_.executors.segment().devices().NumStandbyCaches();
+  use.trainers.count = run_.spec.num_trainers() - use.standbys.count;
   use.standbys.most_rows = cache.standby_capacity.has_value()
                                ? run_.segment.standby_cache_rows
                                : use.trainers.most_rows;
@@ -103,12 +111,19 @@ CacheUse RunCaches::UseOf(const CachePlan& plan) {
   return use;
 }
 
+bool RunCaches::HasStandbyCaches() const {
+  return run_.spec.has_standbys() && !run_.segment.shares_table();
+}
+
 std::string RunCaches::Describe(const CacheRows& rows) const {
+  if (run_.segment.shares_table()) {
+    return absl::StrCat("all trainers share a table of ", rows.trainer,
+                        " vertices");
+  }
   return absl::StrCat(
       "each trainer caches ", rows.trainer, " vertices",
-      run_.spec.has_standbys()
-          ? absl::StrCat(", each standby trainer ", rows.standby)
-          : "");
+      HasStandbyCaches() ? absl::StrCat(", each standby trainer ", rows.standby)
+                         : "");
 }
 
 void RunCaches::Log(double ranking_seconds) const {

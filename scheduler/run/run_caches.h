@@ -33,6 +33,8 @@ class RunCaches {
  private:
   // Returns the caches of the epoch that is over.
   CacheUse UseOf(const CachePlan& plan);
+  // Whether standby trainers have caches of another size.
+  bool HasStandbyCaches() const;
   std::string Describe(const CacheRows& rows) const;
   void Log(double ranking_seconds) const;
 

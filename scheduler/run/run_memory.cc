@@ -34,11 +34,11 @@ void RunMemory::Measure() {
   peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
   epoch_peak_bytes_ = std::max(
       epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(run_.segment) +
-                             executors.scratch_bytes());
+                             executors.shared_bytes());
   run_.environment.memory->SetTaken(
       run_.job.id, use.anonymous_bytes -
                        std::min(use.anonymous_bytes, unplanned_bytes_) +
-                       executors.segment_bytes() + executors.scratch_bytes());
+                       executors.segment_bytes() + executors.shared_bytes());
 }
 
 }  // namespace fgnn

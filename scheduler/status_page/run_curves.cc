@@ -14,13 +14,15 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<const char*, 8> kNumbers = {
-    "loss",     "seconds",  "batches",        "edges",
-    "samplers", "trainers", "cache_hit_rate", "evaluate_seconds"};
+constexpr std::array<const char*, 10> kNumbers = {
+    "loss",        "seconds",         "batches",        "edges",
+    "samplers",    "trainers",        "cache_hit_rate", "match_rate",
+    "rows_loaded", "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
-constexpr std::array<const char*, 8> kStages = {
-    "sample", "id_map", "mark", "copy", "wait", "extract", "train", "sync"};
+constexpr std::array<const char*, 9> kStages = {"order",   "sample", "id_map",
+                                                "mark",    "copy",   "wait",
+                                                "extract", "train",  "sync"};
 constexpr size_t kMostDevices = 64;
 
 // Returns the names of numbers that at least one of the lines has.

@@ -32,12 +32,13 @@
 
 namespace fgnn {
 
-inline constexpr uint32_t kTaskLayoutVersion = 3;
+inline constexpr uint32_t kTaskLayoutVersion = 4;
 inline constexpr uint32_t kTaskMagic = 0x4b53'5446;  // "FTSK"
 inline constexpr int kMaxHops = 8;
 
 // Seconds of a sampler's stages for one batch.
 struct SampleSeconds {
+  float order = 0;  // Time until the batch's place in the order was known.
   float sample = 0;
   float id_map = 0;
   float mark = 0;
@@ -78,6 +79,7 @@ struct alignas(64) TaskHeader {
   uint32_t num_pairs;
   uint32_t num_positives;
   SampleSeconds seconds;
+  uint32_t reserved;     // Always 0.
   uint64_t finished_ns;  // MonotonicNanoseconds() when the writer had finished.
   TaskHop hops[kMaxHops];
 };

@@ -30,6 +30,9 @@ absl::Status CheckIdentity(const TaskHeader& header, uint64_t block_bytes,
   if (header.job_key != job_key) {
     return Damaged(header, "it belongs to another job");
   }
+  if (header.reserved != 0) {
+    return Damaged(header, "its header has a number where there is none");
+  }
   if (header.num_hops == 0 || header.num_hops > kMaxHops) {
     return Damaged(header, header.num_hops, " hops, expected 1 to ", kMaxHops);
   }

@@ -232,7 +232,8 @@ TrainerCache DeviceTable::cache(uint32_t device) const {
   const CachePlan plan = segment_->cache_plan();
   const bool is_standby = cached_as(device) == DevicePlan::kSample;
   return {.rank_order_key = plan.rank_order_key,
-          .rows = is_standby ? plan.standby_rows : plan.rows};
+          .rows = is_standby ? plan.standby_rows : plan.rows,
+          .table = plan.table};
 }
 
 void DeviceTable::SetTimes(uint32_t device, const DeviceTimes& times) {

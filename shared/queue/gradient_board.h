@@ -66,12 +66,11 @@ struct BatchRecord {
   float loss = 0;  // Mean loss over the seeds.
   uint32_t num_correct = 0;
   // Seconds of the sampler's stages, then of the trainer's stages.
-  float sample = 0, id_map = 0, mark = 0, copy = 0;
+  float order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
   float wait = 0, extract = 0, train = 0, sync = 0;
   OwnerIndex sampler = kNoOwner;
   OwnerIndex trainer = kNoOwner;
   uint32_t staleness = 0;   // The batch's step - version of its weights.
-  uint32_t reserved = 0;    // So that the record has no padding.
   uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
   uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.
 };

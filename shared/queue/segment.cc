@@ -80,6 +80,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .rank_order_key = options.rank_order_key,
       .cache_rows = options.cache_rows,
       .standby_cache_rows = options.standby_cache_rows,
+      .shared_row_bytes = options.shared_row_bytes,
       .num_slots = options.num_slots,
       .num_overflow_blocks = options.num_overflow_blocks,
       .batches_per_step = options.batches_per_step,
@@ -111,6 +112,7 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .rank_order_key = header.rank_order_key,
       .cache_rows = header.cache_rows,
       .standby_cache_rows = header.standby_cache_rows,
+      .shared_row_bytes = header.shared_row_bytes,
       .num_devices = header.num_devices,
       .switching = header.switching,
       .most_samplers = header.most_samplers,
@@ -245,6 +247,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckRange("standby_cache_rows",
                                   options.standby_cache_rows, 0, UINT32_MAX));
   FGNN_RETURN_IF_ERROR(
+      CheckRange("shared_row_bytes", options.shared_row_bytes, 0, UINT32_MAX));
+  FGNN_RETURN_IF_ERROR(
       CheckRange("num_devices", options.num_devices, 0, kMostDevices));
   FGNN_RETURN_IF_ERROR(CheckRange("switching", options.switching, 0, 1));
   FGNN_RETURN_IF_ERROR(
@@ -328,7 +332,8 @@ CachePlan Segment::cache_plan() const {
       .rank_order_key = key,
       .rows = SharedWord(control.cache_rows).load(std::memory_order_relaxed),
       .standby_rows = SharedWord(control.standby_cache_rows)
-                          .load(std::memory_order_relaxed)};
+                          .load(std::memory_order_relaxed),
+      .table = SharedWord(control.hot_table).load(std::memory_order_relaxed)};
 }
 
 void Segment::SetCachePlan(const CachePlan& plan) {
@@ -336,6 +341,7 @@ void Segment::SetCachePlan(const CachePlan& plan) {
   SharedWord(control.cache_rows).store(plan.rows, std::memory_order_relaxed);
   SharedWord(control.standby_cache_rows)
       .store(plan.standby_rows, std::memory_order_relaxed);
+  SharedWord(control.hot_table).store(plan.table, std::memory_order_relaxed);
   SharedWord(control.rank_order_key)
       .store(plan.rank_order_key, std::memory_order_release);
 }

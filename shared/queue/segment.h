@@ -34,6 +34,9 @@ struct CachePlan {
   uint64_t rows = 0;
   // Number of rows that each standby trainer caches; see DeviceTable::cache().
   uint64_t standby_rows = 0;
+  // Number of the table of `rows` rows that all trainers share, standby
+  // trainers too (shared/hot_table); 0: each trainer has a table of its own.
+  uint64_t table = 0;
 
   bool operator==(const CachePlan&) const = default;
 };
@@ -42,6 +45,7 @@ struct CachePlan {
 struct TrainerCache {
   uint64_t rank_order_key = 0;
   uint64_t rows = 0;
+  uint64_t table = 0;  // See CachePlan.
 
   bool operator==(const TrainerCache&) const = default;
 };

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 13;
+inline constexpr uint32_t kSegmentLayoutVersion = 14;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -39,6 +39,7 @@ struct SegmentHeader {
   uint64_t rank_order_key;
   uint64_t cache_rows;
   uint64_t standby_cache_rows;
+  uint64_t shared_row_bytes;
   uint32_t num_slots;
   uint32_t num_overflow_blocks;
   uint32_t batches_per_step;
@@ -50,7 +51,7 @@ struct SegmentHeader {
   uint32_t most_trainers;
   uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 144);
+static_assert(sizeof(SegmentHeader) == 152);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different
@@ -62,6 +63,7 @@ struct ControlWords {
   uint64_t rank_order_key;              // See CachePlan.
   uint64_t cache_rows;
   uint64_t standby_cache_rows;
+  uint64_t hot_table;                // Number of the table.
   uint64_t rate_factor;              // The bits of a double.
   alignas(64) uint64_t oldest_task;  // A hint: all tasks below are released.
   alignas(64) uint64_t board_word;   // See gradient_board.h.

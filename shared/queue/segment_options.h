@@ -30,6 +30,9 @@ struct SegmentOptions {
   uint64_t rank_order_key = 0;
   uint64_t cache_rows = 0;
   uint64_t standby_cache_rows = 0;
+  // Bytes of a row of the table that all trainers share, below 2^32; 0: each
+  // trainer has a table of its own.
+  uint64_t shared_row_bytes = 0;
   // Number of devices that take turns, [0, 64]; see device_table.h. 0: no
   // device takes turns, and every attached daemon works.
   uint32_t num_devices = 0;
@@ -39,6 +42,7 @@ struct SegmentOptions {
   uint32_t most_samplers = kMostDevices;
   uint32_t most_trainers = kMostDevices;
 
+  bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }
 };
 

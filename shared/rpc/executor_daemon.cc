@@ -298,7 +298,7 @@ absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
   least_generation_ = generation + 1;
   if (job_ == nullptr) return std::nullopt;
   return JobStanding{attachment_.job_id, attachment_.owner, attachment_.device,
-                     Duplicate(segment_.get())};
+                     Duplicate(segment_.get()), job_->SharedTable()};
 }
 
 void ExecutorDaemon::ShutDown() {

@@ -54,6 +54,9 @@ class ExecutorJob {
   virtual uint64_t turns() const = 0;
   // Number of batches finished for the job so far.
   virtual uint64_t batches() const = 0;
+  // Returns a descriptor of the hot table that the job's trainers share; not
+  // valid: there is none.
+  virtual UniqueFd SharedTable() const { return UniqueFd(); }
 };
 
 // The scheduler's request to start a job.

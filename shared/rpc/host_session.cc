@@ -196,6 +196,13 @@ absl::Status HostSession::Impl::RegisterAgain() {
                     standing->segment.get(), DeadlineIn(options_.call_timeout));
   // A job that this daemon cannot go on with is detached by the scheduler.
   if (!returned.ok()) LogWarning("{}", MessageOf(returned));
+  if (standing->table.valid()) {
+    const absl::Status kept =
+        ReturnTable(HostSocketPath(options_.state_dir), standing->job_id,
+                    standing->table.get(), DeadlineIn(options_.call_timeout));
+    // The scheduler makes another table.
+    if (!kept.ok()) LogWarning("{}", MessageOf(kept));
+  }
   return Register(options_.call_timeout, *standing);
 }
 

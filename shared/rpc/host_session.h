@@ -51,6 +51,8 @@ struct JobStanding {
   OwnerIndex owner = kNoOwner;
   uint32_t number = 0;  // Number of this executor in the job.
   UniqueFd segment;     // A duplicate of the segment's descriptor.
+  // The same of the hot table that trainers share; not valid: there is none.
+  UniqueFd table = UniqueFd();
 };
 
 // Thread-safe.
@@ -102,8 +104,7 @@ class HostSession {
   absl::StatusOr<UniqueFd> RequestSegment(const std::string& job_id,
                                           Deadline deadline) const;
 
-  // Asks for the memory of this number, which the job's trainers share for one
-  // evaluation.
+  // Asks for the memory of this number, which the job's trainers share.
   absl::StatusOr<UniqueFd> RequestScratch(const std::string& job_id,
                                           uint64_t number,
                                           Deadline deadline) const;

@@ -13,11 +13,12 @@
 #include "tests/gpu/report.h"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/features/cuda/gather_rows.h"
+#include "trainer_service/features/cuda/order_misses.h"
 
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kStoreBytes = uint64_t{2} << 30;
+constexpr uint64_t kStoreBytes = uint64_t{8} << 30;
 constexpr double kTarget = 0.8;  // Of the slower of HBM and PCIe.
 
 uint32_t BytesOfNumber(FeatureType type) {
@@ -77,7 +78,8 @@ struct Shape {
   FeatureType type = FeatureType::kFloat32;
   FeatureType to_type = FeatureType::kFloat32;
   double hit_rate = 0.5;
-  uint64_t offset = 0;  // Of the first row in the store.
+  uint64_t offset = 0;   // Of the first row in the store.
+  bool ordered = false;  // Whether LaunchOrderMisses() comes first.
 
   uint64_t row_bytes() const { return uint64_t{columns} * BytesOfNumber(type); }
   uint64_t out_bytes() const {
@@ -88,9 +90,10 @@ struct Shape {
 
 std::string NameOf(const Shape& shape) {
   char text[96];
-  std::snprintf(text, sizeof(text), "%u x %u %s to %s, %.0f %% hits",
+  std::snprintf(text, sizeof(text), "%u x %u %s to %s, %.0f %% hits%s",
                 shape.rows, shape.columns, NameOfType(shape.type).c_str(),
-                NameOfType(shape.to_type).c_str(), 100 * shape.hit_rate);
+                NameOfType(shape.to_type).c_str(), 100 * shape.hit_rate,
+                shape.ordered ? ", ordered" : "");
   return text;
 }
 
@@ -124,6 +127,8 @@ struct PutBatch {
   PutBatch(const Rows& rows, const Shape& shape, const Batch& batch)
       : ranks(batch.ranks),
         nodes(batch.nodes),
+        order(shape.rows),
+        buckets(kMissBucketWords),
         out(shape.out_bytes()),
         hits(1) {
     args.ranks = ranks.get();
@@ -137,12 +142,34 @@ struct PutBatch {
     args.to_type = shape.to_type;
     args.out = out.get();
     args.num_hits = hits.get();
+    if (!shape.ordered) return;
+    args.order = order.get();
+    args.order_hits = buckets.get() + kMissBuckets;
+    order_args.ranks = args.ranks;
+    order_args.miss_places = args.miss_places;
+    order_args.capacity = args.capacity;
+    order_args.rows = args.rows;
+    order_args.num_places = shape.store_rows();
+    order_args.multiprocessors = 132;
+    order_args.order = order.get();
+    order_args.buckets = buckets.get();
   }
+  cudaError_t Launch(cudaStream_t stream) const {
+    if (args.order != nullptr) {
+      const cudaError_t error = LaunchOrderMisses(order_args, stream);
+      if (error != cudaSuccess) return error;
+    }
+    return LaunchGatherRows(args, stream);
+  }
+
   OnGpu<uint32_t> ranks;
   OnGpu<uint32_t> nodes;
+  OnGpu<uint32_t> order;
+  OnGpu<uint32_t> buckets;
   OnGpu<std::byte> out;
   OnGpu<uint32_t> hits;
   GatherRowsArgs args;
+  OrderMissesArgs order_args;
 };
 
 float NumberAt(FeatureType type, const std::byte* row, uint32_t c) {
@@ -184,7 +211,7 @@ void CheckShape(const Rows& rows, const GpuClock& clock, const Shape& shape,
   const PutBatch put(rows, shape, batch);
   put.out.Poison();
   Must(cudaDeviceSynchronize(), "poison");
-  Must(LaunchGatherRows(put.args, clock.stream()), "gather");
+  Must(put.Launch(clock.stream()), "gather");
   const uint64_t wrong = CountWrong(rows, shape, batch, put.out.Copy());
   const uint32_t hits = put.hits.Copy()[0];
   char found[96];
@@ -204,7 +231,10 @@ void CheckAll(const Rows& rows, const GpuClock& clock, Report* report) {
     }
   }
   for (const uint32_t count : {0, 1, 31, 32, 33, 90000}) {
-    CheckShape(rows, clock, {count, 128}, report);
+    Shape shape = {count, 128};
+    CheckShape(rows, clock, shape, report);
+    shape.ordered = true;
+    CheckShape(rows, clock, shape, report);
   }
   CheckShape(rows, clock,
              {5000, 128, FeatureType::kFloat32, FeatureType::kFloat32, 0.5, 80},
@@ -235,8 +265,7 @@ void TimeShape(const Rows& rows, const GpuClock& clock, double memory_rate,
       std::max(hbm_bytes / memory_rate, pcie_bytes / copy_rate);
   const int calls = floor > 1e-3 ? 1 : 8;
   const double seconds = clock.Seconds(calls, [&](int i) {
-    return LaunchGatherRows(batches[static_cast<size_t>(i) % num_batches].args,
-                            clock.stream());
+    return batches[static_cast<size_t>(i) % num_batches].Launch(clock.stream());
   });
   char found[128];
   std::snprintf(found, sizeof(found),
@@ -258,14 +287,14 @@ void TimeAll(const Rows& rows, const GpuClock& clock, Report* report) {
   for (const uint32_t count : {90000, 1000000}) {
     for (const double hit_rate : {0.0, 0.5, 0.9, 1.0}) {
       for (const uint32_t columns : {100, 256}) {
-        TimeShape(rows, clock, memory_rate, copy_rate,
-                  {count, columns, FeatureType::kFloat32, FeatureType::kFloat32,
-                   hit_rate},
-                  report);
-        TimeShape(rows, clock, memory_rate, copy_rate,
-                  {count, columns, FeatureType::kBfloat16,
-                   FeatureType::kBfloat16, hit_rate},
-                  report);
+        for (const FeatureType type :
+             {FeatureType::kFloat32, FeatureType::kBfloat16}) {
+          Shape shape = {count, columns, type, type, hit_rate};
+          TimeShape(rows, clock, memory_rate, copy_rate, shape, report);
+          if (hit_rate == 1) continue;
+          shape.ordered = true;
+          TimeShape(rows, clock, memory_rate, copy_rate, shape, report);
+        }
       }
     }
   }

@@ -264,11 +264,16 @@ class BenchTest(harness.ServiceTest):
         report = json.loads(self.match(
             *words, '--window', '6', '--threads', '2', '--json').stdout)
         self.assertEqual((report['batches'], report['window']), (12, 6))
+        self.assertEqual(report['row_bytes'], 4 * self.num_features())
         self.assertEqual([(row['dependency'], row['cache'])
                           for row in report['rows']],
                          [(1, 0), (1, 0.2), (4, 0), (4, 0.2)])
         for row in report['rows']:
             self.assertEqual(row['missed'] - row['matched'], row['loaded'])
+            self.assertEqual(len(row['trainers']), 1)
+            # By the smaller batch, and by either one.
+            self.assertGreaterEqual(row['match_degree'], row['mean_match'])
+            self.assertLessEqual(row['match_degree_spread'], 1)
             self.assertEqual(row['loaded_with_kept']['1'], row['loaded'])
             self.assertLessEqual(row['best'], row['greedy'])
             self.assertLessEqual(row['best'], row['loaded'])
@@ -288,11 +293,49 @@ class BenchTest(harness.ServiceTest):
         for row, other in zip(report['rows'], long_window['rows']):
             self.assertEqual(row['loaded'], other['loaded'])
         self.assertIn('Belady 64', self.match().stdout)
+        self.assertNotIn('rows of each trainer', self.match().stdout)
+        self.assertIn('rows of each trainer',
+                      self.match('--trainers', '2').stdout)
+        dealt = json.loads(self.match(
+            *words, '--window', '6', '--trainers', '3', '--json').stdout)
+        for row, other in zip(report['rows'], dealt['rows']):
+            self.assertIsNone(other['best'])
+            self.assertEqual(row['missed'], other['missed'])
+            for count in ('input_nodes', 'missed', 'matched', 'loaded',
+                          'greedy'):
+                self.assertEqual(
+                    sum(trainer[count] for trainer in other['trainers']),
+                    other[count])
         for flag, value in (('--cache', '2'), ('--dependency', '0'),
-                            ('--window', '65'), ('--batches', '0')):
+                            ('--window', '65'), ('--batches', '0'),
+                            ('--trainers', '65')):
             refused = self.match(flag, value, check=False)
             self.assertEqual(refused.returncode, 2)
             self.assertIn(flag, refused.stderr)
+
+    # Two epochs of 20 batches, the last of each smaller. One thread samples
+    # and one trainer takes the batches in their order.
+    def test_match_counts_what_a_job_loads(self):
+        job = {'sampling.fanouts': '[4, 3]', 'sampling.batch_size': 31,
+               'sampling.threads': 1, 'training.batches_per_step': 1,
+               'training.evaluate_every': 0, 'training.seed': 1,
+               'features.store': 'disk', 'cache.capacity': 0.2}
+        counted = json.loads(self.service.fgnn(
+            'bench', 'match', '--dataset', self.service.dataset, '--fanouts',
+            '4,3', '--batch-size', '31', '--batches', '40', '--window', '16',
+            '--cache', '0,0.2', '--dependency', '1,8', '--json').stdout)
+        for row in counted['rows']:
+            job['cache.policy'] = 'presc' if row['cache'] else 'none'
+            job['sampling.batch_dependency'] = row['dependency']
+            for order, count in (('drawn', 'loaded'), ('matched', 'greedy')):
+                job['sampling.order'] = order
+                with self.subTest(job):
+                    lines = harness.lines_of(self.service.run(job))
+                    self.assertEqual(sum(line['input_nodes']
+                                         for line in lines),
+                                     row['input_nodes'])
+                    self.assertEqual(sum(line['rows_loaded']
+                                         for line in lines), row[count])
 
     def test_epoch(self):
         words = ('bench', 'epoch', '--dataset', str(self.service.dataset),

@@ -230,11 +230,15 @@ def committed_of(run_dir):
     return 0
 
 
+def lines_of(run_dir):
+    """The lines of metrics.jsonl, one for each epoch."""
+    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
+    return [json.loads(line) for line in lines.splitlines()]
+
+
 def metrics_of(run_dir):
     """What metrics.jsonl says of each epoch and no disturbance may change."""
-    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
-    return [[json.loads(line)[key] for key in SAME_METRICS]
-            for line in lines.splitlines()]
+    return [[line[key] for key in SAME_METRICS] for line in lines_of(run_dir)]
 
 
 def last_weights(run_dir):

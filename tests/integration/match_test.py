@@ -1,7 +1,6 @@
 """Rows that a trainer's batch before has change where features come from, and
 nothing else."""
 
-import json
 import os
 import signal
 
@@ -16,11 +15,6 @@ LONG = {**JOB, 'training.epochs': 600, 'training.checkpoint_every': 100,
         'training.checkpoint_steps': 97, 'limits.restarts': 20}
 
 
-def lines_of(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
-    return [json.loads(line) for line in lines.splitlines()]
-
-
 class MatchTest(harness.ServiceTest):
 
     def run_job(self, job=None, **fields):
@@ -30,7 +24,7 @@ class MatchTest(harness.ServiceTest):
 
     def assert_adds_up(self, run_dir, matches):
         """Every input node was cached, copied or loaded."""
-        for line in lines_of(run_dir):
+        for line in harness.lines_of(run_dir):
             nodes, loaded = line['input_nodes'], line['rows_loaded']
             missed = nodes - round(line['cache_hit_rate'] * nodes)
             matched = round(line['match_rate'] * missed)
@@ -75,12 +69,12 @@ class MatchTest(harness.ServiceTest):
                  'training.batches_per_step': 1}
         for ahead in (0, 1):
             run_dir = self.run_job(whole, features__ahead=ahead)
-            nodes = {line['input_nodes'] for line in lines_of(run_dir)}
+            nodes = {line['input_nodes'] for line in harness.lines_of(run_dir)}
             self.assertEqual(len(nodes), 1)
             self.assertEqual([line['rows_loaded'] for line in
-                              lines_of(run_dir)], [*nodes, 0, 0, 0])
+                              harness.lines_of(run_dir)], [*nodes, 0, 0, 0])
             self.assertEqual([line['match_rate'] for line in
-                              lines_of(run_dir)], [0, 1, 1, 1])
+                              harness.lines_of(run_dir)], [0, 1, 1, 1])
 
     # One thread samples, so that batches are published in their order.
     def test_one_trainer_loads_the_same_rows_each_time(self):
@@ -90,7 +84,7 @@ class MatchTest(harness.ServiceTest):
                                    sampling__threads=1,
                                    cache__policy='degree',
                                    cache__capacity=0.2)
-            rows = [line['rows_loaded'] for line in lines_of(run_dir)]
+            rows = [line['rows_loaded'] for line in harness.lines_of(run_dir)]
             self.assertEqual(rows, loaded.setdefault('rows', rows), ahead)
 
     def kill_some(self, job, run_dir, programs):

@@ -82,8 +82,8 @@ class MetricsTest(harness.ServiceTest):
             label = f'stage_seconds_total{{stage="{stage}"}}'
             self.assertAlmostEqual(
                 scheduler[f'fgnn_committed_{label}'], seconds, places=9)
-            role = ('sampler' if stage in ('sample', 'id_map', 'mark', 'copy')
-                    else 'trainer')
+            role = ('sampler' if stage in ('order', 'sample', 'id_map', 'mark',
+                                           'copy') else 'trainer')
             own = self.sum_of(pages, role, f'fgnn_{role}_{label}')
             # A batch cannot hold the time of its own checksum.
             if stage == 'copy':

@@ -68,8 +68,15 @@ class OrderTest(harness.ServiceTest):
         self.assertEqual(digests_of(self.service.run(
             {**JOB, 'sampling.window': 1}, '--digest')), drawn)
 
-    def test_a_sampler_says_what_the_order_gained(self):
-        self.service.run({**JOB, 'features.store': 'disk'})
+    def test_a_sampler_says_what_the_order_gained_and_took(self):
+        def seconds_of(run_dir):
+            lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
+            return [json.loads(line)['stages']['order'] for line in lines]
+
+        drawn = {'sampling.order': 'drawn'}
+        self.assertEqual(seconds_of(self.service.run({**JOB, **drawn})), [0, 0])
+        matched = self.service.run({**JOB, 'features.store': 'disk'})
+        self.assertGreater(min(seconds_of(matched)), 0)
         logs = ''.join(path.read_text() for path in
                        (self.service.state_dir / 'logs').glob('sampler.*'))
         for epoch in (1, 2):

@@ -13,6 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/base/types.h"
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
@@ -90,6 +92,16 @@ struct EvaluationBytes {
   uint64_t shared = 0;  // Bytes of the host, once for all trainers.
 };
 
+// Where a trainer finds the tables that all trainers of its job share; see
+// shared/hot_table.
+struct HotTableSource {
+  OwnerIndex owner = kNoOwner;  // Index of this trainer in the job's segment.
+  uint64_t job_key = 0;         // The segment's.
+  // Asks the scheduler for the descriptor of the job's table of this number.
+  // Unavailable or DeadlineExceeded: worth another try. Any thread.
+  std::function<absl::StatusOr<UniqueFd>(uint64_t number)> open;
+};
+
 // The two threads of a trainer that extract features.
 enum class TrainerThread : uint8_t { kLoop, kAhead };
 
@@ -111,18 +123,26 @@ class TrainerBackend {
   // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
   virtual uint32_t code_crc32c() const = 0;
 
+  // Says where the shared tables of later plans are. Called at most once,
+  // before any plan.
+  virtual void ShareTables(HotTableSource source) = 0;
+  // Returns a descriptor of the shared table in use; not valid: there is none.
+  // Any thread.
+  virtual UniqueFd SharedTable() const = 0;
   // Caches what is planned: the features of the first plan.rows vertices of the
   // saved RankOrder. The folder derived/ may be emptied at any time. If the
   // RankOrder was lost, the function writes a line to the log and caches
-  // nothing. Does nothing if the plan is the same as before.
-  // ResourceExhausted: there is no memory. Otherwise returns the errors of
-  // reading features.
+  // nothing. It does the same with a shared table that cannot be used; where
+  // that is worth another try, IsCachedAs() stays false. Does nothing if the
+  // plan is the same as before. ResourceExhausted: there is no memory.
+  // Otherwise returns the errors of reading features.
   virtual absl::Status CacheAsPlanned(const TrainerCache& plan) = 0;
-  // Returns whether this plan was followed last. Any thread.
+  // Returns whether this plan was followed last, and nothing of a shared table
+  // was given back since. Any thread.
   virtual bool IsCachedAs(const TrainerCache& plan) const = 0;
-  // Frees a cache that has more rows than planned, since the caches of other
-  // trainers need its memory. For a trainer that does not work now.
-  // CacheAsPlanned() fills the cache again.
+  // Frees a cache that has more rows than planned or is of another table, since
+  // the caches of other trainers need its memory. For a trainer that does not
+  // work now. CacheAsPlanned() fills the cache again.
   virtual void GiveUpMoreThan(const TrainerCache& plan) = 0;
 
   // Returns an object for the features of a task, still empty. Any thread.

@@ -50,14 +50,19 @@ std::optional<uint64_t> BatchSource::turns() const {
          backend_->progress(TrainerThread::kAhead);
 }
 
+absl::StatusOr<bool> BatchSource::FollowCachePlan() {
+  if (!board_.FindOpenSteps().has_value()) return false;
+  const TrainerCache cache = table_.cache(options_.device);
+  if (backend_->IsCachedAs(cache)) return false;
+  FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(cache));
+  changed_.NotifyAll();
+  return true;
+}
+
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  const TrainerCache cache = table_.cache(options_.device);
-  if (!backend_->IsCachedAs(cache)) {
-    FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(cache));
-    changed_.NotifyAll();
-  }
+  FGNN_RETURN_IF_ERROR(FollowCachePlan().status());
   bool may_claim = false;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                         TakeWaiting(*open, &may_claim));

@@ -75,10 +75,16 @@ class BatchSource {
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
+  // Caches what the segment plans, if steps are open. Returns whether there was
+  // something to do. Errors as TrainerBackend::CacheAsPlanned(). Next() does it
+  // too; a caller that wants to know the seconds of batches alone calls it
+  // before.
+  absl::StatusOr<bool> FollowCachePlan();
+
   // Returns a batch of the open steps; nullopt: there is none now. Waits at
   // most 100 ms for a batch that is being extracted. Cancelled: the job was
   // stopped. DataLoss: a batch arrives damaged again and again. Otherwise
-  // returns errors of TrainerBackend::Extract() and CacheAsPlanned().
+  // returns errors of TrainerBackend::Extract() and of FollowCachePlan().
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
 
   // Sets the limit: the source claims no batch beyond it from now on. One batch

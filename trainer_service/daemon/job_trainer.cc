@@ -107,9 +107,13 @@ absl::StatusOr<bool> JobTrainer::MakeStep() {
 // Returns the next batch; nullopt: there is none. If the device is to do other
 // work, only batches that were claimed before are returned.
 absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
-  if (!turn_.has_value()) return source_.Next();
+  if (!turn_.has_value()) {
+    FGNN_RETURN_IF_ERROR(FollowCachePlan());
+    return source_.Next();
+  }
   turn_goes_on_ = turn_->GoesOn();
   if (turn_goes_on_) {
+    FGNN_RETURN_IF_ERROR(FollowCachePlan());
     source_.LimitAhead(turn_->ahead());
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
     if (batch.has_value()) return batch;
@@ -118,6 +122,14 @@ absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
   if (turn_goes_on_) return std::nullopt;
   source_.LimitAhead({.batches = AheadLimit::kNothing});
   return source_.NextAhead();
+}
+
+// A batch's seconds are to tell how long batches take, so that those of a cache
+// that is filled before it do not count.
+absl::Status JobTrainer::FollowCachePlan() {
+  FGNN_ASSIGN_OR_RETURN(const bool followed, source_.FollowCachePlan());
+  if (followed) times_.since_last.Restart();
+  return absl::OkStatus();
 }
 
 bool JobTrainer::EndTurn() {
@@ -175,6 +187,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);
   record.num_matched = static_cast<uint32_t>(batch.rows.num_matched);
+  record.order = task.seconds.order;
   record.sample = task.seconds.sample;
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;

@@ -121,6 +121,7 @@ class JobTrainer {
   static absl::Status CopyFirst(const FirstWeights& first,
                                 const StepTensors& step);
   absl::StatusOr<std::optional<ExtractedBatch>> Fetch();
+  absl::Status FollowCachePlan();
   absl::Status Train(ExtractedBatch batch);
   absl::Status ComputeGradient(const ExtractedBatch& batch,
                                BatchRecord* record);

@@ -35,8 +35,18 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
                         open_(attachment.spec, static_cast<int>(num_threads)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
-  FGNN_RETURN_IF_ERROR(backend->CacheAsPlanned(
-      DeviceTable(segment.get(), kNoOwner).cache(attachment.device)));
+  backend->ShareTables(
+      {.owner = attachment.owner,
+       .job_key = segment->options().job_key,
+       .open = [this, job_id = attachment.job_id](uint64_t number) {
+         return executor_.RequestScratch(job_id, number);
+       }});
+  // A shared table is filled once all trainers are there.
+  const TrainerCache cache =
+      DeviceTable(segment.get(), kNoOwner).cache(attachment.device);
+  if (cache.table == 0) {
+    FGNN_RETURN_IF_ERROR(backend->CacheAsPlanned(cache));
+  }
   TrainingJobOptions options;
   options.job_id = attachment.job_id;
   options.spec = attachment.spec;

@@ -73,6 +73,7 @@ class TrainingJob : public ExecutorJob {
   // Returns a number that rises while the daemon works for the job.
   uint64_t turns() const override;
   uint64_t batches() const override { return trainer_.batches(); }
+  UniqueFd SharedTable() const override { return backend_->SharedTable(); }
 
  private:
   TrainingJob(TrainingJobOptions options,

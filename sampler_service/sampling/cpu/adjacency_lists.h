@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "sampler_service/sampling/cpu/progress.h"
+#include "sampler_service/sampling/progress.h"
 #include "shared/base/types.h"
 
 namespace fgnn {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "sampler_service/id_map/cpu/cpu_id_map.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
 #include "sampler_service/sampling/cpu/labor_hops.h"
@@ -24,21 +23,6 @@ namespace {
 
 // Number of reads of ranks in flight.
 constexpr size_t kPrefetchedRanks = 64;
-
-// Returns the most vertices that a batch can have after `num_hops` hops.
-uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
-                       const SamplerOptions& options) {
-  const uint64_t num_nodes = graph.num_nodes();
-  uint64_t most = std::min<uint64_t>(MaxSeedsOf(options), num_nodes);
-  for (size_t hop = 0; hop < num_hops; ++hop) {
-    const int32_t fanout = options.fanouts[hop];
-    // Both factors are below 2^32 and 2^16.
-    most = fanout < 0 || options.algorithm == SamplingAlgorithm::kLabor
-               ? num_nodes
-               : std::min(num_nodes, most * (uint64_t{1} + fanout));
-  }
-  return most;
-}
 
 // Makes a batch, hop by hop.
 class CpuSampler final : public Sampler {
@@ -62,7 +46,7 @@ class CpuSampler final : public Sampler {
     if (options_.exclude_seed_edges) seed_edges_.emplace(examples);
   }
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
   absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
                      InputNodeSink* sink) override;
@@ -128,10 +112,7 @@ absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   id_map_->StartBatch();
   id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), task->num_seeds));
   if (id_map_->nodes().size() != task->num_seeds) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
-        place.epoch + 1, " has ", id_map_->nodes().size(), " vertices for ",
-        task->num_seeds, " seeds; remove the repeated ids"));
+    return RepeatedTrainId(place, id_map_->nodes().size(), task->num_seeds);
   }
   hops_->StartBatch();
   kept_ = {};
@@ -234,12 +215,7 @@ absl::Status CpuSampler::Tally(BatchSeq drawn, absl::Span<std::byte> block,
 }
 
 absl::Status CpuSampler::MarkBy(const HotRanks& ranks) {
-  if (!ranks.ranks.empty() &&
-      (ranks.ranks.size() != num_nodes_ || ranks.rank_order_version == 0)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there are ", ranks.ranks.size(), " hot ranks of order ",
-        ranks.rank_order_version, " for ", num_nodes_, " vertices"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckRanks(ranks, num_nodes_));
   hot_ranks_ = ranks;
   return absl::OkStatus();
 }
@@ -275,11 +251,13 @@ absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq, BatchPlace place,
   return writer;
 }
 
-absl::StatusOr<SampledTask> CpuSampler::SampleAs(BatchSeq seq, BatchSeq drawn,
+absl::StatusOr<SampledTask> CpuSampler::SampleAs(const OrderedBatch& batch,
                                                  absl::Span<std::byte> block) {
   SampledTask task;
-  const BatchPlace place = PlaceOf(drawn);
-  FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(seq, place, block, &task));
+  task.seconds.order = batch.order_seconds;
+  const BatchPlace place = PlaceOf(batch.drawn);
+  FGNN_ASSIGN_OR_RETURN(TaskWriter writer,
+                        Begin(batch.seq, place, block, &task));
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
     FGNN_RETURN_IF_ERROR(SampleHop(place, hop, &writer, &task));
   }

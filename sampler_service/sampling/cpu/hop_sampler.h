@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "sampler_service/sampling/cpu/progress.h"
+#include "sampler_service/sampling/progress.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 #include "shared/minibatch/task.h"

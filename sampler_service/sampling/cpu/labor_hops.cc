@@ -9,6 +9,7 @@
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/new_hops.h"
 #include "sampler_service/sampling/damaged_graph.h"
+#include "sampler_service/sampling/laws/labor_law.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -103,8 +104,7 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
     const AdjacencyList& list = lists_[i];
     if (i + 1 < num_nodes) Prefetch(lists_[i + 1]);
     const bool whole = list.degree <= fanout;
-    const auto limit =
-        whole ? 0 : static_cast<uint32_t>((fanout << 32) / list.degree);
+    const auto limit = whole ? 0 : LaborLimit(fanout, list.degree);
     for (uint64_t at = 0; at < list.degree; at += kBlock) {
       progress_.Tick();
       const uint64_t size = std::min(list.degree - at, kBlock);

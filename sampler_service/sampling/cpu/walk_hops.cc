@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "sampler_service/sampling/damaged_graph.h"
+#include "sampler_service/sampling/laws/walk_law.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -23,7 +24,7 @@ class WalkHops final : public HopSampler {
       : options_(options),
         indptr_(options.graph.indptr),
         indices_(indices),
-        end_below_(static_cast<uint64_t>(options.walks.restart * 0x1p32)),
+        end_below_(WalkEndLimit(options.walks.restart)),
         destinations_at_once_(
             std::max(kWalksAtOnce / options.walks.num_walks, 1u)) {
     const uint64_t visits =
@@ -104,14 +105,13 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
         return FallingIndptr();
       }
       const auto number = static_cast<uint32_t>(w % num_walks) * length + step;
-      const PhiloxBlock block = Philox4x32({walk.start, number, 0, 0}, key);
-      if (end == begin || (step > 0 && block.words[2] < end_below_)) {
+      const WalkStep drawn = StepOfWalk(key, walk.start, number);
+      if (end == begin || (step > 0 && drawn.die < end_below_)) {
         walk.at = kNowhere;
         continue;
       }
-      const uint64_t draw = uint64_t{block.words[1]} << 32 | block.words[0];
       walk.next = begin + static_cast<EdgeOffset>(UniformBelow(
-                              draw, static_cast<uint64_t>(end - begin)));
+                              drawn.draw, static_cast<uint64_t>(end - begin)));
       __builtin_prefetch(&indices_[static_cast<size_t>(walk.next)]);
     }
     for (uint64_t w = 0; w < size; ++w) {

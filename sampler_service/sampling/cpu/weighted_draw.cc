@@ -1,7 +1,6 @@
 #include "sampler_service/sampling/cpu/weighted_draw.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace fgnn {
 namespace {
@@ -9,34 +8,6 @@ namespace {
 constexpr uint64_t kNeighboursPerTick = 1 << 16;
 
 }  // namespace
-
-double Exponential(uint64_t random_bits) {
-  // u = n / 2^53 with n in [1, 2^53]: -ln(u) = 53 ln 2 - ln(n).
-  const uint64_t n = (random_bits >> 11) + 1;
-  const int exponent = static_cast<int>(std::bit_width(n)) - 1;
-  // n = 2^exponent * m, m in [1, 2), halved where it is beyond sqrt(2).
-  double m = static_cast<double>(n);
-  uint64_t bits = std::bit_cast<uint64_t>(m);
-  bits = (bits & 0x000f'ffff'ffff'ffffu) | 0x3ff0'0000'0000'0000u;
-  m = std::bit_cast<double>(bits);
-  int halvings = 0;
-  if (m > 1.4142135623730951) {
-    m *= 0.5;
-    halvings = 1;
-  }
-  // ln(m) = 2 atanh(s), s = (m - 1) / (m + 1), |s| below 0.1716.
-  const double s = (m - 1) / (m + 1);
-  const double s2 = s * s;
-  double series = 0;
-  for (int k = 21; k >= 1; k -= 2) {
-    const double scaled = series * s2;
-    series = 1.0 / k + scaled;
-  }
-  const double twice_s = 2 * s;
-  const double log_m = twice_s * series;
-  const double powers = (53 - exponent - halvings) * 0.6931471805599453;
-  return powers - log_m;
-}
 
 WeightedDraw::WeightedDraw(const AliasTables& weights, uint32_t max_fanout)
     : cells_(weights.cells().data()),
@@ -48,12 +19,9 @@ WeightedDraw::WeightedDraw(const AliasTables& weights, uint32_t max_fanout)
 
 uint64_t WeightedDraw::Alias(PhiloxHalves& draws, const AdjacencyList& list,
                              uint32_t attempt) const {
-  const Uint128 product =
-      static_cast<Uint128>(draws.Get(attempt)) * list.degree;
-  const auto place = static_cast<uint32_t>(product >> 64);
-  const auto coin = static_cast<uint32_t>(product >> 32);
-  const AliasCell& cell = cells_[list.begin + EdgeOffset{place}];
-  return coin < cell.threshold ? place : cell.other;
+  const AliasDraw draw = DrawAlias(draws.Get(attempt), list.degree);
+  const AliasCell& cell = cells_[list.begin + EdgeOffset{draw.place}];
+  return draw.coin < cell.threshold ? draw.place : cell.other;
 }
 
 absl::Span<const uint64_t> WeightedDraw::DrawAny(PhiloxKey key, GlobalId v,

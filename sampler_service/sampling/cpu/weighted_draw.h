@@ -11,17 +11,12 @@
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/draws/place_set.h"
-#include "sampler_service/sampling/cpu/progress.h"
+#include "sampler_service/sampling/laws/weighted_law.h"
+#include "sampler_service/sampling/progress.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 
 namespace fgnn {
-
-inline constexpr uint32_t kAttemptsPerEdge = 4;
-
-// Returns -ln of a uniform number in (0, 1] that is made of the upper 53 bits.
-// The IEEE arithmetic gives the same on every device. Accurate to 1e-15.
-double Exponential(uint64_t random_bits);
 
 // Thread-compatible; allocates in its constructor only. Borrows the tables.
 class WeightedDraw {

@@ -196,7 +196,11 @@ DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
     JobSegment::Reclaimed reclaimed =
         segment->ReclaimDead(daemon.attachment.owner, end.crashed);
     burial.poison = std::move(reclaimed.poison);
-    LogInfo("gave back {} slots{} of {} (pid {})", reclaimed.slots,
+    LogInfo("gave back {} slots{}{} of {} (pid {})", reclaimed.slots,
+            reclaimed.chunks > 0
+                ? absl::StrCat(", ", reclaimed.chunks, " chunks of table ",
+                               segment->cache_plan().table)
+                : "",
             reclaimed.lease ? " and the lease of a step" : "",
             daemon.placement.name, daemon.process->pid());
   }

@@ -20,6 +20,7 @@ inline constexpr size_t kMaxPacketBytes = 4096;
 inline constexpr absl::string_view kRequestWord = "segment";
 inline constexpr absl::string_view kScratchWord = "scratch";
 inline constexpr absl::string_view kReturnWord = "return";
+inline constexpr absl::string_view kTableWord = "table";
 inline constexpr absl::string_view kDoneWord = "ok";
 inline constexpr absl::string_view kErrorWord = "error";
 

@@ -70,6 +70,15 @@ absl::StatusOr<UniqueFd> RequestDescriptor(
   return ParseError(reply.text, what);
 }
 
+absl::Status ReturnDescriptor(const std::filesystem::path& socket_path,
+                              const std::string& request, int fd,
+                              Deadline deadline, const std::string& what) {
+  FGNN_ASSIGN_OR_RETURN(const Packet reply,
+                        Exchange(socket_path, request, fd, deadline, what));
+  return reply.text == kDoneWord ? absl::OkStatus()
+                                 : ParseError(reply.text, what);
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> RequestSegment(
@@ -94,14 +103,18 @@ absl::StatusOr<UniqueFd> RequestScratch(
 absl::Status ReturnSegment(const std::filesystem::path& socket_path,
                            const std::string& job_id, int fd,
                            Deadline deadline) {
-  const std::string what = absl::StrCat("return the segment of job ", job_id,
-                                        " to ", socket_path.string());
-  FGNN_ASSIGN_OR_RETURN(
-      const Packet reply,
-      Exchange(socket_path, absl::StrCat(kReturnWord, " ", job_id), fd,
-               deadline, what));
-  return reply.text == kDoneWord ? absl::OkStatus()
-                                 : ParseError(reply.text, what);
+  return ReturnDescriptor(socket_path, absl::StrCat(kReturnWord, " ", job_id),
+                          fd, deadline,
+                          absl::StrCat("return the segment of job ", job_id,
+                                       " to ", socket_path.string()));
+}
+
+absl::Status ReturnTable(const std::filesystem::path& socket_path,
+                         const std::string& job_id, int fd, Deadline deadline) {
+  return ReturnDescriptor(socket_path, absl::StrCat(kTableWord, " ", job_id),
+                          fd, deadline,
+                          absl::StrCat("return the hot table of job ", job_id,
+                                       " to ", socket_path.string()));
 }
 
 }  // namespace fgnn

@@ -144,10 +144,14 @@ absl::Status DescriptorServer::State::Answer(int connection) {
     FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, ScratchFor(peer.pid, job_id));
     return SendPacket(connection, kDoneWord, fd.get(), what);
   }
-  if (word == kReturnWord && !job_id.empty() && request->fd.valid() &&
-      handlers.take_back) {
-    FGNN_RETURN_IF_ERROR(handlers.take_back(job_id, std::move(request->fd)));
-    return SendPacket(connection, kDoneWord, /*fd=*/-1, what);
+  if (!job_id.empty() && request->fd.valid()) {
+    const auto& take = word == kReturnWord  ? handlers.take_back
+                       : word == kTableWord ? handlers.take_table
+                                            : nullptr;
+    if (take) {
+      FGNN_RETURN_IF_ERROR(take(job_id, std::move(request->fd)));
+      return SendPacket(connection, kDoneWord, /*fd=*/-1, what);
+    }
   }
   return absl::InvalidArgumentError(absl::StrCat(
       what,

@@ -1,6 +1,7 @@
 // Hands over the descriptor of a job's segment, which gRPC cannot carry: to a
 // daemon that is being attached, and back to a scheduler that was restarted.
-// And that of memory that its trainers share for one evaluation.
+// And that of memory that its trainers share: their hot table, and memory for
+// one evaluation.
 //
 // A SOCK_SEQPACKET Unix socket; one request and one reply a connection:
 //
@@ -12,6 +13,9 @@
 //
 //   daemon -> scheduler   "return <job id>" with the descriptor
 //   scheduler -> daemon   "ok"
+//
+//   trainer -> scheduler  "table <job id>" with the descriptor
+//   scheduler -> trainer  "ok"
 //
 // or "error <canonical code> <message>" to either.
 //
@@ -49,6 +53,9 @@ struct DescriptorHandlers {
   // Takes a segment that a daemon returns. Empty: none is taken.
   std::function<absl::Status(const std::string& job_id, UniqueFd fd)>
       take_back = nullptr;
+  // Takes a hot table that a trainer returns. Empty: none is taken.
+  std::function<absl::Status(const std::string& job_id, UniqueFd fd)>
+      take_table = nullptr;
 };
 
 class DescriptorServer {
@@ -85,6 +92,9 @@ absl::StatusOr<UniqueFd> RequestScratch(
 absl::Status ReturnSegment(const std::filesystem::path& socket_path,
                            const std::string& job_id, int fd,
                            Deadline deadline);
+// Does the same with the hot table that the trainers of the job share.
+absl::Status ReturnTable(const std::filesystem::path& socket_path,
+                         const std::string& job_id, int fd, Deadline deadline);
 
 }  // namespace fgnn
 

@@ -29,14 +29,14 @@ class BareLoop final : public Sampler {
     nodes_.resize(options.batch_size);
   }
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq /*seq*/, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte>) override {
     SampledTask task;
     Stopwatch watch;
     nodes_.resize(options_.batch_size);
     FGNN_ASSIGN_OR_RETURN(
         task.num_seeds,
-        epoch_seeds_.Draw(epoch_seeds_.PlaceOf(drawn), nodes_.data()));
+        epoch_seeds_.Draw(epoch_seeds_.PlaceOf(batch.drawn), nodes_.data()));
     nodes_.resize(task.num_seeds);
     ++stamp_;
     for (uint32_t i = 0; i < task.num_seeds; ++i) {

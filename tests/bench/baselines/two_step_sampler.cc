@@ -32,7 +32,7 @@ class TwoStepSampler final : public Sampler {
                      input.graph.num_nodes()),
         seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())) {}
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
   uint64_t workspace_bytes() const override {
     return (seeds_.capacity() + nodes_.capacity() + sources_.capacity() +
@@ -164,13 +164,13 @@ absl::Status TwoStepSampler<Index>::Convert(TaskWriter* writer) {
 
 template <typename Index>
 absl::StatusOr<SampledTask> TwoStepSampler<Index>::SampleAs(
-    BatchSeq seq, BatchSeq drawn, absl::Span<std::byte> block) {
+    const OrderedBatch& batch, absl::Span<std::byte> block) {
   SampledTask task;
   Stopwatch watch;
-  const BatchPlace place = epoch_seeds_.PlaceOf(drawn);
+  const BatchPlace place = epoch_seeds_.PlaceOf(batch.drawn);
   FGNN_RETURN_IF_ERROR(MapSeeds(place, &task));
   task.seconds.id_map += static_cast<float>(watch.Restart());
-  TaskWriter writer(block, options_.job_key, seq, task.num_seeds);
+  TaskWriter writer(block, options_.job_key, batch.seq, task.num_seeds);
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
     DrawPairs(KeyOfHop(options_, place, hop), options_.fanouts[hop]);
     task.num_edges += sources_.size();

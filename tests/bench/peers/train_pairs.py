@@ -1,6 +1,8 @@
 """Milliseconds a trained batch, or seconds until an accuracy, of a peer and of us
 through the whole service, in turns: what graphbolt_train and pyg_train share. A
-peer is a function that trains in the environment of environment.py."""
+peer is a function that trains in the environment of environment.py. Of each
+batch `compute_ms` is the part of its training: forward and backward pass and
+optimizer. A peer does nothing else meanwhile; our sampler may."""
 
 import argparse
 import json
@@ -40,16 +42,21 @@ def time_theirs(options, batches, train_batch, valid_accuracy):
         return
     done = 0
     started = None
+    computing = 0
     while done < options.batches + WARM_BATCHES:
         for batch in batches():
             if done == WARM_BATCHES:
                 started = time.perf_counter()
+            begun = time.perf_counter()
             train_batch(batch)
+            if done >= WARM_BATCHES:
+                computing += time.perf_counter() - begun
             done += 1
             if done == options.batches + WARM_BATCHES:
                 break
     seconds = time.perf_counter() - started
-    print(json.dumps({'ms': 1e3 * seconds / options.batches}))
+    print(json.dumps({'ms': 1e3 * seconds / options.batches,
+                      'compute_ms': 1e3 * computing / options.batches}))
 
 
 def train_ours(options, folder):
@@ -74,7 +81,10 @@ def train_ours(options, folder):
     lines = (run / 'metrics.jsonl').read_text().splitlines()
     if not options.until_accuracy:
         epoch = json.loads(lines[1])
-        return {'ms': 1e3 * epoch['seconds'] / epoch['batches']}
+        # Steps are made in `sync`.
+        compute = epoch['stages']['train'] + epoch['stages']['sync']
+        return {'ms': 1e3 * epoch['seconds'] / epoch['batches'],
+                'compute_ms': 1e3 * compute / epoch['batches']}
     seconds = 0
     for epoch in map(json.loads, lines):
         seconds += epoch['seconds']

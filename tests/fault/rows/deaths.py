@@ -43,7 +43,8 @@ def service_kills(options, chance):
     settings = {**JOB, 'training.epochs': 1500}
     victims = in_any_order(('fgnn-sampler', 'fgnn-trainer', 'fgnn-scheduler'),
                            options.kills, chance)
-    kills = dict.fromkeys(victims, 0)
+    counted = ', '.join(f'{victims.count(name)} {name}'
+                        for name in dict.fromkeys(victims))
     back, recoveries = [], []
     jobs = 0
     with service_in(options) as service:
@@ -54,25 +55,9 @@ def service_kills(options, chance):
             run_dir = service.folder / f'killed-{jobs}'
             job = submit(service, settings, run_dir, '--digest')
             jobs += 1
-            killed = {}
-            for _ in range(min(KILLS_PER_JOB, len(victims))):
-                goal = committed_of(run_dir) + chance.randrange(50, 500)
-                wait_for(lambda: committed_of(run_dir) >= goal or
-                         (run_dir / 'summary.json').exists(), 60, 'progress')
-                if (run_dir / 'summary.json').exists():
-                    break
-                victim = victims.pop()
-                pids = []
-                wait_for(lambda: pids.extend(pids_of(service, victim)) or pids,
-                         60, f'a living {victim}')
-                pid = chance.choice(pids)
-                when = time.time()
-                os.kill(pid, signal.SIGKILL)
-                kills[victim] += 1
-                if victim == 'fgnn-scheduler':
-                    back.append(restart_scheduler(service, pid, job))
-                else:
-                    killed[pid] = when
+            killed, seconds = kill_some(service, job, run_dir, victims,
+                                        KILLS_PER_JOB, chance)
+            back += seconds
             service.fgnn('watch', job)
             same_run(run_dir, expected)
             recoveries += recovery_seconds(service, killed)
@@ -82,12 +67,39 @@ def service_kills(options, chance):
     p99 = sorted(recoveries)[int(len(recoveries) * 0.99)]
     check(p99 <= 0.25 or len(recoveries) < 100,  # Of a few it says nothing.
           f'slots of the dead were free after {p99:.3f} s (p99)')
-    counted = ', '.join(f'{count} {name}' for name, count in kills.items())
     seconds = (f'; the scheduler had the job back within {max(back):.1f} s'
                if back else '')
     return (f'killed {counted}: same digests and weights in {jobs} of {jobs} '
             f'jobs; slots of the dead free after {1000 * p99:.0f} ms (p99 of '
             f'{len(recoveries)}){seconds}')
+
+
+def kill_some(service, job, run_dir, victims, most, chance):
+    """Kills `most` daemons of a running job, or fewer if it ends before.
+
+    Their names are taken from the end of `victims`. Returns the pids of
+    samplers and trainers with the time of their deaths, and the seconds until
+    each scheduler was replaced.
+    """
+    killed, back = {}, []
+    for _ in range(min(most, len(victims))):
+        goal = committed_of(run_dir) + chance.randrange(50, 500)
+        wait_for(lambda: committed_of(run_dir) >= goal or
+                 (run_dir / 'summary.json').exists(), 60, 'progress')
+        if (run_dir / 'summary.json').exists():
+            break
+        victim = victims.pop()
+        pids = []
+        wait_for(lambda: pids.extend(pids_of(service, victim)) or pids,
+                 60, f'a living {victim}')
+        pid = chance.choice(pids)
+        when = time.time()
+        os.kill(pid, signal.SIGKILL)
+        if victim == 'fgnn-scheduler':
+            back.append(restart_scheduler(service, pid, job))
+        else:
+            killed[pid] = when
+    return killed, back
 
 
 def recovery_seconds(service, killed):

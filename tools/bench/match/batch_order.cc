@@ -1,37 +1,40 @@
 #include "tools/bench/match/batch_order.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
-#include <utility>
+
+#include "sampler_service/order/matched_path.h"
 
 namespace fgnn {
 namespace {
 
-uint64_t Bit(size_t batch) { return uint64_t{1} << batch; }
+uint64_t Bit(uint32_t batch) { return uint64_t{1} << batch; }
 
-// Returns, for each batch of a window, the most rows that orders of the window
-// match which end with it. `first` [n]: the most that is matched up to the
-// window's first batch, if that is this one.
-std::vector<uint64_t> MostEndingWith(const SharedRows::Table& shared,
+// Returns, for each of the last batches from `begin` on, the most rows that
+// orders of them match which end with it. `first`: the most that is matched up
+// to the first of them, if that is this one.
+std::vector<uint64_t> MostEndingWith(const OverlapMatrix& overlap,
+                                     uint32_t begin,
                                      absl::Span<const uint64_t> first) {
-  const size_t n = shared.size();
+  const uint32_t n = overlap.size() - begin;
   // [set of batches that are done][last of them]
-  std::vector<std::optional<uint64_t>> most((size_t{1} << n) * n);
-  for (size_t a = 0; a < n; ++a) most[Bit(a) * n + a] = first[a];
+  std::vector<std::optional<uint64_t>> most(Bit(n) * n);
+  for (uint32_t a = 0; a < n; ++a) most[Bit(a) * n + a] = first[a];
   for (uint64_t done = 1; done < Bit(n); ++done) {
-    for (size_t last = 0; last < n; ++last) {
+    for (uint32_t last = 0; last < n; ++last) {
       const std::optional<uint64_t>& matched = most[done * n + last];
       if (!matched.has_value()) continue;
-      for (size_t next = 0; next < n; ++next) {
+      for (uint32_t next = 0; next < n; ++next) {
         if ((done & Bit(next)) != 0) continue;
         std::optional<uint64_t>& longer = most[(done | Bit(next)) * n + next];
-        longer = std::max(longer.value_or(0), *matched + shared[last][next]);
+        longer =
+            std::max(longer.value_or(0),
+                     *matched + overlap.Shared(begin + last, begin + next));
       }
     }
   }
   std::vector<uint64_t> ending;
-  for (size_t last = 0; last < n; ++last) {
+  for (uint32_t last = 0; last < n; ++last) {
     ending.push_back(most[(Bit(n) - 1) * n + last].value());
   }
   return ending;
@@ -39,98 +42,74 @@ std::vector<uint64_t> MostEndingWith(const SharedRows::Table& shared,
 
 }  // namespace
 
-SharedRows::Table SharedRows::Of(absl::Span<const BatchRows> batches) {
-  Table shared(batches.size(), std::vector<uint64_t>(batches.size()));
-  for (size_t a = 0; a < batches.size(); ++a) {
-    for (const GlobalId v : batches[a]) masks_[v] |= Bit(a);
+OverlapMatrix OverlapOf(absl::Span<const BatchRows> batches,
+                        WindowOverlap* counter) {
+  counter->StartWindow();
+  for (const BatchRows& rows : batches) {
+    counter->StartBatch();
+    counter->Add(rows);
   }
-  // The first batch that has a vertex counts it for all pairs.
-  for (const BatchRows& batch : batches) {
-    for (const GlobalId v : batch) {
-      for (uint64_t left = std::exchange(masks_[v], 0); left != 0;) {
-        const auto a = static_cast<size_t>(std::countr_zero(left));
-        ++shared[a][a];
-        left &= left - 1;
-        for (uint64_t others = left; others != 0; others &= others - 1) {
-          ++shared[a][static_cast<size_t>(std::countr_zero(others))];
-        }
-      }
-    }
-  }
-  for (size_t a = 0; a < batches.size(); ++a) {
-    for (size_t b = 0; b < a; ++b) shared[a][b] = shared[b][a];
-  }
-  return shared;
+  return counter->Count();
 }
 
-std::vector<uint64_t> SharedRows::With(const BatchRows& other,
-                                       absl::Span<const BatchRows> batches) {
-  for (const GlobalId v : other) masks_[v] = 1;
-  std::vector<uint64_t> shared;
-  for (const BatchRows& batch : batches) {
-    shared.push_back(static_cast<uint64_t>(
-        std::count_if(batch.begin(), batch.end(),
-                      [this](GlobalId v) { return masks_[v] != 0; })));
+std::vector<BatchRange> WindowsOf(uint64_t num_batches,
+                                  const MatchedOrderOptions& options) {
+  const BatchSeq end(num_batches);
+  std::vector<BatchRange> windows;
+  for (BatchSeq begin(0); begin < end; begin = windows.back().end) {
+    windows.push_back(WindowOf(begin, options));
+    windows.back().end = std::min(windows.back().end, end);
   }
-  for (const GlobalId v : other) masks_[v] = 0;
-  return shared;
+  return windows;
 }
 
-std::vector<size_t> GreedyOrder(const SharedRows::Table& shared,
-                                absl::Span<const uint64_t> with_before) {
+std::vector<size_t> MatchedBatches(absl::Span<const BatchRows> batches,
+                                   const MatchedOrderOptions& options,
+                                   WindowOverlap* counter) {
   std::vector<size_t> order;
-  std::vector<bool> is_taken(shared.size());
-  absl::Span<const uint64_t> with_last = with_before;
-  while (order.size() < shared.size()) {
-    std::optional<size_t> best;
-    for (size_t b = 0; b < shared.size(); ++b) {
-      if (is_taken[b]) continue;
-      if (!best.has_value() || with_last[b] > with_last[*best]) best = b;
+  for (const BatchRange& window : WindowsOf(batches.size(), options)) {
+    const uint64_t begin = window.begin.value();
+    const OverlapMatrix overlap =
+        OverlapOf(batches.subspan(begin, window.size()), counter);
+    for (const uint32_t drawn : MatchedPath(overlap, options.chains)) {
+      order.push_back(begin + drawn);
     }
-    is_taken[*best] = true;
-    order.push_back(*best);
-    with_last = shared[*best];
   }
   return order;
 }
 
-uint64_t GreedyMatched(absl::Span<const BatchRows> batches, size_t window,
-                       SharedRows* counter) {
-  uint64_t matched = 0;
-  BatchRows before;
-  for (size_t begin = 0; begin < batches.size(); begin += window) {
-    const auto part = batches.subspan(begin, window);
-    const SharedRows::Table shared = counter->Of(part);
-    const std::vector<uint64_t> with_before = counter->With(before, part);
-    const std::vector<size_t> order = GreedyOrder(shared, with_before);
-    matched += with_before[order.front()];
-    for (size_t i = 1; i < order.size(); ++i) {
-      matched += shared[order[i - 1]][order[i]];
-    }
-    before = part[order.back()];
+std::vector<std::vector<size_t>> DealToTrainers(
+    absl::Span<const size_t> order, const MatchedOrderOptions& options) {
+  std::vector<std::vector<size_t>> dealt(options.chains);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const BatchPlace place =
+        PlaceInEpoch(BatchSeq(i), options.batches_per_epoch);
+    dealt[place.batch % options.chains].push_back(order[i]);
   }
-  return matched;
+  return dealt;
 }
 
-uint64_t MostMatched(absl::Span<const BatchRows> batches, size_t window,
-                     SharedRows* counter) {
-  // For each batch that a window can end with: the most that is matched so far.
-  std::vector<uint64_t> ending = {0};
-  BatchRows none;
-  absl::Span<const BatchRows> before(&none, 1);
-  for (size_t begin = 0; begin < batches.size(); begin += window) {
-    const auto part = batches.subspan(begin, window);
-    std::vector<uint64_t> first(part.size());
-    for (size_t last = 0; last < before.size(); ++last) {
-      const std::vector<uint64_t> with = counter->With(before[last], part);
-      for (size_t b = 0; b < part.size(); ++b) {
-        first[b] = std::max(first[b], ending[last] + with[b]);
+uint64_t MostMatched(absl::Span<const BatchRows> batches,
+                     const MatchedOrderOptions& options,
+                     WindowOverlap* counter) {
+  // For each batch of the window before: the most that is matched so far if
+  // that window ends with it.
+  std::vector<uint64_t> ending;
+  for (const BatchRange& window : WindowsOf(batches.size(), options)) {
+    const auto before = static_cast<uint32_t>(ending.size());
+    const OverlapMatrix overlap = OverlapOf(
+        batches.subspan(window.begin.value() - before, before + window.size()),
+        counter);
+    std::vector<uint64_t> first(window.size());
+    for (uint32_t last = 0; last < before; ++last) {
+      for (uint32_t b = 0; b < first.size(); ++b) {
+        first[b] =
+            std::max(first[b], ending[last] + overlap.Shared(last, before + b));
       }
     }
-    ending = MostEndingWith(counter->Of(part), first);
-    before = part;
+    ending = MostEndingWith(overlap, before, first);
   }
-  return *std::max_element(ending.begin(), ending.end());
+  return ending.empty() ? 0 : *std::max_element(ending.begin(), ending.end());
 }
 
 }  // namespace fgnn

@@ -22,7 +22,7 @@ class BeladyCache {
 
   // Returns the hits of a batch, and keeps what is used soonest.
   uint64_t Take(size_t batch) {
-    const BatchRows& rows = future_.batches[batch];
+    const BatchRows& rows = *future_.batches[batch];
     uint64_t hits = 0;
     for (size_t j = 0; j < rows.size(); ++j) {
       next_[rows[j]] = future_.next[batch][j];
@@ -77,14 +77,15 @@ class BeladyCache {
 
 }  // namespace
 
-FutureRows LookAhead(absl::Span<const BatchRows> batches, uint64_t num_nodes) {
+FutureRows LookAhead(BatchSequence batches, uint64_t num_nodes) {
   FutureRows future = {
-      .batches = batches,
-      .next = std::vector<std::vector<uint32_t>>(batches.size()),
+      .batches = std::move(batches),
+      .next = {},
       .first = std::vector<uint32_t>(num_nodes, FutureRows::kNever)};
-  for (size_t i = batches.size(); i-- > 0;) {
-    future.next[i].reserve(batches[i].size());
-    for (const GlobalId v : batches[i]) {
+  future.next.resize(future.batches.size());
+  for (size_t i = future.batches.size(); i-- > 0;) {
+    future.next[i].reserve(future.batches[i]->size());
+    for (const GlobalId v : *future.batches[i]) {
       future.next[i].push_back(
           std::exchange(future.first[v], static_cast<uint32_t>(i)));
     }

@@ -16,13 +16,13 @@ namespace fgnn {
 struct FutureRows {
   static constexpr uint32_t kNever = UINT32_MAX;
 
-  absl::Span<const BatchRows> batches;
+  BatchSequence batches;
   // next[i][j]: the first batch behind i that has the row j of batch i.
   std::vector<std::vector<uint32_t>> next;
   // [num_nodes] The first batch that has the row.
   std::vector<uint32_t> first;
 };
-FutureRows LookAhead(absl::Span<const BatchRows> batches, uint64_t num_nodes);
+FutureRows LookAhead(BatchSequence batches, uint64_t num_nodes);
 
 struct BeladyOptions {
   // [num_nodes] Hot ranks of the rows. The cache begins with the rows of the

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,20 +30,27 @@ std::vector<BatchRows> MissesOf(absl::Span<const BatchRows> batches,
   return misses;
 }
 
-uint64_t RowsOf(absl::Span<const BatchRows> batches) {
+BatchSequence SequenceOf(absl::Span<const BatchRows> batches,
+                         absl::Span<const size_t> numbers) {
+  BatchSequence sequence;
+  for (const size_t number : numbers) sequence.push_back(&batches[number]);
+  return sequence;
+}
+
+uint64_t RowsOf(const BatchSequence& batches) {
   uint64_t rows = 0;
-  for (const BatchRows& batch : batches) rows += batch.size();
+  for (const BatchRows* batch : batches) rows += batch->size();
   return rows;
 }
 
 // Returns, for each kKeptBatches, the rows that are not among those of so many
 // batches before.
-std::array<uint64_t, kKeptBatches.size()> LoadedOf(
-    absl::Span<const BatchRows> batches, uint64_t num_nodes) {
+std::array<uint64_t, kKeptBatches.size()> LoadedOf(const BatchSequence& batches,
+                                                   uint64_t num_nodes) {
   std::array<uint64_t, kKeptBatches.size()> loaded = {};
   std::vector<size_t> last(num_nodes);  // 1 + the last batch; 0: none.
   for (size_t i = 0; i < batches.size(); ++i) {
-    for (const GlobalId v : batches[i]) {
+    for (const GlobalId v : *batches[i]) {
       const size_t before = std::exchange(last[v], i + 1);
       for (size_t k = 0; k < kKeptBatches.size(); ++k) {
         if (before == 0 || i + 1 - before > kKeptBatches[k]) ++loaded[k];
@@ -52,33 +60,68 @@ std::array<uint64_t, kKeptBatches.size()> LoadedOf(
   return loaded;
 }
 
-// Finds the mean match and the headroom.
-void CompareBatches(absl::Span<const BatchRows> batches, size_t window,
-                    SharedRows* counter, MatchCounts* counts) {
-  double sum = 0;
-  double largest = 0;
-  uint64_t num_pairs = 0;
-  for (size_t begin = 0; begin < batches.size(); begin += window) {
-    const SharedRows::Table shared =
-        counter->Of(batches.subspan(begin, window));
-    for (size_t a = 0; a < shared.size(); ++a) {
-      for (size_t b = 0; b < shared.size(); ++b) {
-        if (a == b) continue;
-        ++num_pairs;
-        if (shared[b][b] == 0) continue;
-        const double match = static_cast<double>(shared[a][b]) /
-                             static_cast<double>(shared[b][b]);
-        sum += match;
-        largest = std::max(largest, match);
+// Adds up shares. Thread-compatible.
+class Shares {
+ public:
+  void Add(double share) {
+    sum_ += share;
+    ++count_;
+    smallest_ = std::min(smallest_, share);
+    largest_ = std::max(largest_, share);
+  }
+  // They are 0 without any share.
+  double mean() const {
+    return count_ == 0 ? 0 : sum_ / static_cast<double>(count_);
+  }
+  double smallest() const { return count_ == 0 ? 0 : smallest_; }
+  double largest() const { return largest_; }
+
+ private:
+  double sum_ = 0;
+  uint64_t count_ = 0;
+  double smallest_ = 1;
+  double largest_ = 0;
+};
+
+// Finds match degrees, the mean match and the headroom.
+void CompareBatches(absl::Span<const BatchRows> batches,
+                    const MatchedOrderOptions& order, WindowOverlap* counter,
+                    MatchCounts* counts) {
+  const auto share = [](uint64_t shared, uint64_t rows) {
+    return rows == 0 ? 0
+                     : static_cast<double>(shared) / static_cast<double>(rows);
+  };
+  Shares degrees;
+  Shares matches;
+  for (const BatchRange& window : WindowsOf(batches.size(), order)) {
+    const OverlapMatrix overlap = OverlapOf(
+        batches.subspan(window.begin.value(), window.size()), counter);
+    for (uint32_t a = 0; a < overlap.size(); ++a) {
+      for (uint32_t b = a + 1; b < overlap.size(); ++b) {
+        const uint64_t shared = overlap.Shared(a, b);
+        const uint64_t of_a = overlap.Shared(a, a);
+        const uint64_t of_b = overlap.Shared(b, b);
+        degrees.Add(share(shared, std::min(of_a, of_b)));
+        matches.Add(share(shared, of_a));
+        matches.Add(share(shared, of_b));
       }
     }
   }
-  if (num_pairs == 0) return;
-  counts->mean_match = sum / static_cast<double>(num_pairs);
+  counts->mean_degree = degrees.mean();
+  counts->degree_spread = degrees.largest() - degrees.smallest();
+  counts->mean_match = matches.mean();
   if (counts->mean_match < 1) {
     counts->headroom =
-        (largest - counts->mean_match) / (1 - counts->mean_match);
+        (matches.largest() - counts->mean_match) / (1 - counts->mean_match);
   }
+}
+
+// Returns the numbers of each trainer's batches of the first `count`, as drawn.
+std::vector<std::vector<size_t>> DealAsDrawn(size_t count,
+                                             const MatchedOrderOptions& order) {
+  std::vector<size_t> as_drawn(count);
+  std::iota(as_drawn.begin(), as_drawn.end(), 0);
+  return DealToTrainers(as_drawn, order);
 }
 
 // Samples batches 0 .. count-1, in several threads, and keeps their input
@@ -174,28 +217,52 @@ absl::Status ValidateFlags(const MatchBenchOptions& options) {
 
 }  // namespace
 
-MatchCounts CountMatches(const FutureRows& future,
-                         const MatchCountOptions& options) {
+RowCounts& RowCounts::operator+=(const RowCounts& other) {
+  const auto add = [](auto* sums, const auto& terms) {
+    for (size_t i = 0; i < terms.size(); ++i) (*sums)[i] += terms[i];
+  };
+  input_nodes += other.input_nodes;
+  missed += other.missed;
+  add(&kept, other.kept);
+  greedy += other.greedy;
+  add(&belady_hits, other.belady_hits);
+  return *this;
+}
+
+MatchCounts CountMatches(absl::Span<const BatchRows> batches,
+                         const MatchCountOptions& options,
+                         WindowOverlap* counter) {
   const uint64_t num_nodes = options.ranks.size();
-  const auto batches = future.batches.first(options.num_batches);
-  const std::vector<BatchRows> misses = MissesOf(batches, options);
+  const MatchedOrderOptions& order = options.order;
+  const auto measured = batches.first(options.num_batches);
+  const std::vector<BatchRows> misses = MissesOf(measured, options);
+  const auto drawn = DealAsDrawn(measured.size(), order);
+  const auto known = DealAsDrawn(batches.size(), order);
+  const auto matched =
+      DealToTrainers(MatchedBatches(measured, order, counter), order);
   MatchCounts counts;
-  counts.input_nodes = RowsOf(batches);
-  counts.missed = RowsOf(misses);
-  counts.kept = LoadedOf(misses, num_nodes);
-  SharedRows counter(num_nodes);
-  CompareBatches(misses, options.window, &counter, &counts);
-  counts.greedy =
-      counts.missed - GreedyMatched(misses, options.window, &counter);
-  if (options.window <= kMostBestWindow) {
-    counts.best = counts.missed - MostMatched(misses, options.window, &counter);
+  for (size_t t = 0; t < drawn.size(); ++t) {
+    const BatchSequence missed = SequenceOf(misses, drawn[t]);
+    RowCounts rows = {
+        .input_nodes = RowsOf(SequenceOf(measured, drawn[t])),
+        .missed = RowsOf(missed),
+        .kept = LoadedOf(missed, num_nodes),
+        .greedy = LoadedOf(SequenceOf(misses, matched[t]), num_nodes).front()};
+    const FutureRows future =
+        LookAhead(SequenceOf(batches, known[t]), num_nodes);
+    for (size_t k = 0; k < kKnownBatches.size(); ++k) {
+      rows.belady_hits[k] =
+          BeladyHits(future, {.ranks = options.ranks,
+                              .num_rows = options.cached,
+                              .num_batches = drawn[t].size(),
+                              .num_ahead = kKnownBatches[k] / drawn.size()});
+    }
+    counts.all += rows;
+    counts.trainers.push_back(rows);
   }
-  for (size_t k = 0; k < kKnownBatches.size(); ++k) {
-    counts.belady_hits[k] =
-        BeladyHits(future, {.ranks = options.ranks,
-                            .num_rows = options.cached,
-                            .num_batches = options.num_batches,
-                            .num_ahead = kKnownBatches[k]});
+  CompareBatches(misses, order, counter, &counts);
+  if (order.window <= kMostBestWindow && order.chains == 1) {
+    counts.best = counts.all.missed - MostMatched(misses, order, counter);
   }
   return counts;
 }
@@ -206,6 +273,13 @@ absl::StatusOr<MatchBenchResult> RunMatchBench(
   FGNN_RETURN_IF_ERROR(Validate(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> ranks,
                         PrescRanks(input, options));
+  FGNN_ASSIGN_OR_RETURN(WindowOverlap counter,
+                        WindowOverlap::Create(ranks.size()));
+  const MatchedOrderOptions order = {
+      .batches_per_epoch = BatchesPerEpoch(NumExamples(input, options.sampling),
+                                           options.sampling.batch_size),
+      .window = options.window,
+      .chains = options.trainers};
   MatchBenchResult result = {.num_nodes = ranks.size(), .cases = {}};
   for (const uint32_t dependency : options.dependencies) {
     SamplerOptions sampling = options.sampling;
@@ -213,16 +287,15 @@ absl::StatusOr<MatchBenchResult> RunMatchBench(
     FGNN_ASSIGN_OR_RETURN(const std::vector<BatchRows> batches,
                           InputNodes(input, sampling, options.threads)
                               .Of(options.batches + kKnownBatches.back()));
-    const FutureRows future = LookAhead(batches, ranks.size());
     for (const double cache : options.caches) {
       const MatchCountOptions counting = {
           .num_batches = options.batches,
-          .window = options.window,
+          .order = order,
           .ranks = ranks,
           .cached =
               static_cast<uint64_t>(cache * static_cast<double>(ranks.size()))};
       result.cases.push_back(
-          {dependency, cache, CountMatches(future, counting)});
+          {dependency, cache, CountMatches(batches, counting, &counter)});
     }
   }
   return result;

@@ -1,7 +1,8 @@
-// Counts the rows of features that a trainer has to load for a dataset's
+// Counts the rows of features that trainers have to load for a dataset's
 // batches: behind a cache of fixed contents, with the rows of the batches
-// before (Match), in another order (Reorder), and with a cache that knows the
-// batches to come. Counts are exact, and depend on no machine.
+// before (Match), in the order of `sampling.order: matched` (Reorder), and with
+// a cache that knows the batches to come. Counts are exact, and depend on no
+// machine.
 #ifndef FGNN_TOOLS_BENCH_MATCH_MATCH_BENCH_H_
 #define FGNN_TOOLS_BENCH_MATCH_MATCH_BENCH_H_
 
@@ -28,8 +29,10 @@ struct MatchBenchOptions {
   SamplerOptions sampling = {.fanouts = {15, 10, 5}};
   // Number of measured batches, from batch 0 of the seed: at least 1.
   uint32_t batches = 64;
-  // Batches of a window that is reordered, in [1, kMostWindow].
+  // Batches of a window that is reordered, in [1, kMaxWindow].
   uint32_t window = 32;
+  // Trainers, at least 1. A step has as many batches.
+  uint32_t trainers = 1;
   // Shares of the vertices that are cached, in [0, 1].
   std::vector<double> caches = {0, 0.1, 0.3};
   // Values of sampling.batch_dependency.
@@ -37,24 +40,18 @@ struct MatchBenchOptions {
   uint32_t threads = 1;
 };
 
-// Sums over the measured batches.
-struct MatchCounts {
+// Rows of measured batches, in sum.
+struct RowCounts {
   uint64_t input_nodes = 0;
   uint64_t missed = 0;  // Input nodes that are not in the cache.
-  // Rows that are loaded where the missed rows of the last kKeptBatches[i]
-  // batches are kept. The first is Match.
+  // Rows that are loaded where a trainer keeps the missed rows of its last
+  // kKeptBatches[i] batches. The first is Match.
   std::array<uint64_t, kKeptBatches.size()> kept = {};
-  // Rows that Match loads in GreedyOrder(), and in the best order; nullopt: the
-  // window is longer than kMostBestWindow.
+  // Rows that Match loads in the matched order, in which a trainer has other
+  // batches.
   uint64_t greedy = 0;
-  std::optional<uint64_t> best;
-  // A pair of batches (a, b) of a window matches by the share of b's missed
-  // rows that a has missed too. The mean over all pairs of all windows.
-  double mean_match = 0;
-  // (m - mean_match) / (1 - mean_match), m: the largest match of a pair. No
-  // order saves a larger share of the rows that the mean one loads.
-  double headroom = 0;
-  // Input nodes in a Belady cache of the same size that knows kKnownBatches[i].
+  // Input nodes in a Belady cache of the same size. It knows, with T trainers,
+  // kKnownBatches[i] / T of its trainer's next batches.
   std::array<uint64_t, kKnownBatches.size()> belady_hits = {};
 
   uint64_t loaded() const { return kept.front(); }
@@ -71,6 +68,26 @@ struct MatchCounts {
                ? 0
                : static_cast<double>(loaded()) / static_cast<double>(missed);
   }
+  RowCounts& operator+=(const RowCounts& other);
+};
+
+struct MatchCounts {
+  RowCounts all;
+  std::vector<RowCounts> trainers;  // Sums to `all`.
+  // Rows that Match loads in the best order; nullopt: the window is longer than
+  // kMostBestWindow, or there is more than one trainer.
+  std::optional<uint64_t> best;
+  // FastGL's match degrees of pairs of batches of a window: the missed rows
+  // that both have, as a share of the rows of the one that misses fewer. The
+  // mean over all pairs of all windows, and the largest less the smallest.
+  double mean_degree = 0;
+  double degree_spread = 0;
+  // A pair of batches (a, b) of a window matches by the share of b's missed
+  // rows that a has missed too. The mean over all pairs of all windows.
+  double mean_match = 0;
+  // (m - mean_match) / (1 - mean_match), m: the largest match of a pair. No
+  // order saves a larger share of the rows that the mean one loads.
+  double headroom = 0;
 };
 
 struct MatchCase {
@@ -86,15 +103,18 @@ struct MatchBenchResult {
 
 struct MatchCountOptions {
   size_t num_batches = 0;  // Measured batches; the others are looked at ahead.
-  size_t window = 1;       // In [1, kMostWindow].
+  // Windows, and chains: one for each trainer.
+  MatchedOrderOptions order;
   // [num_nodes] Hot ranks of the vertices, and the number of cached ones.
   absl::Span<const uint32_t> ranks;
   uint64_t cached = 0;
 };
 
-// Counts for batches that are given by their input nodes.
-MatchCounts CountMatches(const FutureRows& future,
-                         const MatchCountOptions& options);
+// Counts for a job's first batches as drawn, given by their input nodes.
+// `counter` is for as many vertices as have a rank.
+MatchCounts CountMatches(absl::Span<const BatchRows> batches,
+                         const MatchCountOptions& options,
+                         WindowOverlap* counter);
 
 // Samples the batches and counts. The cache is ranked by policy presc, of one
 // epoch. All batches are kept in memory. InvalidArgument, naming the flag: an

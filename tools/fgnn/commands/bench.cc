@@ -32,6 +32,7 @@ constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
 // Most batches whose rows are compared: all are kept in memory.
 constexpr uint32_t kMostMatchBatches = 10000;
+constexpr uint32_t kMostTrainers = 64;
 
 // The graph and the options that batches are sampled with.
 struct BenchInput {
@@ -112,7 +113,10 @@ absl::Status BenchMatch(MatchFlags flags, const CommandContext& context) {
   options.threads = flags.input.options.threads;
   FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
   options.sampling = flags.input.options.sampling;
-  MatchReport report = {opened.dataset.name(), options, {}};
+  MatchReport report = {opened.dataset.name(),
+                        opened.dataset.features().row_bytes(),
+                        options,
+                        {}};
   FGNN_ASSIGN_OR_RETURN(report.result, RunMatchBench(opened.view(), options));
   PrintReport(report, context);
   return absl::OkStatus();
@@ -218,7 +222,8 @@ void AddCacheCommand(Command bench, CommandContext& context) {
 
 void AddMatchCommand(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
-      "match", "Rows to load with those of the batches before, in any order");
+      "match",
+      "Rows to load with those of the batches before, as drawn and matched");
   auto flags = std::make_shared<MatchFlags>();
   AddInputFlags(app, &flags->input);
   AddThreadsFlag(app, flags->input.options.threads);
@@ -230,7 +235,12 @@ void AddMatchCommand(Command bench, CommandContext& context) {
   app.AddOption("--window", options.window,
                 absl::StrCat("Batches that are reordered together; up to ",
                              kMostBestWindow, " also by the best order"))
-      .Between(uint32_t{1}, uint32_t{kMostWindow})
+      .Between(uint32_t{1}, kMaxWindow)
+      .ShowDefault();
+  app.AddOption("--trainers", options.trainers,
+                "Trainers that batches are dealt to, by their places in a step "
+                "of as many batches")
+      .Between(uint32_t{1}, kMostTrainers)
       .ShowDefault();
   app.AddOption("--cache", options.caches,
                 "Shares of the vertices that are cached")

@@ -213,6 +213,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
           {"standby_cache_rows", segment.standby_cache_rows},
+          {"cache_shared", segment.shares_table()},
           {"match", MatchToJson(input)},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
@@ -254,11 +255,14 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                       FormatCount(input.sampling.max_input_nodes),
                       kProfiledBatches));
   if (segment.plans_caches()) {
-    absl::StrAppend(&text, "each trainer caches the features of ",
+    absl::StrAppend(&text,
+                    segment.shares_table()
+                        ? "all trainers share a cache of the features of "
+                        : "each trainer caches the features of ",
                     FormatCount(segment.cache_rows), " of ",
                     FormatCount(input.dataset.num_nodes), " vertices, by ",
                     input.spec.cache.policy,
-                    input.spec.has_standbys()
+                    input.spec.has_standbys() && !segment.shares_table()
                         ? absl::StrCat("; each standby trainer of ",
                                        FormatCount(segment.standby_cache_rows))
                         : "",

@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_FGNN_REPORTS_MATCH_REPORT_H_
 #define FGNN_TOOLS_FGNN_REPORTS_MATCH_REPORT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "nlohmann/json.hpp"
@@ -11,6 +12,8 @@ namespace fgnn {
 
 struct MatchReport {
   std::string dataset;
+  // Bytes of a row of features as it is stored; 0: there are no features.
+  uint64_t row_bytes = 0;
   MatchBenchOptions options;
   MatchBenchResult result;
 };

@@ -41,6 +41,13 @@ constexpr ScorePlot kScores[] = {
     {"valid_micro_f1", "Validation micro-F1", "over all vertices and classes",
      PlotScale::kNumbers}};
 
+// They have a plot if a run has numbers above 0.
+constexpr ScorePlot kFeatureRows[] = {
+    {"cache_hit_rate", "Hit rate of the feature cache",
+     "share of the vertices read", PlotScale::kShares},
+    {"match_rate", "Rows copied from the batch before",
+     "share of the cache's misses", PlotScale::kShares}};
+
 // Returns a value for each epoch; NaN: it was not measured.
 std::vector<double> ValuesOf(const PlottedRun& run, const std::string& key) {
   std::vector<double> values;
@@ -80,6 +87,14 @@ LinePlot PlotOf(const std::vector<PlottedRun>& runs, const ScorePlot& what) {
   return plot;
 }
 
+bool IsAboveZero(const LinePlot& plot) {
+  return std::any_of(
+      plot.lines.begin(), plot.lines.end(), [](const PlotLine& line) {
+        return std::any_of(line.ys.begin(), line.ys.end(),
+                           [](double value) { return value > 0; });
+      });
+}
+
 std::vector<LinePlot> LinePlotsOf(const std::vector<PlottedRun>& runs) {
   const bool in_nats = !IsMeasured(runs, "valid_rmse");
   std::vector<LinePlot> plots = {PlotOf(
@@ -91,16 +106,9 @@ std::vector<LinePlot> LinePlotsOf(const std::vector<PlottedRun>& runs) {
   for (const ScorePlot& score : kScores) {
     if (IsMeasured(runs, score.key)) plots.push_back(PlotOf(runs, score));
   }
-  LinePlot hits = PlotOf(runs, {.key = "cache_hit_rate",
-                                .title = "Hit rate of the feature cache",
-                                .y_label = "share of the vertices read",
-                                .scale = PlotScale::kShares});
-  const auto has_hits = [](const PlotLine& line) {
-    return std::any_of(line.ys.begin(), line.ys.end(),
-                       [](double rate) { return rate > 0; });
-  };
-  if (std::any_of(hits.lines.begin(), hits.lines.end(), has_hits)) {
-    plots.push_back(std::move(hits));
+  for (const ScorePlot& rows : kFeatureRows) {
+    LinePlot plot = PlotOf(runs, rows);
+    if (IsAboveZero(plot)) plots.push_back(std::move(plot));
   }
   return plots;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,11 +50,15 @@ class CpuBackend final : public TrainerBackend {
   }
   uint32_t code_crc32c() const override { return code_crc32c_; }
 
+  void ShareTables(HotTableSource source) override {
+    cache_.ShareTables(std::move(source));
+  }
+  UniqueFd SharedTable() const override { return cache_.SharedTable(); }
   absl::Status CacheAsPlanned(const TrainerCache& plan) override {
     return cache_.Follow(plan, dataset_, team_);
   }
   bool IsCachedAs(const TrainerCache& plan) const override {
-    return cache_.now()->plan == plan;
+    return cache_.IsFollowed(plan);
   }
   void GiveUpMoreThan(const TrainerCache& plan) override {
     cache_.GiveUpMoreThan(plan);

@@ -43,8 +43,10 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
   const absl::Span<const uint32_t> ranks =
       is_marked ? task.hot_rank : absl::Span<const uint32_t>();
   if (!TakesStoredRows(*from.store, model, task)) {
-    return Copy(from, {task.input_nodes, ranks, cached_->cache.capacity()},
-                team);
+    absl::StatusOr<ExtractedRows> rows =
+        Copy(from, {task.input_nodes, ranks, cached_->cache.capacity()}, team);
+    cached_.reset();  // Copies keep no table that may be given up.
+    return rows;
   }
   const size_t count = task.input_nodes.size();
   const std::byte** const rows = memory_.Pointers(count);

@@ -2,20 +2,39 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
-#include "shared/graph/rank_order.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
 
-PlannedCache::PlannedCache(const FeatureStore* store)
+// Returns the rows of a table that are there now.
+FeatureCache CacheIn(const FeatureStore* store,
+                     const std::shared_ptr<HotTable>& table) {
+  return FeatureCache(store,
+                      std::shared_ptr<const std::byte>(table, table->rows()),
+                      table->filled_rows());
+}
+
+}  // namespace
+
+PlannedCache::PlannedCache(const FeatureStore* store,
+                           std::chrono::milliseconds patience)
     : store_(store),
+      patience_(patience),
       now_(std::make_shared<const LoadedCache>(
           LoadedCache{.plan = {}, .cache = FeatureCache(store)})) {}
 
 std::shared_ptr<const LoadedCache> PlannedCache::now() const {
   const MutexLock lock(&mutex_);
+  if (now_->table != nullptr &&
+      now_->cache.capacity() < now_->table->filled_rows()) {
+    LoadedCache more = *now_;
+    more.cache = CacheIn(store_, more.table);
+    now_ = std::make_shared<const LoadedCache>(std::move(more));
+  }
   return now_;
 }
 
@@ -25,36 +44,122 @@ void PlannedCache::Set(LoadedCache cache) {
   now_ = std::move(next);
 }
 
+UniqueFd PlannedCache::SharedTable() const {
+  const std::shared_ptr<HotTable> table = now()->table;
+  return table == nullptr ? UniqueFd() : Duplicate(table->fd());
+}
+
+bool PlannedCache::IsFollowed(const TrainerCache& plan) const {
+  const std::shared_ptr<const LoadedCache> cached = now();
+  if (cached->plan != plan) return false;
+  return cached->table == nullptr || cached->table->is_full() ||
+         cached->table->num_reclaims() == cached->num_reclaims;
+}
+
+void PlannedCache::CacheNothing(const TrainerCache& plan,
+                                const absl::Status& why) {
+  const bool try_again = plan.table != 0 && (absl::IsUnavailable(why) ||
+                                             absl::IsDeadlineExceeded(why));
+  if (!try_again || !was_told_) {
+    LogWarning("no features are cached{}: {}", try_again ? " yet" : "",
+               MessageOf(why));
+  }
+  was_told_ = try_again;
+  Set({.plan = try_again ? TrainerCache{} : plan,
+       .cache = FeatureCache(store_)});
+}
+
 absl::Status PlannedCache::Follow(const TrainerCache& plan,
                                   const Dataset& dataset, ThreadTeam& team) {
-  if (now()->plan == plan) return absl::OkStatus();
+  if (IsFollowed(plan)) return absl::OkStatus();
   if (plan.rank_order_key == 0 || plan.rows == 0) {
     Set({.plan = plan, .cache = FeatureCache(store_)});
     return absl::OkStatus();
   }
   // The old cache is freed first, since there may be no room for both.
-  Set({.plan = {}, .cache = FeatureCache(store_)});
+  if (now()->plan != plan) Set({.plan = {}, .cache = FeatureCache(store_)});
   const absl::StatusOr<RankOrder> order =
       RankOrder::Open(dataset, plan.rank_order_key);
   if (!order.ok()) {
-    LogWarning("no features are cached: {}", MessageOf(order.status()));
-    Set({.plan = plan, .cache = FeatureCache(store_)});
+    CacheNothing(plan, order.status());
     return absl::OkStatus();
   }
+  return plan.table == 0 ? FollowOwn(plan, *order, team)
+                         : FollowShared(plan, *order, team);
+}
+
+absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
+                                     const RankOrder& order, ThreadTeam& team) {
   FGNN_ASSIGN_OR_RETURN(
       FeatureCache loaded,
-      FeatureCache::Load(store_, order->vertices().subspan(0, plan.rows),
-                         team));
+      FeatureCache::Load(store_, order.vertices().subspan(0, plan.rows), team));
   LogInfo("cached the features of {} vertices, {}", loaded.capacity(),
           FormatBytes(loaded.bytes()));
   Set({.plan = plan,
        .cache = std::move(loaded),
-       .rank_order_version = order->version()});
+       .rank_order_version = order.version()});
   return absl::OkStatus();
 }
 
+absl::Status PlannedCache::FollowShared(const TrainerCache& plan,
+                                        const RankOrder& order,
+                                        ThreadTeam& team) {
+  // A table of which something was given back is filled again as it is.
+  absl::StatusOr<std::shared_ptr<HotTable>> table = now()->table;
+  if (*table == nullptr) table = OpenTable(plan);
+  if (!table.ok()) {
+    CacheNothing(plan, table.status());
+    return absl::OkStatus();
+  }
+  was_told_ = false;
+  LoadedCache cached = {.plan = {},
+                        .cache = CacheIn(store_, *table),
+                        .rank_order_version = order.version(),
+                        .table = *table,
+                        .num_reclaims = (*table)->num_reclaims()};
+  // A scheduler that is started again gets the table also while it is filled.
+  if (now()->table == nullptr) Set(cached);
+  FGNN_ASSIGN_OR_RETURN(
+      const uint64_t rows,
+      FillHotTable(*store_, order.vertices().subspan(0, plan.rows),
+                   source_.owner, team, **table, patience_));
+  LogInfo(
+      "caches the features of {} vertices in table {} of all trainers, {}; {} "
+      "were read here",
+      (*table)->filled_rows(), plan.table,
+      FormatBytes(plan.rows * store_->row_bytes()), rows);
+  cached.plan = plan;
+  cached.cache = CacheIn(store_, *table);
+  Set(std::move(cached));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<HotTable>> PlannedCache::OpenTable(
+    const TrainerCache& plan) {
+  if (source_.open == nullptr) {
+    return absl::FailedPreconditionError("this trainer shares no tables");
+  }
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, source_.open(plan.table));
+  FGNN_ASSIGN_OR_RETURN(
+      std::shared_ptr<HotTable> table,
+      HotTable::Open(std::move(fd), source_.job_key, HotTablePart::kAll));
+  const HotTableShape& shape = table->shape();
+  if (shape.number == plan.table && shape.rows == plan.rows &&
+      shape.rank_order_key == plan.rank_order_key &&
+      shape.row_bytes == store_->row_bytes()) {
+    return table;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("table ", shape.number, " has ", shape.rows, " rows of ",
+                   shape.row_bytes, " bytes; table ", plan.table,
+                   " is to have ", plan.rows, " of ", store_->row_bytes()));
+}
+
 void PlannedCache::GiveUpMoreThan(const TrainerCache& plan) {
-  if (now()->cache.capacity() <= plan.rows) return;
+  const std::shared_ptr<const LoadedCache> cached = now();
+  const bool is_of_another_table =
+      cached->table != nullptr && cached->plan.table != plan.table;
+  if (!is_of_another_table && cached->cache.capacity() <= plan.rows) return;
   Set({.plan = {}, .cache = FeatureCache(store_)});
 }
 

@@ -1,17 +1,26 @@
-// The cache of a trainer's features on the CPU, which follows the plan.
+// The cache of a trainer's features on the CPU, which follows the plan. Its
+// rows lie in a table of the trainer's own, or in one that the job's trainers
+// share.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CPU_PLANNED_CACHE_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_PLANNED_CACHE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/rank_order.h"
+#include "shared/hot_table/hot_table.h"
 #include "shared/queue/segment.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cpu/feature_cache.h"
+#include "trainer_service/features/cpu/fill_hot_table.h"
 #include "trainer_service/features/feature_store.h"
 
 namespace fgnn {
@@ -25,30 +34,57 @@ struct LoadedCache {
   // Version of the rank order by which the cache is laid out; 0: nothing is
   // cached.
   uint32_t rank_order_version = 0;
+  // Table that the rows lie in if the trainers share one, and its
+  // num_reclaims() before this trainer last filled it.
+  std::shared_ptr<HotTable> table = nullptr;
+  uint32_t num_reclaims = 0;
 };
 
-// now(): any thread. The other functions: one call at a time.
+// now(), IsFollowed() and SharedTable(): any thread. The other functions: one
+// call at a time.
 class PlannedCache {
  public:
-  // Caches nothing. Borrows the store.
-  explicit PlannedCache(const FeatureStore* store);
+  // Caches nothing. Borrows the store. `patience`: see FillHotTable().
+  explicit PlannedCache(const FeatureStore* store,
+                        std::chrono::milliseconds patience = kFillPatience);
 
-  // Returns the cache as it is now. Never null.
+  // Returns the cache as it is now. Never null. What other trainers have filled
+  // of a shared table meanwhile is in it; a cache that was returned before does
+  // not change.
   std::shared_ptr<const LoadedCache> now() const;
 
+  // See TrainerBackend.
+  void ShareTables(HotTableSource source) { source_ = std::move(source); }
+  UniqueFd SharedTable() const;
+
   // See TrainerBackend::CacheAsPlanned(). Loads with `team`. The rank order
-  // lies with the dataset. Returns errors of FeatureCache::Load().
+  // lies with the dataset. Returns errors of FeatureCache::Load() or of
+  // FillHotTable().
   absl::Status Follow(const TrainerCache& plan, const Dataset& dataset,
                       ThreadTeam& team);
+  // See TrainerBackend::IsCachedAs().
+  bool IsFollowed(const TrainerCache& plan) const;
   // See TrainerBackend::GiveUpMoreThan().
   void GiveUpMoreThan(const TrainerCache& plan);
 
  private:
   void Set(LoadedCache cache);
+  // Caches nothing, because of `why`. The plan counts as followed unless it is
+  // worth another try.
+  void CacheNothing(const TrainerCache& plan, const absl::Status& why);
+  absl::Status FollowOwn(const TrainerCache& plan, const RankOrder& order,
+                         ThreadTeam& team);
+  absl::Status FollowShared(const TrainerCache& plan, const RankOrder& order,
+                            ThreadTeam& team);
+  absl::StatusOr<std::shared_ptr<HotTable>> OpenTable(const TrainerCache& plan);
 
   const FeatureStore* const store_;
+  const std::chrono::milliseconds patience_;
+  HotTableSource source_;
+  bool was_told_ = false;  // Whether the log has a line on another try.
   mutable Mutex mutex_;
-  std::shared_ptr<const LoadedCache> now_ ABSL_GUARDED_BY(mutex_);
+  // Grows in now().
+  mutable std::shared_ptr<const LoadedCache> now_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

@@ -10,6 +10,7 @@
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
 #include "shared/base/units.h"
+#include "shared/device/memory.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/widen.h"
 
@@ -34,8 +35,12 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
   FGNN_RETURN_IF_ERROR(CheckNodes(hottest, store->num_rows()));
   FeatureCache cache(store);
   const uint64_t row_bytes = store->row_bytes();
-  cache.rows_ = AllocateTableBytes(hottest.size() * row_bytes);
-  if (cache.rows_ == nullptr && !hottest.empty()) {
+  TableMemory<std::byte> rows = AllocateTableBytes(hottest.size() * row_bytes);
+  std::byte* const first_row = rows.get();
+  const FreeTable free_table = rows.get_deleter();
+  cache.rows_ = {rows.release(),
+                 [free_table](std::byte* memory) { free_table(memory); }};
+  if (first_row == nullptr && !hottest.empty()) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "no memory for a cache of ", hottest.size(), " rows, ",
         FormatBytes(hottest.size() * row_bytes), "; lower cache.capacity"));
@@ -46,7 +51,7 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
   FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
     const uint64_t first = static_cast<uint64_t>(task) * kRowsPerLoad;
     failed.Note(store->CopyStoredRows(hottest.subspan(first, kRowsPerLoad),
-                                      cache.rows_.get() + first * row_bytes));
+                                      first_row + first * row_bytes));
   }));
   FGNN_RETURN_IF_ERROR(failed.status());
   cache.capacity_ = hottest.size();

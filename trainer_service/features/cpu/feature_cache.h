@@ -5,12 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
-#include "shared/device/memory.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
 #include "trainer_service/features/match/row_match.h"
@@ -24,6 +25,12 @@ class FeatureCache {
  public:
   // Makes a cache without rows: every vertex is a miss. Borrows the store.
   explicit FeatureCache(const FeatureStore* store) : store_(store) {}
+
+  // Makes a cache of rows [capacity, row_bytes] that lie elsewhere, as rows of
+  // a shared table do. Keeps them alive.
+  FeatureCache(const FeatureStore* store, std::shared_ptr<const std::byte> rows,
+               uint64_t capacity)
+      : store_(store), capacity_(capacity), rows_(std::move(rows)) {}
 
   // Reads the rows of `hottest`, the first vertices of a rank order, from the
   // store. ResourceExhausted, with need: no memory. Other errors: the store's.
@@ -73,7 +80,7 @@ class FeatureCache {
 
   const FeatureStore* store_;
   uint64_t capacity_ = 0;
-  TableMemory<std::byte> rows_;  // [capacity_, row_bytes]
+  std::shared_ptr<const std::byte> rows_;  // [capacity_, row_bytes]
 };
 
 }  // namespace fgnn

@@ -36,6 +36,24 @@ __device__ void CountHits(uint32_t hits, uint32_t* num_hits) {
   if (all != 0) atomicAdd(num_hits, all);
 }
 
+// Places of the work that a block does: rows, or places of args.order.
+struct BlockPlaces {
+  uint64_t begin;
+  uint64_t end;  // End of the places of this kind, misses or hits.
+};
+
+// Spreads the blocks of misses evenly among those of hits.
+__device__ BlockPlaces PlacesOfBlock(const GatherRowsArgs& args,
+                                     uint64_t block_rows) {
+  if (args.order == nullptr) return {blockIdx.x * block_rows, args.rows};
+  const uint64_t misses = args.rows - *args.order_hits;
+  const uint64_t miss_blocks = (misses + block_rows - 1) / block_rows;
+  const uint64_t before = blockIdx.x * miss_blocks / gridDim.x;
+  const uint64_t after = (blockIdx.x + uint64_t{1}) * miss_blocks / gridDim.x;
+  if (after > before) return {before * block_rows, misses};
+  return {misses + (blockIdx.x - before) * block_rows, args.rows};
+}
+
 // A group of lanes copies kRowsAtOnce rows, a unit a lane. Lanes without a row
 // or a unit load the nearest one, which another lane loads as well: a branch
 // around a load would keep the loads after it from being under way too.
@@ -46,22 +64,35 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   const uint64_t row_bytes = uint64_t{args.columns} * sizeof(From);
   const int lanes = 1 << layout.lanes_log2;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const uint32_t group =
-      (blockIdx.x * kThreads + threadIdx.x) >> layout.lanes_log2;
-  const uint64_t first = uint64_t{group} * kRowsAtOnce;
+  const BlockPlaces places =
+      PlacesOfBlock(args, (kThreads >> layout.lanes_log2) * kRowsAtOnce);
+  const uint64_t first =
+      places.begin + (threadIdx.x >> layout.lanes_log2) * kRowsAtOnce;
   const uint32_t* const ranks =
       args.ranks == nullptr ? args.miss_places : args.ranks;
   const uint64_t capacity = args.ranks == nullptr ? 0 : args.capacity;
+  // Rows of the group, of kRowsAtOnce; the last is gathered for those that are
+  // missing, and not stored.
+  const uint32_t count = static_cast<uint32_t>(
+      first < places.end ? min(places.end - first, uint64_t{kRowsAtOnce}) : 0);
+  uint32_t row[kRowsAtOnce];
   uint32_t rank[kRowsAtOnce];
   uint32_t miss[kRowsAtOnce];
 #pragma unroll
   for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-    const uint64_t row = min(first + k, uint64_t{args.rows} - 1);
-    rank[k] = __ldg(ranks + row);
-    miss[k] = __ldg(args.miss_places + row);
+    const uint64_t place = min(first + k, places.end - 1);
+    row[k] = args.order == nullptr ? static_cast<uint32_t>(place)
+                                   : __ldg(args.order + place);
+    rank[k] = __ldg(ranks + row[k]);
+    miss[k] = __ldg(args.miss_places + row[k]);
   }
   const std::byte* from[kRowsAtOnce];
-  int skipped[kRowsAtOnce];  // Lanes before the row's first unit.
+  // Lanes before a row's first unit. Found again for each use, to save
+  // registers.
+  const uintptr_t line = lanes < kWarp ? 0 : kLineBytes - 1;
+  const auto skipped = [line](const std::byte* at) {
+    return static_cast<int>((reinterpret_cast<uintptr_t>(at) & line) / kBytes);
+  };
   int end = layout.units;
   uint32_t hits = 0;
 #pragma unroll
@@ -69,28 +100,25 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     const bool hit = rank[k] < capacity;
     from[k] = (hit ? args.table : args.misses) +
               (hit ? rank[k] : miss[k]) * row_bytes;
-    if (hit && first + k < args.rows) ++hits;
-    const auto address = reinterpret_cast<uintptr_t>(from[k]);
-    skipped[k] =
-        lanes < kWarp ? 0 : static_cast<int>(address % kLineBytes) / kBytes;
-    end = max(end, layout.units + skipped[k]);
+    if (hit && k < count) ++hits;
+    end = max(end, layout.units + skipped(from[k]));
   }
   for (int at = lane; at < end; at += lanes) {
     UnitBits<kBytes> units[kRowsAtOnce];
 #pragma unroll
     for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-      const int unit = min(max(at - skipped[k], 0), layout.units - 1);
+      const int unit = min(max(at - skipped(from[k]), 0), layout.units - 1);
       units[k] = LoadUnit<kBytes>(from[k] + unit * kBytes);
     }
 #pragma unroll
     for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-      const int unit = at - skipped[k];
-      if (first + k >= args.rows || unit < 0 || unit >= layout.units) continue;
+      const int unit = at - skipped(from[k]);
+      if (k >= count || unit < 0 || unit >= layout.units) continue;
       float numbers[kCount];
 #pragma unroll
       for (int i = 0; i < kCount; ++i) numbers[i] = NumberOf<From>(units[k], i);
       StoreFloats(numbers, static_cast<To*>(args.out) +
-                               (first + k) * args.columns + unit * kCount);
+                               uint64_t{row[k]} * args.columns + unit * kCount);
     }
   }
   CountHits(lane == 0 ? hits : 0, args.num_hits);
@@ -100,12 +128,12 @@ template <typename From, typename To, int kBytes>
 cudaError_t LaunchUnits(const GatherRowsArgs& args, cudaStream_t stream) {
   const int units = static_cast<int>(args.columns) / kUnitNumbers<From, kBytes>;
   const Layout layout = {units, LanesLog2(static_cast<uint64_t>(units))};
-  const uint64_t groups = (uint64_t{args.rows} + kRowsAtOnce - 1) / kRowsAtOnce;
-  const uint64_t threads = groups << layout.lanes_log2;
-  return Launch(
-      GatherRowsKernel<From, To, kBytes>,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, args, layout);
+  const uint64_t block_rows = (kThreads >> layout.lanes_log2) * kRowsAtOnce;
+  uint64_t blocks = (uint64_t{args.rows} + block_rows - 1) / block_rows;
+  // The last block of misses and that of hits may both have few rows.
+  if (args.order != nullptr && blocks > 0) ++blocks;
+  return Launch(GatherRowsKernel<From, To, kBytes>,
+                {.blocks = blocks, .threads = kThreads}, stream, args, layout);
 }
 
 template <typename From, typename To>

@@ -27,6 +27,10 @@ struct GatherRowsArgs {
   const std::byte* table = nullptr;       // [capacity] rows by hot rank.
   uint64_t capacity = 0;
   const std::byte* misses = nullptr;
+  // [rows], and the number of hits, as LaunchOrderMisses() made them; null:
+  // rows are gathered in the order in which they stand.
+  const uint32_t* order = nullptr;
+  const uint32_t* order_hits = nullptr;
   uint32_t rows = 0;
   uint32_t columns = 1;                         // At least 1.
   FeatureType type = FeatureType::kFloat32;     // Type of stored rows.
@@ -35,7 +39,9 @@ struct GatherRowsArgs {
   uint32_t* num_hits = nullptr;
 };
 
-// Writes every element of `out`, and the number of hits. Bits are those of the
+// Writes every element of `out`, and the number of hits. With an order, blocks
+// that read misses stand among those that read hits, so that PCIe and device
+// memory work at the same time; the results are the same. Bits are those of the
 // CPU: widened exactly, then rounded as RoundToBfloat16() does. Returns
 // cudaErrorInvalidValue for another to_type, no columns or an `out` that is not
 // aligned.

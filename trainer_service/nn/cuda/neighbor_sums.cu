@@ -6,26 +6,18 @@
 namespace fgnn {
 namespace {
 
-// What a kernel is compiled for: each factor costs instructions, and the memory
-// is fast enough to make them count.
-enum class Scales {
-  kNone,
-  kOfRows,  // row_scales alone.
-  kAny,     // All factors, and own rows.
-};
-
 constexpr uint32_t kThreads = 256;
-// A group of lanes sums a unit of columns a lane, for so many lists side by
-// side, and has so many rows of each under way at once.
-constexpr uint32_t kLists = 2;
-constexpr uint32_t kRowsAtOnce = 4;
 constexpr uint32_t kPartialsAtOnce = 8;
-// Blocks that a multiprocessor has room for. Without this number the compiler
-// saves registers, and has one row under way after the other.
-template <int kCount, Scales kScales>
-[[maybe_unused]] constexpr int kBlocksAtOnce = kCount > 4                 ? 2
-                                               : kScales == Scales::kNone ? 4
-                                                                          : 3;
+// Rows of a list that a group of lanes has under way at once. Short lists, of
+// fewer entries than kManyRows on average, take kFewRows: rows that are missing
+// take loads as well.
+constexpr uint32_t kManyRows = 4;
+constexpr uint32_t kFewRows = 2;
+// Blocks that a multiprocessor has room for: as many as registers allow, for
+// the way from a list to its rows has three waits. The compiler also needs this
+// number to have more than one row under way.
+template <int kCount, bool kScaled>
+inline constexpr int kBlocksAtOnce = (kScaled ? 5 : 8) / (kCount > 4 ? 2 : 1);
 
 struct Layout {
   uint32_t units;         // Of a row.
@@ -37,7 +29,7 @@ struct Layout {
 // The unit of columns of a thread, and the number of its group's work.
 struct Share {
   uint32_t unit;
-  uint32_t item;
+  uint64_t item;
 };
 __device__ Share ShareOf(const Layout& layout, uint32_t block) {
   const uint64_t thread = uint64_t{block} * kThreads + threadIdx.x;
@@ -59,33 +51,7 @@ struct Part {
   float own_scale = 1;
 };
 
-__device__ Part PartOfList(const NeighborSumsArgs& args, uint32_t list) {
-  Part part;
-  part.list = min(list, args.num_lists - 1);
-  part.begin = __ldg(args.indptr + part.list);
-  part.count = __ldg(args.indptr + part.list + 1) - part.begin;
-  part.written = list < args.num_lists && (args.long_lists.counts == nullptr ||
-                                           part.count <= kChunkEntries);
-  if (!part.written) part.count = 0;
-  return part;
-}
-
-__device__ Part PartOfChunk(const NeighborSumsArgs& args, uint32_t chunk) {
-  Part part;
-  if (chunk >= args.long_lists.counts[1]) return part;
-  const ListChunk at = args.long_lists.chunks[chunk];
-  part.list = at.list;
-  part.begin = __ldg(args.indptr + at.list) + at.place * kChunkEntries;
-  part.count =
-      min(__ldg(args.indptr + at.list + 1) - part.begin, kChunkEntries);
-  part.is_first = at.place == 0;
-  part.written = true;
-  return part;
-}
-
-// Finds what only sums with scales or own rows have.
 __device__ void FindScales(const NeighborSumsArgs& args, Part* part) {
-  part->own = part->written && part->is_first && part->list < args.num_own;
   part->own_scale = args.own;
   if (args.own_scales != nullptr && part->own != 0) {
     part->own_scale = __ldg(args.own_scales + part->list);
@@ -95,32 +61,49 @@ __device__ void FindScales(const NeighborSumsArgs& args, Part* part) {
   }
 }
 
+__device__ Part PartOfList(const NeighborSumsArgs& args, uint64_t list) {
+  Part part;
+  if (list >= args.num_lists) return part;
+  part.list = static_cast<uint32_t>(list);
+  part.begin = __ldg(args.indptr + list);
+  part.count = __ldg(args.indptr + list + 1) - part.begin;
+  part.own = part.list < args.num_own ? 1 : 0;
+  part.written =
+      args.long_lists.counts == nullptr || part.count <= kChunkEntries;
+  if (!part.written) part.count = part.own = 0;
+  return part;
+}
+
+__device__ Part PartOfChunk(const NeighborSumsArgs& args, uint64_t chunk) {
+  Part part;
+  if (chunk >= args.long_lists.counts[1]) return part;
+  const ListChunk at = args.long_lists.chunks[chunk];
+  part.list = at.list;
+  part.begin = __ldg(args.indptr + at.list) + at.place * kChunkEntries;
+  part.count =
+      min(__ldg(args.indptr + at.list + 1) - part.begin, kChunkEntries);
+  part.is_first = at.place == 0;
+  part.own = part.is_first && part.list < args.num_own ? 1 : 0;
+  part.written = true;
+  return part;
+}
+
 __host__ __device__ bool HasScales(const NeighborSumsArgs& args) {
   return args.entry_scales != nullptr || args.row_scales != nullptr;
 }
 
-// Sets what sums start with. -0 + x has the bits of x, also if x is -0.
+// Sets what a sum starts with. -0 + x has the bits of x, also if x is -0.
 template <int kCount>
-__device__ void StartSums(const NeighborSumsArgs& args,
-                          const Part (&parts)[kLists], uint32_t unit,
-                          float (&sums)[kLists][kCount]) {
+__device__ void StartSum(const NeighborSumsArgs& args, const Part& part,
+                         uint32_t unit, float (&sums)[kCount]) {
+  const bool zero = part.own == 0 && (HasScales(args) || part.count == 0);
 #pragma unroll
-  for (uint32_t j = 0; j < kLists; ++j) {
-    const bool zero =
-        parts[j].own == 0 && (HasScales(args) || parts[j].count == 0);
+  for (int i = 0; i < kCount; ++i) sums[i] = zero ? 0.0f : -0.0f;
+  if (!args.adds_to_out || !part.is_first || !part.written) return;
+  const float* const out = static_cast<const float*>(args.out) +
+                           uint64_t{part.list} * args.columns + unit * kCount;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[j][i] = zero ? 0.0f : -0.0f;
-  }
-  if (!args.adds_to_out) return;
-#pragma unroll
-  for (uint32_t j = 0; j < kLists; ++j) {
-    if (!parts[j].is_first || !parts[j].written) continue;
-    const float* const out = static_cast<const float*>(args.out) +
-                             uint64_t{parts[j].list} * args.columns +
-                             unit * kCount;
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[j][i] = out[i];
-  }
+  for (int i = 0; i < kCount; ++i) sums[i] = out[i];
 }
 
 template <typename Out, int kCount>
@@ -141,121 +124,85 @@ __device__ void StoreSum(const NeighborSumsArgs& args, uint32_t list,
                         uint64_t{list} * args.columns + unit * kCount);
 }
 
-// The rows of a part that are under way at once, and their scales.
+// The rows that are under way at once, and their scales.
+template <uint32_t kRows>
 struct Rows {
-  uint32_t row[kRowsAtOnce];
-  float scale[kRowsAtOnce];
+  uint32_t row[kRows];
+  float scale[kRows];
 };
 
 // Finds the rows from place `at` on. A place without a row gets one whose load
 // does no harm: only loads without branches are under way together.
-template <Scales kScales>
-__device__ void FindRows(const NeighborSumsArgs& args, const Part& part,
-                         uint32_t at, Rows* rows) {
-  const uint32_t own = kScales == Scales::kAny ? part.own : 0;
-  uint32_t place[kRowsAtOnce];  // Wraps around at the own row.
-#pragma unroll
-  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-    place[k] = at + k - own;
-    rows->row[k] = own != 0 ? part.list : 0;
-    if (place[k] < part.count) {
-      rows->row[k] = __ldg(args.indices + (part.begin + place[k]));
-    }
-  }
-  if (kScales == Scales::kNone) return;
+template <bool kScaled, uint32_t kRows>
+__device__ Rows<kRows> FindRows(const NeighborSumsArgs& args, const Part& part,
+                                uint32_t at) {
+  Rows<kRows> rows;
   const bool by_entry = args.entry_scales != nullptr;
   const float* const scales = by_entry ? args.entry_scales : args.row_scales;
+  uint32_t entry[kRows];
+  bool is_entry[kRows];
 #pragma unroll
-  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-    if (kScales == Scales::kOfRows) {
-      rows->scale[k] = __ldg(args.row_scales + rows->row[k]);
-      continue;
-    }
-    rows->scale[k] = part.own_scale;
-    if (place[k] >= part.count) continue;
-    rows->scale[k] = part.scale;
-    if (scales == nullptr) continue;
-    const uint32_t i = by_entry ? part.begin + place[k] : rows->row[k];
-    rows->scale[k] = __fmul_rn(part.scale, __ldg(scales + i));
+  for (uint32_t k = 0; k < kRows; ++k) {
+    const uint32_t place = at + k - part.own;  // Wraps before the first.
+    is_entry[k] = place < part.count;
+    entry[k] = part.begin + place;
+    rows.row[k] = part.own != 0 ? part.list : 0;
+    if (is_entry[k]) rows.row[k] = __ldg(args.indices + entry[k]);
   }
+#pragma unroll
+  for (uint32_t k = 0; k < kRows; ++k) {
+    rows.scale[k] = 1;
+    if (!kScaled) continue;
+    const uint32_t place = by_entry ? entry[k] : rows.row[k];
+    if (is_entry[k] && scales != nullptr) {
+      rows.scale[k] = __fmul_rn(part.scale, __ldg(scales + place));
+    }
+    if (!is_entry[k]) rows.scale[k] = part.own_scale;
+  }
+  return rows;
 }
 
-// Sums lists, or chunks of long ones.
-template <typename Number, typename Out, int kBytes, Scales kScales,
-          bool kChunks>
-__device__ void SumParts(const NeighborSumsArgs& args, const Share& share) {
+template <typename Number, typename Out, int kBytes, bool kScaled,
+          uint32_t kRows>
+__global__ void __launch_bounds__(
+    kThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScaled>)
+    NeighborSumsKernel(NeighborSumsArgs args, Layout layout) {
   constexpr int kCount = kUnitNumbers<Number, kBytes>;
-  const uint32_t unit = share.unit;
-  Part parts[kLists];
-  uint32_t most_rows = 0;
-#pragma unroll
-  for (uint32_t j = 0; j < kLists; ++j) {
-    const uint32_t item = share.item * kLists + j;
-    parts[j] = kChunks ? PartOfChunk(args, item) : PartOfList(args, item);
-    if (kScales == Scales::kAny) FindScales(args, &parts[j]);
-    most_rows = max(most_rows, parts[j].own + parts[j].count);
-  }
-  float sums[kLists][kCount];
-  StartSums(args, parts, unit, sums);
+  const bool sums_chunks = blockIdx.x < layout.chunk_blocks;
+  const auto [unit, item] = ShareOf(
+      layout, sums_chunks ? blockIdx.x : blockIdx.x - layout.chunk_blocks);
+  if (unit >= layout.units) return;
+  Part part = sums_chunks ? PartOfChunk(args, item) : PartOfList(args, item);
+  if (!part.written) return;
+  if (kScaled) FindScales(args, &part);
+  float sums[kCount];
+  StartSum(args, part, unit, sums);
   const std::byte* const x =
       static_cast<const std::byte*>(args.x) + unit * kBytes;
-  const auto row_bytes = static_cast<uint32_t>(args.columns * sizeof(Number));
-  for (uint32_t at = 0; at < most_rows; at += kRowsAtOnce) {
-    Rows rows[kLists];
+  const uint64_t row_bytes = uint64_t{args.columns} * sizeof(Number);
+  const uint32_t num_rows = part.own + part.count;
+  for (uint32_t at = 0; at < num_rows; at += kRows) {
+    const Rows<kRows> rows = FindRows<kScaled, kRows>(args, part, at);
+    UnitBits<kBytes> units[kRows];
 #pragma unroll
-    for (uint32_t j = 0; j < kLists; ++j) {
-      FindRows<kScales>(args, parts[j], at, &rows[j]);
-    }
-    UnitBits<kBytes> units[kLists][kRowsAtOnce];
-#pragma unroll
-    for (uint32_t j = 0; j < kLists; ++j) {
-#pragma unroll
-      for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-        units[j][k] =
-            LoadUnit<kBytes>(x + uint64_t{rows[j].row[k]} * row_bytes);
-      }
+    for (uint32_t k = 0; k < kRows; ++k) {
+      units[k] = LoadUnit<kBytes>(x + rows.row[k] * row_bytes);
     }
 #pragma unroll
-    for (uint32_t j = 0; j < kLists; ++j) {
+    for (uint32_t k = 0; k < kRows; ++k) {
+      if (at + k >= num_rows) continue;
 #pragma unroll
-      for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-        if (at + k >= parts[j].own + parts[j].count) continue;
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-          const float number = NumberOf<Number>(units[j][k], i);
-          sums[j][i] =
-              __fadd_rn(sums[j][i], kScales == Scales::kNone
-                                        ? number
-                                        : __fmul_rn(rows[j].scale[k], number));
-        }
+      for (int i = 0; i < kCount; ++i) {
+        const float number = NumberOf<Number>(units[k], i);
+        sums[i] = __fadd_rn(
+            sums[i], kScaled ? __fmul_rn(rows.scale[k], number) : number);
       }
     }
   }
-#pragma unroll
-  for (uint32_t j = 0; j < kLists; ++j) {
-    if (!parts[j].written) continue;
-    if (kChunks) {
-      const uint64_t chunk = share.item * kLists + j;
-      StoreFloats(sums[j],
-                  args.partials + chunk * args.columns + unit * kCount);
-    } else {
-      StoreSum<Out>(args, parts[j].list, parts[j].count, unit, sums[j]);
-    }
-  }
-}
-
-template <typename Number, typename Out, int kBytes, Scales kScales>
-__global__ void __launch_bounds__(
-    kThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScales>)
-    NeighborSumsKernel(NeighborSumsArgs args, Layout layout) {
-  const bool sums_chunks = blockIdx.x < layout.chunk_blocks;
-  const Share share = ShareOf(
-      layout, sums_chunks ? blockIdx.x : blockIdx.x - layout.chunk_blocks);
-  if (share.unit >= layout.units) return;
   if (sums_chunks) {
-    SumParts<Number, Out, kBytes, kScales, true>(args, share);
-  } else if (share.item * kLists < args.num_lists) {
-    SumParts<Number, Out, kBytes, kScales, false>(args, share);
+    StoreFloats(sums, args.partials + item * args.columns + unit * kCount);
+  } else {
+    StoreSum<Out>(args, part.list, part.count, unit, sums);
   }
 }
 
@@ -308,29 +255,23 @@ Layout LayoutOf(uint32_t units) {
 }
 
 template <typename Number, typename Out, int kBytes>
-auto KernelFor(const NeighborSumsArgs& args) {
-  if (!HasScales(args) && args.num_own == 0) {
-    return NeighborSumsKernel<Number, Out, kBytes, Scales::kNone>;
-  }
-  const bool rows_alone = args.entry_scales == nullptr &&
-                          args.list_scales == nullptr && args.num_own == 0;
-  return rows_alone ? NeighborSumsKernel<Number, Out, kBytes, Scales::kOfRows>
-                    : NeighborSumsKernel<Number, Out, kBytes, Scales::kAny>;
-}
-
-template <typename Number, typename Out, int kBytes>
 cudaError_t LaunchUnits(const NeighborSumsArgs& args, cudaStream_t stream) {
   Layout layout = LayoutOf(args.columns / kUnitNumbers<Number, kBytes>);
   const LongLists& long_lists = args.long_lists;
   const uint32_t entries =
       long_lists.counts == nullptr ? 0 : long_lists.entries;
-  const uint64_t chunks = (uint64_t{MostChunks(entries)} + kLists - 1) / kLists;
-  const uint64_t lists = (uint64_t{args.num_lists} + kLists - 1) / kLists;
-  if ((chunks + lists) * layout.tiles > INT32_MAX) return cudaErrorInvalidValue;
-  layout.chunk_blocks = static_cast<uint32_t>(BlocksFor(chunks, layout));
+  layout.chunk_blocks =
+      static_cast<uint32_t>(BlocksFor(MostChunks(entries), layout));
+  const bool scaled = HasScales(args) || args.num_own > 0;
+  const bool few = entries < uint64_t{kManyRows} * args.num_lists;
+  const auto kernel =
+      scaled ? few ? NeighborSumsKernel<Number, Out, kBytes, true, kFewRows>
+                   : NeighborSumsKernel<Number, Out, kBytes, true, kManyRows>
+      : few ? NeighborSumsKernel<Number, Out, kBytes, false, kFewRows>
+             : NeighborSumsKernel<Number, Out, kBytes, false, kManyRows>;
   const cudaError_t summed =
-      Launch(KernelFor<Number, Out, kBytes>(args),
-             {.blocks = layout.chunk_blocks + BlocksFor(lists, layout),
+      Launch(kernel,
+             {.blocks = layout.chunk_blocks + BlocksFor(args.num_lists, layout),
               .threads = kThreads},
              stream, args, layout);
   if (summed != cudaSuccess) return summed;

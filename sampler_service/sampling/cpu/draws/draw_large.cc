@@ -1,5 +1,7 @@
 #include "sampler_service/sampling/cpu/draws/draw_large.h"
 
+#include "sampler_service/sampling/laws/uniform_law.h"
+
 namespace fgnn {
 
 LargeDraw::LargeDraw(uint32_t max_fanout)
@@ -10,12 +12,11 @@ absl::Span<const uint64_t> LargeDraw::Draw(PhiloxKey key, GlobalId v,
   drawn_.Start(fanout);
   PhiloxHalves halves(key, v, /*stream=*/0);
   for (uint32_t j = 0; j < fanout; ++j) {
-    const uint64_t last = degree - fanout + j;
-    const uint64_t drawn = UniformBelow(halves.Get(j), last + 1);
+    const uint64_t drawn = FloydDraw(halves, degree, fanout, j);
     if (drawn_.Insert(drawn)) {
       places_[j] = drawn;
     } else {
-      // `last` is new: every place drawn before it is below `last`.
+      const uint64_t last = FloydReplacement(degree, fanout, j);
       drawn_.Insert(last);
       places_[j] = last;
     }
@@ -28,7 +29,7 @@ absl::Span<const uint64_t> LargeDraw::DrawAny(PhiloxKey key, GlobalId v,
                                               uint32_t fanout) {
   PhiloxHalves halves(key, v, /*stream=*/0);
   for (uint32_t j = 0; j < fanout; ++j) {
-    places_[j] = UniformBelow(halves.Get(j), degree);
+    places_[j] = AnyPlace(halves, degree, j);
   }
   return {places_.data(), fanout};
 }

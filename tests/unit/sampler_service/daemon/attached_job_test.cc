@@ -164,6 +164,7 @@ TEST_F(AttachedJobTest, MarksOnceThereIsAnOrder) {
     const auto task = ReadTask((*slot)->block(), job_.job_key());
     EXPECT_THAT(task, IsOk());
     EXPECT_EQ(task->digest, job_.digests()[seq.value()]);
+    EXPECT_EQ(task->seconds.order, 0);  // As drawn.
     EXPECT_EQ(task->hot_rank.size(),
               task->rank_order_version == 0 ? 0 : task->input_nodes.size());
     EXPECT_THAT(std::move(**slot).Release(), IsOk());
@@ -267,6 +268,7 @@ TEST_F(AttachedJobTest, ASamplerThatComesLaterFindsTheSameOrder) {
                               ReadTask((*slot)->block(), job_.job_key()));
     EXPECT_EQ(task.seq, seq);
     EXPECT_EQ(task.digest, expected[seq.value()]) << seq.value();
+    EXPECT_GT(task.seconds.order, 0);
     FGNN_ASSERT_OK(std::move(**slot).Release());
   }
 }

@@ -226,14 +226,18 @@ TEST(MatchedOrderOfASamplerTest, ABatchIsBitForBitTheDrawnOne) {
     FGNN_ASSERT_OK_AND_ASSIGN(
         const SampledTask expected,
         sampler->Sample(BatchSeq(drawn), as_drawn.span()));
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        const SampledTask task,
-        sampler->SampleAs(BatchSeq(seq), BatchSeq(drawn), ordered.span()));
+    FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask task,
+                              sampler->SampleAs({.seq = BatchSeq(seq),
+                                                 .drawn = BatchSeq(drawn),
+                                                 .order_seconds = 0.5f},
+                                                ordered.span()));
+    EXPECT_EQ(task.seconds.order, 0.5f);
     EXPECT_EQ(task.digest, expected.digest);
     EXPECT_EQ(task.bytes, expected.bytes);
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
                               ReadTask(ordered.span(), kJobKey));
     EXPECT_EQ(view.seq, BatchSeq(seq));
+    EXPECT_EQ(view.seconds.order, 0.5f);
     const reference::Batch batch =
         reference::SampleBatch(graph.lists(), job.job(), drawn);
     EXPECT_THAT(view.input_nodes, ElementsAreArray(batch.input_nodes));
@@ -294,9 +298,9 @@ class HeldSampler final : public Sampler {
   explicit HeldSampler(std::unique_ptr<Sampler> sampler)
       : sampler_(std::move(sampler)) {}
 
-  absl::StatusOr<SampledTask> SampleAs(BatchSeq seq, BatchSeq drawn,
+  absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override {
-    return sampler_->SampleAs(seq, drawn, block);
+    return sampler_->SampleAs(batch, block);
   }
   absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
                      InputNodeSink* sink) override {

@@ -21,6 +21,7 @@ BatchRecord SomeRecord(uint64_t seq, uint32_t seeds, float loss) {
   record.num_cache_hits = 10;
   record.num_matched = 8;
   record.loss = loss;
+  record.order = 0.125F;
   record.sample = 0.5F;
   record.sync = 0.25F;
   return record;
@@ -49,17 +50,21 @@ TEST(EpochSumTest, EveryInputNodeIsCachedMatchedOrLoaded) {
   EXPECT_EQ(sum.rows_loaded(), 64U);
 }
 
-TEST(EpochSumTest, SumsOfReleasesThatMatchedNothingAreRead) {
+TEST(EpochSumTest, SumsOfReleasesWithoutMatchAndOrderAreRead) {
   EpochSum sum;
   sum.Add(SomeRecord(0, 3, 1.0F));
   FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum again,
                             EpochSum::FromJson(sum.ToJson()));
   EXPECT_EQ(again.matched(), 8U);
+  EXPECT_EQ(again.stages().order, 0.125);
   auto json = nlohmann::json::parse(sum.ToJson());
   json.erase("matched");
+  json.erase("order");
   FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum old,
                             EpochSum::FromJson(json.dump()));
   EXPECT_EQ(old.matched(), 0U);
+  EXPECT_EQ(old.stages().order, 0);
+  EXPECT_EQ(old.stages().sample, 0.5);
   json["matched"] = "8";
   EXPECT_THAT(EpochSum::FromJson(json.dump()),
               StatusIs(absl::StatusCode::kDataLoss));
@@ -111,13 +116,14 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
         "match_rate", "rows_loaded", "samplers", "trainers", "switches"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
-  for (const char* stage : {"sample", "id_map", "mark", "copy", "wait",
+  for (const char* stage : {"order", "sample", "id_map", "mark", "copy", "wait",
                             "extract", "train", "sync"}) {
     EXPECT_TRUE(json["stages"].contains(stage)) << stage;
   }
   EXPECT_EQ(json["epoch"], 2);
   EXPECT_TRUE(json["valid_accuracy"].is_null());
   EXPECT_TRUE(json["valid_roc_auc"].is_null());
+  EXPECT_EQ(json["stages"]["order"], 0.125);
   EXPECT_EQ(json["stages"]["sample"], 0.5);
 }
 

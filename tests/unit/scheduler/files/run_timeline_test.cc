@@ -48,7 +48,8 @@ class RunTimelineTest : public testing::Test {
     record.sample = sampled / 2;
     record.id_map = sampled / 4;
     record.mark = sampled / 8;
-    record.copy = sampled / 8;
+    record.copy = sampled / 16;
+    record.order = sampled / 16;
     record.train = 1;
     record.sampled_ns = at(end);
     record.trained_ns = at(end + 1);

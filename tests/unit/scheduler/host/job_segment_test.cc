@@ -12,6 +12,7 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
+#include "shared/hot_table/hot_table.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -95,6 +96,103 @@ TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   EXPECT_EQ(segment->queue().Counts().free, 4U);
   // Idempotent: a reaper may die on the way.
   EXPECT_EQ(segment->ReclaimDead(owner, /*crashed=*/false).slots, 0U);
+}
+
+// A job whose trainers share a table of 100 rows of 8 bytes.
+std::unique_ptr<JobSegment> SharingSegment(uint64_t rank_order_key = 5) {
+  SegmentOptions options = SomeSegment()->options();
+  options.rank_order_key = rank_order_key;
+  options.cache_rows = 100;
+  options.standby_cache_rows = 100;
+  options.shared_row_bytes = 8;
+  return JobSegment::Create("job", options).value();
+}
+
+std::unique_ptr<HotTable> TableOf(JobSegment& segment) {
+  return HotTable::Open(segment.Scratch(segment.cache_plan().table).value(),
+                        HashString("job"), HotTablePart::kAll)
+      .value();
+}
+
+TEST(JobSegmentTest, TrainersShareATableOfThePlansSize) {
+  EXPECT_EQ(SomeSegment()->cache_plan().table, 0U);
+  EXPECT_EQ(SharingSegment(/*rank_order_key=*/0)->cache_plan().table, 0U);
+  const auto segment = SharingSegment();
+  CachePlan plan = segment->cache_plan();
+  EXPECT_EQ(plan.table, 1U);
+  EXPECT_EQ(TableOf(*segment)->shape().rows, 100U);
+  EXPECT_EQ(TableOf(*segment)->shape().rank_order_key, 5U);
+  // The same plan keeps it; an evaluation's memory is another one.
+  FGNN_ASSERT_OK(segment->SetCachePlan(plan));
+  EXPECT_EQ(segment->cache_plan(), plan);
+  EXPECT_EQ(segment->OpenScratch().value(), 2U);
+  FGNN_ASSERT_OK(segment->Scratch(2).status());
+
+  plan.rows = 60;
+  FGNN_ASSERT_OK(segment->SetCachePlan(plan));
+  EXPECT_EQ(segment->cache_plan().table, 3U);
+  EXPECT_EQ(TableOf(*segment)->shape().rows, 60U);
+  EXPECT_THAT(segment->Scratch(1), StatusIs(absl::StatusCode::kNotFound));
+  plan.rows = 0;
+  FGNN_ASSERT_OK(segment->SetCachePlan(plan));
+  EXPECT_EQ(segment->cache_plan().table, 0U);
+}
+
+TEST(JobSegmentTest, ATableIsHandedOutOnceTheOneBeforeIsUnmapped) {
+  const auto segment = SharingSegment();
+  auto before = TableOf(*segment);
+  before->TryTake(OwnerIndex{1})->bytes()[0] = std::byte{1};
+  const uint64_t touched = segment->table_bytes();
+  EXPECT_GT(touched, 0U);
+  CachePlan plan = segment->cache_plan();
+  plan.rows = 200;
+  FGNN_ASSERT_OK(segment->SetCachePlan(plan));
+  const uint64_t number = segment->cache_plan().table;
+  EXPECT_THAT(segment->Scratch(number),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       testing::HasSubstr("the table before it")));
+  EXPECT_GT(segment->table_bytes(), touched);
+  before.reset();
+  FGNN_ASSERT_OK(segment->Scratch(number).status());
+  EXPECT_LE(segment->table_bytes(), touched);
+}
+
+TEST(JobSegmentTest, ADeadTrainersChunksAreGivenBack) {
+  const auto segment = SharingSegment();
+  const OwnerIndex dead = segment->TakeOwner().value();
+  const auto table = TableOf(*segment);
+  const auto first = table->TryTake(dead);
+  const auto second = table->TryTake(dead);
+  ASSERT_TRUE(second.has_value());  // 100 rows are two chunks.
+  EXPECT_FALSE(table->TryTake(OwnerIndex{9}).has_value());
+  EXPECT_EQ(segment->ReclaimDead(dead, /*crashed=*/true).chunks, 2U);
+  EXPECT_TRUE(table->TryTake(OwnerIndex{9}).has_value());
+}
+
+TEST(JobSegmentTest, ATableGoesOnWithItsSegmentOrANewOneIsMade) {
+  const auto before = SharingSegment();
+  CachePlan plan = before->cache_plan();
+  plan.rows = 150;
+  UniqueFd old = before->Scratch(1).value();
+  FGNN_ASSERT_OK(before->SetCachePlan(plan));
+  plan = before->cache_plan();
+  ASSERT_EQ(plan.table, 2U);
+  const auto take_over = [&](UniqueFd table) {
+    return JobSegment::TakeOver("job", UniqueFd(::dup(before->fd())),
+                                std::move(table))
+        .value();
+  };
+  const auto kept = take_over(before->Scratch(2).value());
+  EXPECT_EQ(kept->cache_plan(), plan);
+  EXPECT_EQ(TableOf(*kept)->shape().rows, 150U);
+  EXPECT_EQ(kept->OpenScratch().value(), 3U);
+  uint64_t number = 2;
+  UniqueFd none;
+  for (UniqueFd* const table : {&none, &old}) {
+    const auto made = take_over(std::move(*table));
+    EXPECT_EQ(made->cache_plan().table, ++number);
+    EXPECT_EQ(TableOf(*made)->shape().rows, 150U);
+  }
 }
 
 TEST(JobSegmentTest, WhoIsNotThereAnyMoreHoldsNothingOfWhatIsTakenOver) {

@@ -56,6 +56,7 @@ class FarJobDaemons final : public JobDaemons {
   std::optional<UniqueFd> TakeReturnedSegment() override {
     return std::exchange(host_->returned, std::nullopt);
   }
+  UniqueFd TakeReturnedTable() override { return UniqueFd(); }
 
   absl::Status Want(const std::vector<ExecutorPlacement>& placements, uint32_t,
                     const std::vector<uint32_t>&) override {

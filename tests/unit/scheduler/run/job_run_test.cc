@@ -169,6 +169,33 @@ TEST_F(JobRunTest, ACacheThatMemoryHasNoRoomForShrinks) {
                           CachePlan{77, 0}, CachePlan{77, 0}));
 }
 
+TEST_F(JobRunTest, ASharedTableHasTheRowsOfAllAndShrinksOnceForAll) {
+  spec_.features.store = "disk";
+  spec_.trainers = 2;
+  spec_.cache = {.policy = "degree", .capacity = 0.25};
+  calls_.order_is_saved = true;
+  std::vector<CachePlan> plans;
+  calls_.on_evaluate = [&] {
+    plans.push_back(calls_.daemon("sampler.0").cache_plan());
+  };
+  const auto run = [&] {
+    plans.clear();
+    calls_.shared.clear();  // Another job counts its evaluations anew.
+    calls_.evaluations = {1, 2, 3, 4, 3};
+    const Job job = Run();
+    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  };
+  run();
+  ASSERT_EQ(plans.size(), 5U);
+  EXPECT_THAT(plans, testing::Each(CachePlan{77, 20, 20, 1}));
+  spec_.limits.memory_bytes = 3 << 20;  // As above.
+  const std::vector<char> touched(8 << 20, 1);
+  run();
+  ASSERT_EQ(plans.size(), 5U);
+  EXPECT_EQ(plans.front(), (CachePlan{77, 20, 20, 1}));
+  EXPECT_EQ(plans.back(), (CachePlan{77, 0, 0, 0}));
+}
+
 TEST_F(JobRunTest, StandbyTrainersHaveACapacityOfTheirOwn) {
   spec_.executors = "factored";
   spec_.samplers = 0;

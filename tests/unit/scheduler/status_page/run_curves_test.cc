@@ -35,14 +35,16 @@ std::vector<double> Column(const ordered_json& curves, size_t at) {
 TEST(RunCurvesTest, NumbersAreThoseOfTheFile) {
   const ordered_json curves = CurvesOf(
       {R"({"epoch":1,"loss":0.30000000000000004,"valid_mrr":null,"seconds":2})",
-       R"({"epoch":2,"loss":1e-7,"valid_mrr":0.25,"seconds":3,"other":1})"},
+       R"({"epoch":2,"loss":1e-7,"valid_mrr":0.25,"seconds":3,"other":1,
+           "match_rate":0.125,"rows_loaded":900})"},
       /*most_rows=*/10);
   EXPECT_EQ(curves["count"], 2);
   EXPECT_EQ(curves["columns"],
-            ordered_json({"epoch", "loss", "seconds", "valid_mrr"}));
-  EXPECT_EQ(
-      curves["rows"],
-      ordered_json::parse("[[1,0.30000000000000004,2,null],[2,1e-7,3,0.25]]"));
+            ordered_json({"epoch", "loss", "seconds", "match_rate",
+                          "rows_loaded", "valid_mrr"}));
+  EXPECT_EQ(curves["rows"], ordered_json::parse(R"([
+      [1,0.30000000000000004,2,null,null,null],
+      [2,1e-7,3,0.125,900,0.25]])"));
 }
 
 TEST(RunCurvesTest, ManyEpochsAreThinnedButTheLastOneStays) {

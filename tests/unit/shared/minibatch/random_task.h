@@ -169,7 +169,8 @@ inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
     std::copy(task.hot_rank.begin(), task.hot_rank.end(), *ranks);
   }
   EXPECT_EQ(writer.total_bytes(), task.Bytes());
-  return writer.Finish({.sample = 1, .id_map = 2, .mark = 3, .copy = 4});
+  return writer.Finish(
+      {.order = 5, .sample = 1, .id_map = 2, .mark = 3, .copy = 4});
 }
 
 template <typename T>

@@ -210,6 +210,7 @@ TEST(TaskDamageTest, CountsThatDoNotFitEachOtherAreRefused) {
            [](TaskHeader* h) { h->layout_version += 1; },
            [](TaskHeader* h) { h->total_bytes += 1; },
            [](TaskHeader* h) { h->total_bytes -= 1; },
+           [](TaskHeader* h) { h->reserved = 1; },
            [](TaskHeader* h) { h->hops[1].reserved = 64; },
            [](TaskHeader* h) {  // Two arrays in one place.
              h->hops[1].indices_offset = h->hops[0].indices_offset;

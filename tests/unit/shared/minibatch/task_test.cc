@@ -23,6 +23,7 @@ TEST(TaskTest, ReaderSeesWhatWasWritten) {
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
                               ReadTask(block.span(), kTestJob));
     EXPECT_EQ(view.digest, digest);
+    EXPECT_EQ(view.seconds.order, 5);
     EXPECT_EQ(view.seconds.copy, 4);
     ExpectShows(view, task);
     if (HasFatalFailure()) return;

@@ -145,15 +145,23 @@ TEST_F(DescriptorServerTest, TheSocketIsForItsUserAloneAndGoesAway) {
 
 TEST_F(DescriptorServerTest, TakesBackTheVeryFile) {
   UniqueFd returned;
+  std::string table_of;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto server,
-      DescriptorServer::Start(
-          path_, {.give = nullptr,
-                  .take_back = [&](const std::string& job_id, UniqueFd fd) {
-                    if (job_id != "job-1") return absl::NotFoundError("none");
-                    returned = std::move(fd);
-                    return absl::OkStatus();
-                  }}));
+      DescriptorServer::Start(path_,
+                              {.give = nullptr,
+                               .take_back =
+                                   [&](const std::string& job_id, UniqueFd fd) {
+                                     if (job_id != "job-1")
+                                       return absl::NotFoundError("none");
+                                     returned = std::move(fd);
+                                     return absl::OkStatus();
+                                   },
+                               .take_table =
+                                   [&](const std::string& job_id, UniqueFd fd) {
+                                     table_of = fd.valid() ? job_id : "";
+                                     return absl::OkStatus();
+                                   }}));
   EXPECT_THAT(ReturnSegment(path_, "job-2", segment_.get(), Soon()),
               StatusIs(absl::StatusCode::kNotFound, "none"));
   FGNN_ASSERT_OK(ReturnSegment(path_, "job-1", segment_.get(), Soon()));
@@ -162,6 +170,9 @@ TEST_F(DescriptorServerTest, TakesBackTheVeryFile) {
   ASSERT_EQ(::fstat(segment_.get(), &ours), 0);
   ASSERT_EQ(::fstat(returned.get(), &theirs), 0);
   EXPECT_EQ(ours.st_ino, theirs.st_ino);
+  FGNN_ASSERT_OK(ReturnTable(path_, "job-3", segment_.get(), Soon()));
+  EXPECT_EQ(table_of, "job-3");
+  EXPECT_THAT(SendRaw("table job-3"), HasSubstr("with a descriptor"));
   // Without a descriptor there is nothing to take.
   EXPECT_THAT(SendRaw("return job-1"), HasSubstr("with a descriptor"));
 }
@@ -206,6 +217,8 @@ TEST_F(DescriptorServerTest, SilentConnectionsKeepNobodyWaiting) {
 TEST_F(DescriptorServerTest, NobodyTakesBackWhatIsNotAskedFor) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto server, Start());
   EXPECT_THAT(ReturnSegment(path_, "job-1", segment_.get(), Soon()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReturnTable(path_, "job-1", segment_.get(), Soon()),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 

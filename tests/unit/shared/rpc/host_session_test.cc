@@ -77,7 +77,8 @@ class HostSessionTest : public testing::Test {
     }
     succeeded_ = generation;
     if (!attached_) return std::nullopt;
-    return JobStanding{"job-1", OwnerIndex{5}, 2, Duplicate(STDIN_FILENO)};
+    return JobStanding{"job-1", OwnerIndex{5}, 2, Duplicate(STDIN_FILENO),
+                       Duplicate(STDIN_FILENO)};
   }
 
   // Waits until the session has asked `count` more times how work goes.
@@ -222,16 +223,24 @@ TEST_F(HostSessionTest, ARestartedSchedulerGetsTheSegmentBeforeTheDaemon) {
       DescriptorServer::Start(
           HostSocketPath(folder_.path()),
           {.give = nullptr,
-           .take_back = [&](const std::string& job_id, const UniqueFd& fd) {
-             registered_before +=
-                 static_cast<int>(after.registrations().size());
-             returned += job_id == "job-1" && fd.valid() ? 1 : 0;
-             return absl::OkStatus();
-           }}));
+           .take_back =
+               [&](const std::string& job_id, const UniqueFd& fd) {
+                 registered_before +=
+                     static_cast<int>(after.registrations().size());
+                 returned += job_id == "job-1" && fd.valid() ? 1 : 0;
+                 return absl::OkStatus();
+               },
+           .take_table =
+               [&](const std::string& job_id, const UniqueFd& fd) {
+                 registered_before +=
+                     static_cast<int>(after.registrations().size());
+                 returned += job_id == "job-1" && fd.valid() ? 10 : 0;
+                 return absl::OkStatus();
+               }}));
   busy_ = 2;  // It cannot say yet what it is attached to.
   server = Serve(&after);
   ASSERT_TRUE(after.WaitForRegistrations(1));
-  EXPECT_EQ(returned, 1);
+  EXPECT_EQ(returned, 11);  // With the table.
   EXPECT_EQ(registered_before, 0);
   EXPECT_EQ(busy_, 0);
   EXPECT_EQ(succeeded_, 4U);

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/presample/hotness.h"
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/sampling_reference.h"
@@ -49,6 +52,16 @@ uint64_t Shared(const BatchRows& a, const BatchRows& b) {
       [&](GlobalId v) { return std::count(b.begin(), b.end(), v) > 0; }));
 }
 
+BatchSequence InOrder(const std::vector<BatchRows>& batches) {
+  BatchSequence sequence;
+  for (const BatchRows& batch : batches) sequence.push_back(&batch);
+  return sequence;
+}
+
+WindowOverlap CounterFor(uint64_t num_nodes) {
+  return WindowOverlap::Create(num_nodes).value();
+}
+
 uint64_t MatchedInOrder(const std::vector<BatchRows>& batches,
                         const std::vector<size_t>& order) {
   uint64_t matched = 0;
@@ -59,39 +72,21 @@ uint64_t MatchedInOrder(const std::vector<BatchRows>& batches,
 }
 
 // Tries all orders of the windows from `begin` on.
-uint64_t BestByTrial(const std::vector<BatchRows>& batches, size_t window,
-                     size_t begin, std::vector<size_t> order) {
+uint64_t BestByTrial(const std::vector<BatchRows>& batches,
+                     const MatchedOrderOptions& options, size_t begin,
+                     std::vector<size_t> order) {
   if (begin == batches.size()) return MatchedInOrder(batches, order);
-  const size_t end = std::min(begin + window, batches.size());
+  const size_t end = std::min<size_t>(
+      WindowOf(BatchSeq(begin), options).end.value(), batches.size());
   std::vector<size_t> part(end - begin);
   std::iota(part.begin(), part.end(), begin);
   uint64_t best = 0;
   do {
     std::vector<size_t> longer = order;
     longer.insert(longer.end(), part.begin(), part.end());
-    best = std::max(best, BestByTrial(batches, window, end, longer));
+    best = std::max(best, BestByTrial(batches, options, end, longer));
   } while (std::next_permutation(part.begin(), part.end()));
   return best;
-}
-
-// The paper's algorithm, repaired, in its shortest form.
-uint64_t GreedyByTrial(const std::vector<BatchRows>& batches, size_t window) {
-  std::vector<size_t> order;
-  for (size_t begin = 0; begin < batches.size(); begin += window) {
-    std::vector<size_t> left(std::min(window, batches.size() - begin));
-    std::iota(left.begin(), left.end(), begin);
-    while (!left.empty()) {
-      const auto best =
-          std::max_element(left.begin(), left.end(), [&](size_t a, size_t b) {
-            return !order.empty() &&
-                   Shared(batches[order.back()], batches[a]) <
-                       Shared(batches[order.back()], batches[b]);
-          });
-      order.push_back(*best);
-      left.erase(best);
-    }
-  }
-  return MatchedInOrder(batches, order);
 }
 
 uint64_t LoadedByTrial(const std::vector<BatchRows>& batches, size_t kept) {
@@ -108,28 +103,30 @@ uint64_t LoadedByTrial(const std::vector<BatchRows>& batches, size_t kept) {
   return loaded;
 }
 
-TEST(BatchOrderTest, EqualsTheTrialOfAllOrders) {
+TEST(BatchOrderTest, BestEqualsTheTrialOfAllOrders) {
+  WindowOverlap counter = CounterFor(20);
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
-    SharedRows counter(20);
-    for (const auto& [count, window] : std::vector<std::pair<size_t, size_t>>{
-             {6, 6}, {8, 4}, {7, 3}, {5, 1}}) {
+    // Windows that end with the batches, the epoch, and neither.
+    for (const auto& [count, per_epoch, window] :
+         std::vector<std::tuple<size_t, uint64_t, uint32_t>>{
+             {6, 6, 6}, {8, 100, 4}, {7, 100, 3}, {7, 4, 3}, {5, 9, 1}}) {
       const std::vector<BatchRows> batches = RandomBatches(count, 20, seed);
-      EXPECT_EQ(MostMatched(batches, window, &counter),
-                BestByTrial(batches, window, 0, {}));
-      EXPECT_EQ(GreedyMatched(batches, window, &counter),
-                GreedyByTrial(batches, window));
-    }
-    const std::vector<BatchRows> many = RandomBatches(64, 20, seed);
-    EXPECT_EQ(GreedyMatched(many, 64, &counter), GreedyByTrial(many, 64));
-    const SharedRows::Table shared = counter.Of(many);
-    for (size_t a = 0; a < many.size(); ++a) {
-      for (size_t b = 0; b < many.size(); ++b) {
-        ASSERT_EQ(shared[a][b], Shared(many[a], many[b]));
-      }
-      ASSERT_EQ(counter.With(many[a], many), shared[a]);
+      const MatchedOrderOptions options = {.batches_per_epoch = per_epoch,
+                                           .window = window};
+      EXPECT_EQ(MostMatched(batches, options, &counter),
+                BestByTrial(batches, options, 0, {}));
     }
   }
+}
+
+TEST(BatchOrderTest, StepsBeginWithTheEpoch) {
+  // Epochs of five batches, steps of two: the last step of an epoch has one.
+  const std::vector<size_t> order = {4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 10};
+  const auto dealt =
+      DealToTrainers(order, {.batches_per_epoch = 5, .chains = 2});
+  EXPECT_THAT(dealt, ElementsAre(ElementsAre(4, 2, 0, 9, 7, 5, 10),
+                                 ElementsAre(3, 1, 8, 6)));
 }
 
 // What a cache can hold at any time, by all choices behind each batch.
@@ -162,7 +159,7 @@ TEST(BeladyCacheTest, HitsMostWhereAllBatchesAreKnown) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
     const std::vector<BatchRows> batches = RandomBatches(8, kNumNodes, seed);
-    const FutureRows future = LookAhead(batches, kNumNodes);
+    const FutureRows future = LookAhead(InOrder(batches), kNumNodes);
     for (uint32_t num_rows = 0; num_rows <= kNumNodes; ++num_rows) {
       const auto hits = [&](size_t num_ahead) {
         return BeladyHits(future, {.ranks = ranks,
@@ -187,51 +184,119 @@ TEST(BeladyCacheTest, HitsMostWhereAllBatchesAreKnown) {
 TEST(MatchBenchTest, CountsAnExampleMadeByHand) {
   const std::vector<BatchRows> batches = {
       {0, 1, 2, 3}, {0, 4, 5}, {2, 3, 6}, {0, 5}};
-  const FutureRows future = LookAhead(batches, 7);
   const std::vector<uint32_t> ranks = SameRanks(7);
-  const MatchCounts counts = CountMatches(
-      future, {.num_batches = 4, .window = 4, .ranks = ranks, .cached = 1});
-  EXPECT_EQ(counts.input_nodes, 12U);
-  EXPECT_EQ(counts.missed, 9U);
+  WindowOverlap counter = CounterFor(7);
+  MatchCountOptions options = {
+      .num_batches = 4,
+      .order = {.batches_per_epoch = 4, .window = 4, .chains = 1},
+      .ranks = ranks,
+      .cached = 1};
+  const MatchCounts counts = CountMatches(batches, options, &counter);
+  EXPECT_EQ(counts.all.input_nodes, 12U);
+  EXPECT_EQ(counts.all.missed, 9U);
   // In the drawn order neighbours share nothing; of the last two batches the
   // third has 2 and 3, the fourth 5.
-  EXPECT_EQ(counts.matched(), 0U);
-  EXPECT_THAT(counts.kept, ElementsAre(9, 6, 6));
-  // First, third, second, fourth: 2 and 3, nothing, 5.
-  EXPECT_EQ(counts.greedy, 6U);
+  EXPECT_EQ(counts.all.matched(), 0U);
+  EXPECT_THAT(counts.all.kept, ElementsAre(9, 6, 6));
+  // Third, first, fourth, second: 2 and 3, nothing, 5.
+  EXPECT_EQ(counts.all.greedy, 6U);
   EXPECT_EQ(counts.best, 6U);
+  // The first and the third share 2 of 3 rows, the second has all of the
+  // fourth's.
+  EXPECT_DOUBLE_EQ(counts.mean_degree, (2.0 / 3 + 1) / 6);
+  EXPECT_DOUBLE_EQ(counts.degree_spread, 1);
   // Of b's rows a has: the first and the third 2 of 3 of each other's, the
   // second 1 of the fourth's 1, and the fourth 1 of the second's 2. 12 pairs.
   EXPECT_DOUBLE_EQ(counts.mean_match, (2.0 / 3 + 2.0 / 3 + 1 + 0.5) / 12);
   EXPECT_DOUBLE_EQ(counts.headroom, 1);  // The fourth needs nothing more.
-  EXPECT_EQ(counts.LeftByMatch(), 1);
-  EXPECT_DOUBLE_EQ(counts.HitRate(), 0.25);
+  EXPECT_EQ(counts.all.LeftByMatch(), 1);
+  EXPECT_DOUBLE_EQ(counts.all.HitRate(), 0.25);
   // The one place keeps 0, which hits three times.
-  EXPECT_THAT(counts.belady_hits, ElementsAre(3, 3));
+  EXPECT_THAT(counts.all.belady_hits, ElementsAre(3, 3));
+
+  // Two trainers have the first and the third, the second and the fourth.
+  options.order.chains = 2;
+  const MatchCounts dealt = CountMatches(batches, options, &counter);
+  ASSERT_EQ(dealt.trainers.size(), 2U);
+  EXPECT_EQ(dealt.trainers[0].input_nodes, 7U);
+  EXPECT_EQ(dealt.trainers[0].missed, 6U);
+  EXPECT_THAT(dealt.trainers[0].kept, ElementsAre(4, 4, 4));
+  EXPECT_EQ(dealt.trainers[1].input_nodes, 5U);
+  EXPECT_EQ(dealt.trainers[1].missed, 3U);
+  EXPECT_THAT(dealt.trainers[1].kept, ElementsAre(2, 2, 2));
+  EXPECT_EQ(dealt.all.loaded(), 6U);
+  EXPECT_EQ(dealt.all.greedy, 6U);  // No order is better.
+  EXPECT_FALSE(dealt.best.has_value());
 }
 
-TEST(MatchBenchTest, EqualsTheTrialForRandomBatches) {
+// Deals the first `count` numbers of an order, in the shortest form.
+std::vector<std::vector<size_t>> DealtByTrial(std::vector<size_t> order,
+                                              uint64_t per_epoch,
+                                              uint32_t trainers) {
+  std::vector<std::vector<size_t>> dealt(trainers);
+  for (size_t i = 0; i < order.size(); ++i) {
+    dealt[i % per_epoch % trainers].push_back(order[i]);
+  }
+  return dealt;
+}
+
+TEST(MatchBenchTest, EqualsThePlainCountForAnyTrainers) {
+  constexpr uint64_t kPerEpoch = 7;  // The second window of an epoch has 3.
+  WindowOverlap counter = CounterFor(30);
+  const std::vector<uint32_t> ranks = SameRanks(30);
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    const auto trainers = static_cast<uint32_t>(1 + seed % 5);
+    SCOPED_TRACE(absl::StrCat("seed=", seed, " trainers=", trainers));
     const std::vector<BatchRows> batches = RandomBatches(12, 30, seed);
-    const FutureRows future = LookAhead(batches, 30);
-    const std::vector<uint32_t> ranks = SameRanks(30);
     std::vector<BatchRows> misses(10);
-    uint64_t missed = 0;
+    std::vector<size_t> as_drawn(misses.size());
+    std::iota(as_drawn.begin(), as_drawn.end(), 0);
     for (size_t i = 0; i < misses.size(); ++i) {
-      for (const GlobalId v : batches[i]) {
-        if (v >= 7) misses[i].push_back(v);
-      }
-      missed += misses[i].size();
+      std::copy_if(batches[i].begin(), batches[i].end(),
+                   std::back_inserter(misses[i]),
+                   [](GlobalId v) { return v >= 7; });
     }
-    const MatchCounts counts = CountMatches(
-        future, {.num_batches = 10, .window = 4, .ranks = ranks, .cached = 7});
-    EXPECT_EQ(counts.missed, missed);
-    EXPECT_THAT(counts.kept,
-                ElementsAre(LoadedByTrial(misses, 1), LoadedByTrial(misses, 2),
-                            LoadedByTrial(misses, 4)));
-    EXPECT_EQ(counts.greedy, missed - GreedyByTrial(misses, 4));
-    EXPECT_EQ(counts.best, missed - BestByTrial(misses, 4, 0, {}));
+    const auto pick = [&](const std::vector<size_t>& numbers) {
+      std::vector<BatchRows> picked;
+      for (const size_t number : numbers) picked.push_back(misses[number]);
+      return picked;
+    };
+    const MatchCountOptions options = {.num_batches = 10,
+                                       .order = {.batches_per_epoch = kPerEpoch,
+                                                 .window = 4,
+                                                 .chains = trainers},
+                                       .ranks = ranks,
+                                       .cached = 7};
+    const MatchCounts counts = CountMatches(batches, options, &counter);
+    const auto first = absl::MakeConstSpan(batches).first(10);
+    const auto drawn = DealtByTrial(as_drawn, kPerEpoch, trainers);
+    const auto matched = DealtByTrial(
+        MatchedBatches(first, options.order, &counter), kPerEpoch, trainers);
+    ASSERT_EQ(counts.trainers.size(), trainers);
+    RowCounts sum;
+    for (uint32_t t = 0; t < trainers; ++t) {
+      SCOPED_TRACE(absl::StrCat("trainer ", t));
+      const RowCounts& rows = counts.trainers[t];
+      uint64_t nodes = 0;
+      for (const size_t number : drawn[t]) nodes += batches[number].size();
+      const std::vector<BatchRows> own = pick(drawn[t]);
+      EXPECT_EQ(rows.input_nodes, nodes);
+      EXPECT_EQ(rows.missed, LoadedByTrial(own, 0));
+      EXPECT_THAT(rows.kept,
+                  ElementsAre(LoadedByTrial(own, 1), LoadedByTrial(own, 2),
+                              LoadedByTrial(own, 4)));
+      EXPECT_EQ(rows.greedy, LoadedByTrial(pick(matched[t]), 1));
+      sum += rows;
+    }
+    EXPECT_EQ(counts.all.missed, sum.missed);
+    EXPECT_EQ(counts.all.kept, sum.kept);
+    EXPECT_EQ(counts.all.greedy, sum.greedy);
+    EXPECT_EQ(counts.all.belady_hits, sum.belady_hits);
+    ASSERT_EQ(counts.best.has_value(), trainers == 1);
+    if (trainers == 1) {
+      EXPECT_EQ(counts.best,
+                counts.all.missed - BestByTrial(misses, options.order, 0, {}));
+    }
   }
 }
 
@@ -264,27 +329,32 @@ class PlantedOverlap {
   std::vector<int64_t> train_;
 };
 
+// A window alone, for the greedy order does not look over its ends.
 TEST(MatchBenchTest, GreedyFindsAPlantedOverlap) {
   const PlantedOverlap planted;
   MatchBenchOptions options;
-  options.sampling = {.fanouts = {-1}, .batch_size = 1, .seed = 3};
-  options.batches = 96;
+  options.sampling = {.fanouts = {-1}, .batch_size = 1};
+  options.batches = 12;
   options.window = 12;
   options.caches = {0, 0.1};
   options.dependencies = {1};
-  FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
-                            RunMatchBench(planted.input(), options));
-  ASSERT_EQ(result.cases.size(), 2U);
-  for (const MatchCase& of_case : result.cases) {
-    SCOPED_TRACE(of_case.cache);
-    const MatchCounts& counts = of_case.counts;
-    ASSERT_TRUE(counts.best.has_value());
-    const auto best = static_cast<double>(*counts.best);
-    const auto greedy = static_cast<double>(counts.greedy);
-    EXPECT_GE(greedy, best);
-    EXPECT_LE(greedy, 1.05 * best);
-    EXPECT_LE(greedy, 0.9 * static_cast<double>(counts.loaded()));
-    EXPECT_GT(counts.headroom, 0.1);
+  for (options.sampling.seed = 0; options.sampling.seed < 8;
+       ++options.sampling.seed) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
+                              RunMatchBench(planted.input(), options));
+    ASSERT_EQ(result.cases.size(), 2U);
+    for (const MatchCase& of_case : result.cases) {
+      SCOPED_TRACE(absl::StrCat("seed=", options.sampling.seed,
+                                " cache=", of_case.cache));
+      const MatchCounts& counts = of_case.counts;
+      ASSERT_TRUE(counts.best.has_value());
+      const auto best = static_cast<double>(*counts.best);
+      const auto greedy = static_cast<double>(counts.all.greedy);
+      EXPECT_GE(greedy, best);
+      EXPECT_LE(greedy, 1.05 * best);
+      EXPECT_LE(greedy, 0.9 * static_cast<double>(counts.all.loaded()));
+      EXPECT_GT(counts.headroom, 0.1);
+    }
   }
 }
 
@@ -296,6 +366,7 @@ class SampledMatchTest : public testing::Test {
     options_.sampling = {.fanouts = {4, 3}, .batch_size = 20, .seed = 5};
     options_.batches = 9;
     options_.window = 4;
+    options_.trainers = 2;
     options_.caches = {0, 0.1};
     options_.dependencies = {1, 4};
   }
@@ -338,25 +409,55 @@ TEST_F(SampledMatchTest, CountsTheBatchesOfTheReference) {
                             RunMatchBench(input(), options_));
   ASSERT_EQ(result.cases.size(), 4U);
   const std::vector<uint32_t> ranks = Ranks();
+  const uint64_t per_epoch = BatchesPerEpoch(train_.size(), 20);
+  WindowOverlap counter = CounterFor(kNumNodes);
   for (size_t i = 0; i < result.cases.size(); ++i) {
     const MatchCase& found = result.cases[i];
     EXPECT_EQ(found.dependency, options_.dependencies[i / 2]);
     EXPECT_EQ(found.cache, options_.caches[i % 2]);
     const std::vector<BatchRows> batches =
         Batches(5, found.dependency, 9 + kKnownBatches.back());
-    const FutureRows future = LookAhead(batches, kNumNodes);
-    const MatchCounts wanted =
-        CountMatches(future, {.num_batches = 9,
-                              .window = 4,
-                              .ranks = ranks,
-                              .cached = i % 2 == 0 ? 0U : 30U});
-    EXPECT_EQ(found.counts.input_nodes, wanted.input_nodes);
-    EXPECT_EQ(found.counts.missed, wanted.missed);
-    EXPECT_EQ(found.counts.kept, wanted.kept);
-    EXPECT_EQ(found.counts.greedy, wanted.greedy);
-    EXPECT_EQ(found.counts.best, wanted.best);
+    const MatchCounts wanted = CountMatches(
+        batches,
+        {.num_batches = 9,
+         .order = {.batches_per_epoch = per_epoch, .window = 4, .chains = 2},
+         .ranks = ranks,
+         .cached = i % 2 == 0 ? 0U : 30U},
+        &counter);
+    EXPECT_EQ(found.counts.all.input_nodes, wanted.all.input_nodes);
+    EXPECT_EQ(found.counts.all.missed, wanted.all.missed);
+    EXPECT_EQ(found.counts.all.kept, wanted.all.kept);
+    EXPECT_EQ(found.counts.all.greedy, wanted.all.greedy);
+    EXPECT_EQ(found.counts.trainers.size(), 2U);
     EXPECT_EQ(found.counts.mean_match, wanted.mean_match);
-    EXPECT_EQ(found.counts.belady_hits, wanted.belady_hits);
+    EXPECT_EQ(found.counts.all.belady_hits, wanted.all.belady_hits);
+  }
+}
+
+// Asks as a sampler does, over the end of an epoch.
+TEST_F(SampledMatchTest, OrdersBatchesAsASamplerDoes) {
+  SamplerOptions sampling = options_.sampling;
+  sampling.batch_dependency = 4;
+  const uint64_t per_epoch = BatchesPerEpoch(train_.size(), 20);
+  const uint64_t num_batches = 2 * per_epoch;
+  const std::vector<BatchRows> batches = Batches(5, 4, num_batches);
+  WindowOverlap counter = CounterFor(kNumNodes);
+  for (const uint32_t chains : {1, 3}) {
+    const MatchedOrderOptions options = {
+        .batches_per_epoch = per_epoch, .window = 5, .chains = chains};
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto order,
+                              MatchedOrder::Create(input(), sampling, options));
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                              NewCpuSampler(input(), sampling));
+    std::vector<size_t> wanted;
+    for (uint64_t seq = 0; seq < num_batches; ++seq) {
+      FGNN_ASSERT_OK_AND_ASSIGN(
+          const BatchSeq drawn,
+          order->DrawnOf(BatchSeq(seq), *sampler, absl::OkStatus));
+      wanted.push_back(drawn.value());
+    }
+    EXPECT_EQ(MatchedBatches(batches, options, &counter), wanted);
+    EXPECT_FALSE(std::is_sorted(wanted.begin(), wanted.end()));
   }
 }
 
@@ -367,13 +468,14 @@ TEST_F(SampledMatchTest, IsTheSameForAnyThreads) {
   FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult three,
                             RunMatchBench(input(), options_));
   for (size_t i = 0; i < one.cases.size(); ++i) {
-    EXPECT_EQ(one.cases[i].counts.kept, three.cases[i].counts.kept);
-    EXPECT_EQ(one.cases[i].counts.belady_hits,
-              three.cases[i].counts.belady_hits);
+    EXPECT_EQ(one.cases[i].counts.all.kept, three.cases[i].counts.all.kept);
+    EXPECT_EQ(one.cases[i].counts.all.belady_hits,
+              three.cases[i].counts.all.belady_hits);
   }
 }
 
 TEST_F(SampledMatchTest, LongWindowsHaveNoBestOrder) {
+  options_.trainers = 1;
   options_.window = kMostBestWindow + 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const MatchBenchResult result,
                             RunMatchBench(input(), options_));

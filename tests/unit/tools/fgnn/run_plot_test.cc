@@ -73,6 +73,19 @@ TEST(RunPlotTest, ShowsRanksOfLinksAndNoHitRateWithoutACache) {
   EXPECT_EQ(Count(svg, "<circle"), 3U) << "an epoch alone is a point";
 }
 
+TEST(RunPlotTest, ShowsMatchedRowsOfRunsThatCopyAny) {
+  const PlottedRun matches = RunOf(
+      "m", {R"({"epoch":1,"loss":2,"cache_hit_rate":0,"match_rate":0.25})",
+            R"({"epoch":2,"loss":1,"cache_hit_rate":0,"match_rate":0.5})"});
+  const PlottedRun does_not =
+      RunOf("n", {R"({"epoch":1,"loss":2,"match_rate":0})"});
+  EXPECT_THAT(ToSvg({matches, does_not}),
+              AllOf(HasSubstr(">Rows copied from the batch before<"),
+                    HasSubstr("share of the cache's misses"),
+                    Not(HasSubstr("Hit rate"))));
+  EXPECT_THAT(ToSvg({does_not}), Not(HasSubstr("Rows copied")));
+}
+
 TEST(RunPlotTest, ScoresOfTargetsHavePlotsToo) {
   EXPECT_THAT(
       ToSvg({RunOf("r", {R"({"epoch":1,"loss":2,"valid_rmse":0.25,

@@ -40,6 +40,8 @@ class FakeBackend final : public TrainerBackend {
     return parameters_;
   }
   uint32_t code_crc32c() const override { return 0; }
+  void ShareTables(HotTableSource /*source*/) override {}
+  UniqueFd SharedTable() const override { return UniqueFd(); }
   absl::Status CacheAsPlanned(const TrainerCache& plan) override;
   bool IsCachedAs(const TrainerCache& /*plan*/) const override { return true; }
   void GiveUpMoreThan(const TrainerCache& plan) override;

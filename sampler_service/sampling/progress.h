@@ -1,6 +1,6 @@
 // The heartbeat of a sampler within a batch.
-#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PROGRESS_H_
-#define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PROGRESS_H_
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_PROGRESS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_PROGRESS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -23,4 +23,4 @@ class Progress {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_CPU_PROGRESS_H_
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_PROGRESS_H_
