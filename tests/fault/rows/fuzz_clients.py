@@ -226,7 +226,7 @@ class Client:
         job = self.chance.choice(self.requests.words)
         word = self.chance.choice(
             ('segment', 'scratch 1', 'scratch 18446744073709551616', 'return',
-             '', 'segment  ', 'x'))
+             'table', '', 'segment  ', 'x'))
         with peer, contextlib.suppress(OSError):
             content = f'{word} {job}'.encode()[:60_000]
             memory = os.memfd_create('strange')
