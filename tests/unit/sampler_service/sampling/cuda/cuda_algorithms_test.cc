@@ -52,8 +52,6 @@ TEST_P(CudaAlgorithmTest, EqualsTheCpuAroundEveryLimitOfTheDraws) {
   for (uint32_t v = 0; v < lists.size(); ++v) {
     for (uint32_t i = 0; i < v; ++i) lists[v].push_back((v * 31 + i) % 70);
   }
-  // A list that all warps of a block read together.
-  for (uint32_t i = 0; i < 2500; ++i) lists[69].push_back(i % 70);
   const CscGraph graph(lists);
   for (const int32_t fanout : {1, 2, 31, 32}) {
     SCOPED_TRACE(absl::StrCat("fanout=", fanout));
@@ -85,6 +83,26 @@ TEST_P(CudaAlgorithmTest, EqualsTheCpuForBatchesAroundAWarpAndWithoutEdges) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, CudaAlgorithmTest,
                          testing::ValuesIn(Algorithms()),
                          [](const auto& of) { return of.param.name; });
+
+TEST(CudaLaborTest, ListsThatABlockReadsTogetherEqualTheCpus) {
+  // Lists on both sides of the limit, of vertices with dice of their own.
+  reference::AdjacencyLists lists(5000);
+  for (uint32_t v = 0; v < 4; ++v) {
+    for (uint32_t i = 0; i < 2046 + v + v / 3 * 2000; ++i) {
+      lists[v].push_back((v * 1000 + i) % 5000);
+    }
+  }
+  const CscGraph graph(lists);
+  Job job;
+  job.train = {0, 1, 2, 3};
+  job.options.algorithm = SamplingAlgorithm::kLabor;
+  job.options.batch_size = 4;
+  for (const int32_t fanout : {300, 2048, -1}) {
+    SCOPED_TRACE(absl::StrCat("fanout=", fanout));
+    job.options.fanouts = {fanout};
+    CudaCase(graph, job, {}).ExpectLikeCpu(BatchSeq(0));
+  }
+}
 
 TEST(CudaWalkTest, ManyLongWalksEqualTheCpus) {
   const CscGraph graph = RandomGraph(30, 2);
