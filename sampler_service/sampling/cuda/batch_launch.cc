@@ -1,6 +1,7 @@
 #include "sampler_service/sampling/cuda/batch_launch.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sampler_service/sampling/cuda/draws/labor_draw.h"
 #include "sampler_service/sampling/cuda/draws/uniform_draw.h"
@@ -22,7 +23,7 @@ absl::Status BatchLaunch::Seeds() {
       CudaStatus(LaunchNumber(seeds, stream), "number the seeds"));
   if (ExcludesSeedEdges()) {
     FGNN_RETURN_IF_ERROR(
-        CudaStatus(LaunchEnterSeedEdges(map_, SeedEdges(), num_blocks_, stream),
+        CudaStatus(LaunchEnterSeedEdges(map_, SeedEdges(), map_blocks_, stream),
                    "enter the training edges"));
   }
   return parts_.clock.End(&SampleSeconds::id_map, parts_.stream);
@@ -36,15 +37,24 @@ uint32_t BatchLaunch::BlocksFor(uint64_t places) const {
 
 void BatchLaunch::SetBlocks(uint32_t h) {
   const int32_t fanout = parts_.options.fanouts[h];
-  if (fanout < 0 || parts_.options.algorithm == SamplingAlgorithm::kLabor) {
+  const bool is_labor = parts_.options.algorithm == SamplingAlgorithm::kLabor;
+  list_blocks_ = BlocksFor(max_nodes_);
+  if (fanout < 0 || is_labor) {
+    draw_blocks_ = parts_.num_blocks;
+    map_blocks_ = parts_.num_blocks;
     max_nodes_ = map_.max_nodes;
-    num_blocks_ = parts_.num_blocks;
     return;
   }
-  // Some draws take a warp per destination.
-  num_blocks_ = BlocksFor(max_nodes_ * std::max(fanout, kMaxWarpFanout));
-  max_nodes_ =
-      std::min<uint64_t>(map_.max_nodes, max_nodes_ * (uint64_t{1} + fanout));
+  const auto most = static_cast<uint64_t>(fanout);
+  // Threads of a destination: a group of lanes, a warp or a block.
+  const uint64_t lanes =
+      fanout > kMaxWarpFanout ? 256
+      : parts_.options.algorithm == SamplingAlgorithm::kUniform
+          ? std::bit_ceil(most)
+          : 32;
+  draw_blocks_ = BlocksFor(max_nodes_ * std::max(lanes, most));
+  map_blocks_ = BlocksFor(max_nodes_ * most);
+  max_nodes_ = std::min<uint64_t>(map_.max_nodes, max_nodes_ * (most + 1));
 }
 
 MapListArgs BatchLaunch::ListArgs(uint32_t list, uint32_t* ids) const {
@@ -53,7 +63,7 @@ MapListArgs BatchLaunch::ListArgs(uint32_t list, uint32_t* ids) const {
           .ids = ids,
           .new_bits = parts_.buffers.place_bits.get(),
           .block_sums = parts_.buffers.block_sums.get(),
-          .num_blocks = num_blocks_};
+          .num_blocks = map_blocks_};
 }
 
 DeviceSeedEdges BatchLaunch::SeedEdges() const {
@@ -84,7 +94,8 @@ DeviceHop BatchLaunch::HopArgs(uint32_t h) const {
           .edges = b.drops_edges ? b.drawn.get() : arrays.edges.get(),
           .max_edges = arrays.edges.size(),
           .block_sums = b.block_sums.get(),
-          .num_blocks = num_blocks_,
+          .num_blocks = draw_blocks_,
+          .list_blocks = list_blocks_,
           .large_draws = b.large_draws.get()};
 }
 

@@ -42,7 +42,7 @@ class BatchLaunch {
         place_(place),
         num_positives_(num_positives),
         max_nodes_(num_seed_ids),
-        num_blocks_(BlocksFor(num_seed_ids)) {}
+        map_blocks_(BlocksFor(num_seed_ids)) {}
 
   // In this order: the seeds, each hop, the end. `ranks` may be null.
   absl::Status Seeds();
@@ -78,8 +78,12 @@ class BatchLaunch {
   const DeviceIdMap map_;
   const BatchPlace place_;
   const uint32_t num_positives_;
-  uint64_t max_nodes_;   // Vertices that the lists so far do not exceed.
-  uint32_t num_blocks_;  // Blocks of the launches for the current list.
+  uint64_t max_nodes_;  // Vertices that the lists so far do not exceed.
+  // Blocks of the launches for the current list: over its destinations, its
+  // draws and its edges.
+  uint32_t list_blocks_ = 1;
+  uint32_t draw_blocks_ = 1;
+  uint32_t map_blocks_;
 };
 
 }  // namespace fgnn

@@ -40,8 +40,9 @@ struct DeviceHop {
   uint32_t* indptr;            // [map.max_nodes + 1]
   uint32_t* edges;             // [max_edges]
   uint64_t max_edges;
-  uint64_t* block_sums;  // [num_blocks], scratch.
-  uint32_t num_blocks;   // Blocks of the launches, at least 1.
+  uint64_t* block_sums;  // [of the launches below], scratch.
+  uint32_t num_blocks;   // Blocks of the draws' launches, at least 1.
+  uint32_t list_blocks;  // Blocks of the launches over destinations.
   // [num_blocks, LargeDrawWords(fanout)], scratch; only for a fanout above
   // kMaxWarpFanout.
   uint32_t* large_draws;

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads) PlaceListsKernel(DeviceHop hop) {
 
 template <bool kCounted>
 cudaError_t LaunchLists(const DeviceHop& hop, cudaStream_t stream) {
-  const Grid grid = {.blocks = hop.num_blocks, .threads = kThreads};
+  const Grid grid = {.blocks = hop.list_blocks, .threads = kThreads};
   const cudaError_t error =
       Launch(CountEdgesKernel<kCounted>, grid, stream, hop);
   if (error != cudaSuccess) return error;
