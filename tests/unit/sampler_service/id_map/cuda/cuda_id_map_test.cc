@@ -289,6 +289,16 @@ TEST_P(CudaIdMapTest, RefusesABatchWhoseValuesDoNotFitInto32Bits) {
                        testing::HasSubstr("sampling.batch_size")));
 }
 
+TEST_P(CudaIdMapTest, RefusesMoreVerticesThanEntriesHaveBitsFor) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      CudaIdMap map,
+      CudaIdMap::Make({.max_nodes = 2 * kMostMapNodes, .first_room = 10}));
+  EXPECT_THAT(map.Grow(kMostMapNodes + 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("sampling.batch_size")));
+  EXPECT_EQ(map.room(), 10);
+}
+
 TEST_P(CudaIdMapTest, MarksVerticesWithTheirRanks) {
   const auto nodes = ToDevice<uint32_t>({4, 0, 2}, *stream_);
   const auto ranks = ToDevice<uint32_t>({10, 11, 12, 13, 14}, *stream_);
