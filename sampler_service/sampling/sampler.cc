@@ -178,8 +178,9 @@ uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options) {
   }
   if (options.replace || options.algorithm == SamplingAlgorithm::kRandomWalk ||
       options.algorithm == SamplingAlgorithm::kPlugin) {
-    // A destination may give more edges than it has.
-    for (const int32_t fanout : fanouts) {
+    // A destination may give more edges than it has. A fanout counts also where
+    // the hop before, which took all, hides it above.
+    for (const int32_t fanout : options.fanouts) {
       max_degree =
           std::max(max_degree, static_cast<uint64_t>(std::max(fanout, 0)));
     }

@@ -51,6 +51,19 @@ TEST_P(AlgorithmTest, EqualsReferenceAroundEveryLimitOfTheDraws) {
   }
 }
 
+TEST(TaskBoundTest, HoldsWhereAHopKeepsAllEdgesAndDrawsRepeat) {
+  // Vertex 1 is drawn more often than it has neighbours, after a hop that takes
+  // all places.
+  const CscGraph graph(reference::AdjacencyLists{{1}, {0}});
+  Job job;
+  job.train = {0};
+  job.options.batch_size = 1;
+  job.options.fanouts = {-1, 500};
+  job.options.replace = true;
+  job.options.resample = false;
+  SamplerCase(graph, job).ExpectLikeReference(BatchSeq(0));
+}
+
 TEST_P(AlgorithmTest, EveryInstructionSetDrawsTheSame) {
   const CscGraph graph = RandomGraph(300, 5);
   Job job = RandomJobOf(GetParam(), graph, 5);
