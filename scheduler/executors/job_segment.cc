@@ -68,6 +68,8 @@ absl::Status JobSegment::SetCachePlan(CachePlan plan) {
       last_number_ = plan.table;
     }
     plan.table = table_.number();
+  } else {
+    table_ = JobHotTable();  // Trainers that have it mapped free the pages.
   }
   segment_->SetCachePlan(plan);
   return absl::OkStatus();

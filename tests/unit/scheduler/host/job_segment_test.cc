@@ -133,9 +133,16 @@ TEST(JobSegmentTest, TrainersShareATableOfThePlansSize) {
   EXPECT_EQ(segment->cache_plan().table, 3U);
   EXPECT_EQ(TableOf(*segment)->shape().rows, 60U);
   EXPECT_THAT(segment->Scratch(1), StatusIs(absl::StatusCode::kNotFound));
+  TableOf(*segment)->TryTake(OwnerIndex{1})->bytes()[0] = std::byte{1};
+  EXPECT_GT(segment->table_bytes(), 0U);
   plan.rows = 0;
   FGNN_ASSERT_OK(segment->SetCachePlan(plan));
   EXPECT_EQ(segment->cache_plan().table, 0U);
+  EXPECT_EQ(segment->table_bytes(), 0U);  // Nor does it keep the pages.
+  EXPECT_THAT(segment->Scratch(3), StatusIs(absl::StatusCode::kNotFound));
+  plan.rows = 60;
+  FGNN_ASSERT_OK(segment->SetCachePlan(plan));
+  EXPECT_EQ(segment->cache_plan().table, 4U);
 }
 
 TEST(JobSegmentTest, ATableIsHandedOutOnceTheOneBeforeIsUnmapped) {
