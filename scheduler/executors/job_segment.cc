@@ -107,24 +107,23 @@ absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
     return ErrnoToStatus(errno, "make shared memory for an evaluation");
   }
   const MutexLock lock(&mutex_);
-  scratch_ = std::move(scratch);
-  scratch_number_ = ++last_number_;
-  return scratch_number_;
+  scratch_ = {std::move(scratch), ++last_number_};
+  return scratch_.number;
 }
 
 void JobSegment::CloseScratch() {
   const MutexLock lock(&mutex_);
-  scratch_.Reset();
+  scratch_.fd.Reset();
 }
 
 absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) {
   const MutexLock lock(&mutex_);
   if (number != 0 && number == table_.number()) return table_.Descriptor();
-  if (!scratch_.valid() || number != scratch_number_) {
+  if (!scratch_.fd.valid() || number != scratch_.number) {
     return absl::NotFoundError(absl::StrCat("shared memory ", number,
                                             " of job ", job_id_, " is closed"));
   }
-  UniqueFd copy = Duplicate(scratch_.get());
+  UniqueFd copy = Duplicate(scratch_.fd.get());
   if (!copy.valid()) return ErrnoToStatus(errno, "hand over shared memory");
   return copy;
 }
@@ -133,7 +132,7 @@ uint64_t JobSegment::scratch_bytes() const {
   constexpr uint64_t kBlockBytes = 512;
   const MutexLock lock(&mutex_);
   struct stat status = {};
-  if (!scratch_.valid() || ::fstat(scratch_.get(), &status) != 0) return 0;
+  if (::fstat(scratch_.fd.get(), &status) != 0) return 0;
   return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
 }
 

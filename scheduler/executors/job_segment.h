@@ -100,6 +100,12 @@ class JobSegment {
   uint32_t ReclaimAllBut(const std::vector<OwnerIndex>& living);
 
  private:
+  // Memory of an evaluation. The number is that of the last one; 0: none yet.
+  struct ScratchMemory {
+    UniqueFd fd;
+    uint64_t number = 0;
+  };
+
   JobSegment(std::string job_id, std::unique_ptr<Segment> segment);
 
   const std::string job_id_;
@@ -112,8 +118,7 @@ class JobSegment {
   std::optional<GradientBoard> holder_;
   std::optional<StepLease> held_;
   mutable Mutex mutex_;
-  UniqueFd scratch_ ABSL_GUARDED_BY(mutex_);
-  uint64_t scratch_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  ScratchMemory scratch_ ABSL_GUARDED_BY(mutex_);
   JobHotTable table_ ABSL_GUARDED_BY(mutex_);
   // Last number of a scratch memory or of a table; 0: none yet.
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
