@@ -52,10 +52,11 @@ FGNN_HOST_DEVICE inline double RoundedProduct(double a, double b) {
 FGNN_HOST_DEVICE inline double Exponential(uint64_t random_bits) {
   // u = n / 2^53 with n in [1, 2^53]: -ln(u) = 53 ln 2 - ln(n).
   const uint64_t n = (random_bits >> 11) + 1;
-  const int exponent = static_cast<int>(std::bit_width(n)) - 1;
-  // n = 2^exponent * m, m in [1, 2), halved where it is beyond sqrt(2).
+  // n = 2^exponent * m, m in [1, 2), halved where it is beyond sqrt(2). The
+  // exponent is that of the exact double: nvcc takes std::bit_width() for 0.
   double m = static_cast<double>(n);
   uint64_t bits = std::bit_cast<uint64_t>(m);
+  const int exponent = static_cast<int>(bits >> 52) - 1023;
   bits = (bits & 0x000f'ffff'ffff'ffffu) | 0x3ff0'0000'0000'0000u;
   m = std::bit_cast<double>(bits);
   int halvings = 0;
