@@ -54,6 +54,45 @@ __device__ BlockPlaces PlacesOfBlock(const GatherRowsArgs& args,
   return {misses + (blockIdx.x - before) * block_rows, args.rows};
 }
 
+// The rows that a group of lanes gathers.
+struct GroupRows {
+  uint32_t row[kRowsAtOnce];           // Rows of the batch.
+  const std::byte* from[kRowsAtOnce];  // Where they are stored.
+  uint32_t count;                      // Number of the rows that are stored.
+  uint32_t hits;
+};
+
+// Finds the rows from place `first` on. For those that are missing it finds the
+// last row of the block's kind.
+__device__ GroupRows FindGroup(const GatherRowsArgs& args, uint64_t first,
+                               uint64_t end, uint64_t row_bytes) {
+  const uint32_t* const ranks =
+      args.ranks == nullptr ? args.miss_places : args.ranks;
+  const uint64_t capacity = args.ranks == nullptr ? 0 : args.capacity;
+  GroupRows group;
+  group.hits = 0;
+  group.count = static_cast<uint32_t>(
+      first < end ? min(end - first, uint64_t{kRowsAtOnce}) : 0);
+  uint32_t rank[kRowsAtOnce];
+  uint32_t miss[kRowsAtOnce];
+#pragma unroll
+  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+    const uint64_t place = min(first + k, end - 1);
+    group.row[k] = args.order == nullptr ? static_cast<uint32_t>(place)
+                                         : __ldg(args.order + place);
+    rank[k] = __ldg(ranks + group.row[k]);
+    miss[k] = __ldg(args.miss_places + group.row[k]);
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
+    const bool hit = rank[k] < capacity;
+    group.from[k] = (hit ? args.table : args.misses) +
+                    (hit ? rank[k] : miss[k]) * row_bytes;
+    if (hit && k < group.count) ++group.hits;
+  }
+  return group;
+}
+
 // A group of lanes copies kRowsAtOnce rows, a unit a lane. Lanes without a row
 // or a unit load the nearest one, which another lane loads as well: a branch
 // around a load would keep the loads after it from being under way too.
@@ -61,32 +100,13 @@ template <typename From, typename To, int kBytes>
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     GatherRowsKernel(GatherRowsArgs args, Layout layout) {
   constexpr int kCount = kUnitNumbers<From, kBytes>;
-  const uint64_t row_bytes = uint64_t{args.columns} * sizeof(From);
   const int lanes = 1 << layout.lanes_log2;
   const int lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const BlockPlaces places =
       PlacesOfBlock(args, (kThreads >> layout.lanes_log2) * kRowsAtOnce);
-  const uint64_t first =
-      places.begin + (threadIdx.x >> layout.lanes_log2) * kRowsAtOnce;
-  const uint32_t* const ranks =
-      args.ranks == nullptr ? args.miss_places : args.ranks;
-  const uint64_t capacity = args.ranks == nullptr ? 0 : args.capacity;
-  // Rows of the group, of kRowsAtOnce; the last is gathered for those that are
-  // missing, and not stored.
-  const uint32_t count = static_cast<uint32_t>(
-      first < places.end ? min(places.end - first, uint64_t{kRowsAtOnce}) : 0);
-  uint32_t row[kRowsAtOnce];
-  uint32_t rank[kRowsAtOnce];
-  uint32_t miss[kRowsAtOnce];
-#pragma unroll
-  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-    const uint64_t place = min(first + k, places.end - 1);
-    row[k] = args.order == nullptr ? static_cast<uint32_t>(place)
-                                   : __ldg(args.order + place);
-    rank[k] = __ldg(ranks + row[k]);
-    miss[k] = __ldg(args.miss_places + row[k]);
-  }
-  const std::byte* from[kRowsAtOnce];
+  const GroupRows group = FindGroup(
+      args, places.begin + (threadIdx.x >> layout.lanes_log2) * kRowsAtOnce,
+      places.end, uint64_t{args.columns} * sizeof(From));
   // Lanes before a row's first unit. Found again for each use, to save
   // registers.
   const uintptr_t line = lanes < kWarp ? 0 : kLineBytes - 1;
@@ -94,34 +114,31 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     return static_cast<int>((reinterpret_cast<uintptr_t>(at) & line) / kBytes);
   };
   int end = layout.units;
-  uint32_t hits = 0;
 #pragma unroll
-  for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-    const bool hit = rank[k] < capacity;
-    from[k] = (hit ? args.table : args.misses) +
-              (hit ? rank[k] : miss[k]) * row_bytes;
-    if (hit && k < count) ++hits;
-    end = max(end, layout.units + skipped(from[k]));
+  for (const std::byte* from : group.from) {
+    end = max(end, layout.units + skipped(from));
   }
   for (int at = lane; at < end; at += lanes) {
     UnitBits<kBytes> units[kRowsAtOnce];
 #pragma unroll
     for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-      const int unit = min(max(at - skipped(from[k]), 0), layout.units - 1);
-      units[k] = LoadUnit<kBytes>(from[k] + unit * kBytes);
+      const int unit =
+          min(max(at - skipped(group.from[k]), 0), layout.units - 1);
+      units[k] = LoadUnit<kBytes>(group.from[k] + unit * kBytes);
     }
 #pragma unroll
     for (uint32_t k = 0; k < kRowsAtOnce; ++k) {
-      const int unit = at - skipped(from[k]);
-      if (k >= count || unit < 0 || unit >= layout.units) continue;
+      const int unit = at - skipped(group.from[k]);
+      if (k >= group.count || unit < 0 || unit >= layout.units) continue;
       float numbers[kCount];
 #pragma unroll
       for (int i = 0; i < kCount; ++i) numbers[i] = NumberOf<From>(units[k], i);
       StoreFloats(numbers, static_cast<To*>(args.out) +
-                               uint64_t{row[k]} * args.columns + unit * kCount);
+                               uint64_t{group.row[k]} * args.columns +
+                               unit * kCount);
     }
   }
-  CountHits(lane == 0 ? hits : 0, args.num_hits);
+  CountHits(lane == 0 ? group.hits : 0, args.num_hits);
 }
 
 template <typename From, typename To, int kBytes>
