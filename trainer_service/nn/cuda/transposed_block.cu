@@ -1,4 +1,3 @@
-#include <bit>
 
 #include "shared/device/cuda/launch.h"
 #include "trainer_service/nn/cuda/transposed_block.h"
@@ -243,8 +242,8 @@ struct Passes {
   uint32_t bits;  // Of each.
 };
 Passes PassesFor(uint32_t num_sources) {
-  const auto bits = static_cast<uint32_t>(
-      std::bit_width(num_sources > 1 ? num_sources - 1 : 1));
+  uint32_t bits = 1;
+  while (uint64_t{num_sources} > uint64_t{1} << bits) ++bits;
   const uint32_t count = (bits + kMostDigitBits - 1) / kMostDigitBits;
   return {count, (bits + count - 1) / count};
 }
