@@ -30,6 +30,13 @@ struct AttachTicket {
   uint32_t number = 0;
 };
 
+// Memory of a job that its daemons returned to a scheduler that was started
+// again.
+struct ReturnedMemory {
+  UniqueFd segment;
+  UniqueFd table;  // The newest shared table; not valid: there is none.
+};
+
 struct MemoryUse {
   // Bytes of the job's daemons and of this process, shared pages counted once.
   uint64_t resident_bytes = 0;
@@ -64,12 +71,9 @@ class JobDaemons {
   // Returns true once every daemon of the earlier scheduler has registered or
   // ended, false at the deadline.
   virtual bool WaitForSurvivors(Deadline deadline) = 0;
-  // Returns the segment that daemons of the job have returned; nullopt: there
-  // is none. A later call does not return it again.
-  virtual std::optional<UniqueFd> TakeReturnedSegment() = 0;
-  // Returns the newest shared table that trainers of the job have returned; not
-  // valid: there is none. A later call does not return it again.
-  virtual UniqueFd TakeReturnedTable() = 0;
+  // Returns what daemons of the job have returned; nullopt: no segment. A later
+  // call does not return it again.
+  virtual std::optional<ReturnedMemory> TakeReturned() = 0;
 
   // ---- Having daemons.
   // Gives the job the daemons of `placements`, and starts those that are

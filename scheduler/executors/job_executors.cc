@@ -98,11 +98,11 @@ absl::Status JobExecutors::Start() {
 
 absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
   FGNN_RETURN_IF_ERROR(WaitForSurvivors());
-  std::optional<UniqueFd> fd = daemons_->TakeReturnedSegment();
-  if (!fd.has_value()) return nullptr;
+  std::optional<ReturnedMemory> returned = daemons_->TakeReturned();
+  if (!returned.has_value()) return nullptr;
   const std::string& job_id = caller_.job().job_id;
   absl::StatusOr<std::unique_ptr<JobSegment>> segment = JobSegment::TakeOver(
-      job_id, *std::move(fd), daemons_->TakeReturnedTable());
+      job_id, std::move(returned->segment), std::move(returned->table));
   if (!segment.ok()) {
     LogWarning("job {}: {}", job_id, MessageOf(segment.status()));
     return nullptr;

@@ -91,10 +91,9 @@ class DaemonHost {
   absl::StatusOr<UniqueFd> ScratchFor(pid_t peer, const std::string& job_id,
                                       uint64_t number) const;
   // Takes the segment of an interrupted job from one of its daemons, and keeps
-  // it for JobDaemons::TakeReturnedSegment(). NotFound: no such job goes on.
+  // it for JobDaemons::TakeReturned(). NotFound: no such job goes on.
   absl::Status TakeBack(const std::string& job_id, UniqueFd segment);
-  // Does the same with a table that the job's trainers share, for
-  // JobDaemons::TakeReturnedTable().
+  // Does the same with a table that the job's trainers share.
   absl::Status TakeTable(const std::string& job_id, UniqueFd table);
 
   // Measures the memory of daemons without a job; Executors() shows it from

@@ -30,22 +30,15 @@ bool LocalJobDaemons::WaitForSurvivors(Deadline deadline) {
       });
 }
 
-std::optional<UniqueFd> LocalJobDaemons::TakeReturnedSegment() {
+std::optional<ReturnedMemory> LocalJobDaemons::TakeReturned() {
   const MutexLock lock(&state_->mutex);
-  const auto found = state_->returned.find(job_id_);
-  if (found == state_->returned.end()) return std::nullopt;
-  UniqueFd segment = std::move(found->second);
-  state_->returned.erase(found);
-  return segment;
-}
-
-UniqueFd LocalJobDaemons::TakeReturnedTable() {
-  const MutexLock lock(&state_->mutex);
-  const auto found = state_->returned_tables.find(job_id_);
-  if (found == state_->returned_tables.end()) return UniqueFd();
-  UniqueFd table = std::move(found->second);
-  state_->returned_tables.erase(found);
-  return table;
+  auto segment = state_->returned.extract(job_id_);
+  if (segment.empty()) return std::nullopt;
+  ReturnedMemory returned = {.segment = std::move(segment.mapped()),
+                             .table = UniqueFd()};
+  auto table = state_->returned_tables.extract(job_id_);
+  if (!table.empty()) returned.table = std::move(table.mapped());
+  return returned;
 }
 
 absl::Status LocalJobDaemons::Want(

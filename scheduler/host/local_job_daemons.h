@@ -24,8 +24,7 @@ class LocalJobDaemons final : public JobDaemons {
 
   const HostTerms& terms() const override { return terms_; }
   bool WaitForSurvivors(Deadline deadline) override;
-  std::optional<UniqueFd> TakeReturnedSegment() override;
-  UniqueFd TakeReturnedTable() override;
+  std::optional<ReturnedMemory> TakeReturned() override;
 
   absl::Status Want(const std::vector<ExecutorPlacement>& placements,
                     uint32_t restarts,

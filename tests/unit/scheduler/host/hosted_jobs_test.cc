@@ -130,10 +130,10 @@ TEST_F(SegmentsTakenBackTest, TheNewestOfAJobIsKept) {
   FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(second.get())));
   FGNN_ASSERT_OK(host_->TakeBack("b", Duplicate(first.get())));
   for (const char* job : {"a", "b"}) {
-    const std::optional<UniqueFd> kept = Daemons(job).TakeReturnedSegment();
+    const std::optional<ReturnedMemory> kept = Daemons(job).TakeReturned();
     ASSERT_TRUE(kept.has_value());
-    EXPECT_EQ(InodeOf(kept->get()), InodeOf(second.get())) << job;
-    EXPECT_FALSE(Daemons(job).TakeReturnedSegment().has_value());
+    EXPECT_EQ(InodeOf(kept->segment.get()), InodeOf(second.get())) << job;
+    EXPECT_FALSE(Daemons(job).TakeReturned().has_value());
   }
 }
 

@@ -53,10 +53,12 @@ class FarJobDaemons final : public JobDaemons {
 
   const HostTerms& terms() const override { return host_->terms; }
   bool WaitForSurvivors(Deadline) override { return true; }
-  std::optional<UniqueFd> TakeReturnedSegment() override {
-    return std::exchange(host_->returned, std::nullopt);
+  std::optional<ReturnedMemory> TakeReturned() override {
+    std::optional<UniqueFd> segment =
+        std::exchange(host_->returned, std::nullopt);
+    if (!segment.has_value()) return std::nullopt;
+    return ReturnedMemory{.segment = *std::move(segment), .table = UniqueFd()};
   }
-  UniqueFd TakeReturnedTable() override { return UniqueFd(); }
 
   absl::Status Want(const std::vector<ExecutorPlacement>& placements, uint32_t,
                     const std::vector<uint32_t>&) override {
