@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from cgroups import NoGroup, find_controller
 from executor_runs import (WAY_HEADER, epochs_of, fgnn, print_table, way_row)
 
 MOST_DEVICES = 4
@@ -22,26 +23,15 @@ def refuse(message):
     sys.exit(2)
 
 
-def cpu_controller():
-    """The folder of the kernel's cpu controller, and its version."""
-    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
-        _, folder, kind, flags, *_ = line.split()
-        folder = pathlib.Path(folder)
-        if kind == "cgroup" and "cpu" in flags.split(","):
-            return folder, 1
-        if kind == "cgroup2" and "cpu" in (
-                folder / "cgroup.controllers").read_text().split():
-            return folder, 2
-    refuse("the kernel offers no cpu controller; mount one, cgroup v2 or v1, "
-           "and try again as root")
-
-
 class HalfCoreGroup:
     """A cgroup that has half a core; gone at the end of the context, when those
     in it have to be."""
 
     def __init__(self, name):
-        self.parent, self.version = cpu_controller()
+        try:
+            self.parent, self.version = find_controller("cpu")
+        except NoGroup as error:
+            refuse(f"{error}; mount one, and try again as root")
         self.folder = self.parent / f"fgnn-bench-{os.getpid()}-{name}"
 
     def __enter__(self):

@@ -2,27 +2,11 @@
 
 import contextlib
 import os
-import pathlib
 import time
 
+from cgroups import NoGroup, find_controller
+
 GONE_SECONDS = 10
-
-
-class NoGroup(Exception):
-    """Why no group can be made here."""
-
-
-def memory_controller():
-    """The folder of the kernel's memory controller, and its version."""
-    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
-        _, folder, kind, flags, *_ = line.split()
-        folder = pathlib.Path(folder)
-        if kind == "cgroup" and "memory" in flags.split(","):
-            return folder, 1
-        if kind == "cgroup2" and "memory" in (
-                folder / "cgroup.controllers").read_text().split():
-            return folder, 2
-    raise NoGroup("the kernel offers no memory controller, cgroup v2 or v1")
 
 
 class MemoryGroup:
@@ -32,7 +16,7 @@ class MemoryGroup:
     """
 
     def __init__(self, limit):
-        parent, self.version = memory_controller()
+        parent, self.version = find_controller("memory")
         self.folder = parent / f"fgnn-bench-{os.getpid()}-memory"
         self.parent, self.limit = parent, limit
 

@@ -122,6 +122,13 @@ Batch MakeBatch(const Shape& shape, uint64_t seed) {
   return batch;
 }
 
+uint32_t Multiprocessors() {
+  int count = 0;
+  Must(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0),
+       "multiprocessors");
+  return static_cast<uint32_t>(count);
+}
+
 // A batch in device memory.
 struct PutBatch {
   PutBatch(const Rows& rows, const Shape& shape, const Batch& batch)
@@ -150,7 +157,7 @@ struct PutBatch {
     order_args.capacity = args.capacity;
     order_args.rows = args.rows;
     order_args.num_places = shape.store_rows();
-    order_args.multiprocessors = 132;
+    order_args.multiprocessors = Multiprocessors();
     order_args.order = order.get();
     order_args.buckets = buckets.get();
   }

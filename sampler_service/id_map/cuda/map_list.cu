@@ -1,6 +1,6 @@
-#include "sampler_service/id_map/cuda/block_scan.cuh"
 #include "sampler_service/id_map/cuda/device_id_map.cuh"
 #include "sampler_service/id_map/cuda/map_list.h"
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 
 namespace fgnn {

@@ -1,3 +1,4 @@
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 #include "trainer_service/features/cuda/order_misses.h"
 
@@ -8,8 +9,6 @@ constexpr uint32_t kThreads = 256;
 constexpr uint32_t kHits = kMissBuckets;  // Bucket of the hits.
 constexpr uint32_t kBuckets = kMissBuckets + 1;
 static_assert(kBuckets == kThreads);  // A bucket a thread.
-constexpr uint32_t kWarp = 32;
-constexpr uint32_t kAllLanes = 0xffffffffu;
 
 // A part of the store has 2^shift rows.
 __device__ uint32_t BucketOf(const OrderMissesArgs& args, uint32_t shift,
@@ -18,22 +17,6 @@ __device__ uint32_t BucketOf(const OrderMissesArgs& args, uint32_t shift,
     return kHits;
   }
   return min(__ldg(args.miss_places + row) >> shift, kMissBuckets - 1);
-}
-
-// Returns the sum of the values of the threads before this one. All threads of
-// the block call it together.
-__device__ uint32_t SumBefore(uint32_t value) {
-  __shared__ uint32_t warps[kThreads / kWarp];
-  const uint32_t lane = threadIdx.x % kWarp;
-  uint32_t sum = value;
-  for (uint32_t d = 1; d < kWarp; d *= 2) {
-    const uint32_t other = __shfl_up_sync(kAllLanes, sum, static_cast<int>(d));
-    if (lane >= d) sum += other;
-  }
-  if (lane == kWarp - 1) warps[threadIdx.x / kWarp] = sum;
-  __syncthreads();
-  for (uint32_t w = 0; w < threadIdx.x / kWarp; ++w) sum += warps[w];
-  return sum - value;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -58,7 +41,10 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ uint32_t counts[kBuckets];
   __shared__ uint32_t next[kBuckets];
   counts[threadIdx.x] = 0;
-  const uint32_t begin_of_bucket = SumBefore(args.buckets[threadIdx.x]);
+  const uint32_t in_bucket = args.buckets[threadIdx.x];
+  uint32_t total;
+  const uint32_t begin_of_bucket =
+      SumInBlock<kThreads>(in_bucket, &total) - in_bucket;
   __syncthreads();
   const uint64_t step = uint64_t{gridDim.x} * kThreads;
   const uint64_t first = uint64_t{blockIdx.x} * kThreads + threadIdx.x;

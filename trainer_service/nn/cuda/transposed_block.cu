@@ -1,4 +1,5 @@
 
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 #include "trainer_service/nn/cuda/transposed_block.h"
 
@@ -8,7 +9,6 @@ namespace {
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kWarps = kThreads / kWarp;
-constexpr uint32_t kAllLanes = 0xffffffffu;
 constexpr uint32_t kMostDigitBits = 10;
 constexpr uint32_t kMostDigits = 1u << kMostDigitBits;
 constexpr uint32_t kDigitsPerThread = kMostDigits / kThreads;
@@ -74,17 +74,6 @@ __global__ void __launch_bounds__(kThreads)
   for (uint32_t d = threadIdx.x; d < pass.digits; d += kThreads) {
     workspace.counts[uint64_t{d} * workspace.tiles + blockIdx.x] = counts[d];
   }
-}
-
-// Returns the sum over the lanes up to this one.
-__device__ uint32_t SumUpToLane(uint32_t value) {
-  const uint32_t lane = threadIdx.x % kWarp;
-#pragma unroll
-  for (uint32_t distance = 1; distance < kWarp; distance *= 2) {
-    const uint32_t other = __shfl_up_sync(kAllLanes, value, distance);
-    if (lane >= distance) value += other;
-  }
-  return value;
 }
 
 // A warp replaces one digit's counts by the sums of those before them.

@@ -1,8 +1,8 @@
-#include "sampler_service/id_map/cuda/block_scan.cuh"
 #include "sampler_service/sampling/cuda/device_hop.cuh"
 #include "sampler_service/sampling/cuda/draws/labor_draw.h"
 #include "sampler_service/sampling/cuda/hop_lists.h"
 #include "sampler_service/sampling/laws/labor_law.h"
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 
 namespace fgnn {

@@ -1,7 +1,7 @@
-#include "sampler_service/id_map/cuda/block_scan.cuh"
 #include "sampler_service/sampling/cuda/device_hop.cuh"
 #include "sampler_service/sampling/cuda/draws/walk_draw.h"
 #include "sampler_service/sampling/laws/walk_law.h"
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 
 namespace fgnn {

@@ -1,6 +1,6 @@
-#include "sampler_service/id_map/cuda/block_scan.cuh"
 #include "sampler_service/sampling/cuda/device_hop.cuh"
 #include "sampler_service/sampling/cuda/draws/weighted_draw.h"
+#include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
 
 namespace fgnn {

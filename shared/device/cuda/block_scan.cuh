@@ -2,8 +2,8 @@
 // Scans are made in two kernels: the first adds up each block's part, the
 // second adds the sums of the blocks before its own and scans its part again.
 // So no block waits for another one.
-#ifndef FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_BLOCK_SCAN_CUH_
-#define FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_BLOCK_SCAN_CUH_
+#ifndef FGNN_SHARED_DEVICE_CUDA_BLOCK_SCAN_CUH_
+#define FGNN_SHARED_DEVICE_CUDA_BLOCK_SCAN_CUH_
 
 #include <cstdint>
 
@@ -11,6 +11,19 @@ namespace fgnn {
 
 inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kAllLanes = 0xffffffffu;
+
+// Returns the sum of `value` over the warp's lanes up to this one. All lanes
+// call it together.
+template <typename T>
+__device__ inline T SumUpToLane(T value) {
+  const uint32_t lane = threadIdx.x % kWarpThreads;
+#pragma unroll
+  for (uint32_t d = 1; d < kWarpThreads; d *= 2) {
+    const T other = __shfl_up_sync(kAllLanes, value, d);
+    if (lane >= d) value += other;
+  }
+  return value;
+}
 
 // Returns the sum of `value` over this thread and the block's threads before
 // it, and writes the sum over all threads to `total`. All kThreads threads of
@@ -21,11 +34,7 @@ __device__ inline T SumInBlock(T value, T* total) {
   __shared__ T warps[kThreads / kWarpThreads];
   const uint32_t lane = threadIdx.x % kWarpThreads;
   const uint32_t warp = threadIdx.x / kWarpThreads;
-  T sum = value;
-  for (uint32_t d = 1; d < kWarpThreads; d *= 2) {
-    const T other = __shfl_up_sync(kAllLanes, sum, d);
-    if (lane >= d) sum += other;
-  }
+  const T sum = SumUpToLane(value);
   if (lane == kWarpThreads - 1) warps[warp] = sum;
   __syncthreads();
   T before = 0;
@@ -71,4 +80,4 @@ __device__ inline uint64_t SumOfBlocksBefore(const uint64_t* block_sums) {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_ID_MAP_CUDA_BLOCK_SCAN_CUH_
+#endif  // FGNN_SHARED_DEVICE_CUDA_BLOCK_SCAN_CUH_
