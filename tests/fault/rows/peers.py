@@ -5,7 +5,6 @@ import collections
 import contextlib
 import json
 import os
-import pathlib
 import shutil
 import socket
 import struct
@@ -13,8 +12,8 @@ import subprocess
 
 import harness
 import rpc
-from row import (JOB, TINY, check, committed_of, replace_soon, same_run,
-                 service_in, submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, open_files, replace_soon,
+                 same_run, service_in, submit, summary_of, wait_for)
 
 ALREADY_EXISTS = 6
 KEYS = 3
@@ -113,15 +112,10 @@ def junk(options, chance):
 
 def descriptors_of(service):
     """{pid: what its descriptors are, sorted} of the daemons."""
-    found = {}
-    for pid in service.processes():
-        found[pid] = []
-        for link in pathlib.Path(f'/proc/{pid}/fd').glob('*'):
-            with contextlib.suppress(OSError):
-                # Sockets have numbers of their own.
-                found[pid].append(os.readlink(link).split(':[')[0])
-        found[pid].sort()
-    return found
+    # Sockets have numbers of their own.
+    return {pid: sorted(target.split(':[')[0]
+                        for target in open_files(pid).values())
+            for pid in service.processes()}
 
 
 def further_descriptors(service, before):

@@ -75,6 +75,16 @@ def pids_of(service, program):
                   if name == program)
 
 
+def open_files(pid):
+    """{descriptor: the link's target} of a process that may be at work: what
+    it closes while this function looks is left out."""
+    found = {}
+    for name in os.listdir(f'/proc/{pid}/fd'):
+        with contextlib.suppress(FileNotFoundError):
+            found[int(name)] = os.readlink(f'/proc/{pid}/fd/{name}')
+    return found
+
+
 def replace_soon(service, pid, chance, seconds=0.05, devices=()):
     """Kills a scheduler within `seconds`; the pid of the one after it."""
     time.sleep(chance.random() * seconds)

@@ -1,13 +1,13 @@
 """A row of what other users see of a service's files and processes."""
 
-import os
 import pathlib
 import subprocess
 import sys
 
 import harness
 import users
-from row import JOB, TINY, check, end_service, pids_of, wait_for
+from row import (JOB, TINY, check, end_service, open_files, pids_of,
+                 wait_for)
 
 ROWS = pathlib.Path(__file__).resolve().parent
 
@@ -42,12 +42,10 @@ def run_dir_of(service, job):
 
 def of_process(pid):
     """What try_process.py takes: segments first, and mapped memory."""
-    folder = pathlib.Path(f'/proc/{pid}/fd')
-    numbers = sorted(
-        (each.name for each in folder.iterdir()),
-        key=lambda name: 'memfd' not in os.readlink(folder / name))
+    files = open_files(pid)
+    numbers = sorted(files, key=lambda number: 'memfd' not in files[number])
     address = pathlib.Path(f'/proc/{pid}/maps').read_text().partition('-')[0]
-    return f'{pid}:{",".join(numbers[:4])}:{address}'
+    return f'{pid}:{",".join(map(str, numbers[:4]))}:{address}'
 
 
 def could(words, who):

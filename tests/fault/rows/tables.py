@@ -7,8 +7,8 @@ import shutil
 import signal
 import struct
 
-from row import (JOB, check, end_service, pids_of, same_run, service_in,
-                 submit, wait_for)
+from row import (JOB, check, end_service, open_files, pids_of, same_run,
+                 service_in, submit, wait_for)
 
 # Features of 40 MB, read past the page cache: a fill takes a while.
 GRAPH = ('--nodes', '60000', '--features', '160', '--classes', '4',
@@ -21,11 +21,12 @@ FILLED = 2
 
 def chunks_of(pid):
     """(chunks that are filled, chunks) of the table that a process has."""
-    for link in pathlib.Path(f'/proc/{pid}/fd').glob('*'):
+    for number, target in open_files(pid).items():
+        if 'memfd:fgnn-hot-table' not in target:
+            continue
         with contextlib.suppress(OSError):
-            if 'memfd:fgnn-hot-table' not in os.readlink(link):
-                continue
-            with open(link, 'rb', buffering=0) as table:
+            with open(f'/proc/{pid}/fd/{number}', 'rb',
+                      buffering=0) as table:
                 head = table.read(64)
                 rows, = struct.unpack_from('<Q', head, 40)
                 rows_per_chunk, = struct.unpack_from('<Q', head, 56)
