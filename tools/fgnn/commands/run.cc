@@ -156,6 +156,22 @@ absl::StatusOr<RunRequest> RequestToResume(const std::string& run_name,
   return run;
 }
 
+// Waits until a service that this program started has ended. It goes on, and
+// the function returns, if others have submitted jobs to it. No connection
+// stays open meanwhile: a service that ends gives its connected clients some
+// seconds.
+absl::Status WaitForEnd(const CommandContext& context, pid_t service) {
+  const auto goes_on = [&context] {
+    absl::StatusOr<ServiceClient> client =
+        ServiceClient::Connect(PlaceOf(context));
+    return client.ok() && GoesOn(client->GetService());
+  };
+  if (goes_on()) return absl::OkStatus();
+  const absl::Status gone = WaitUntilGone(service, DeadlineIn(kEndTimeout));
+  if (!gone.ok() && goes_on()) return absl::OkStatus();
+  return gone;
+}
+
 void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
             CommandContext& context) {
   Interrupt interrupt;  // Made before gRPC starts threads.
@@ -170,16 +186,14 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
     return;
   }
   PrintNotes(submitted->notes);
-  const absl::StatusOr<v1::Job> ended =
-      FollowJob(context, submitted->client, submitted->job, interrupt);
-  AnswerWithJob(ended, interrupt, context);
+  {
+    ServiceClient client = std::move(submitted->client);
+    const absl::StatusOr<v1::Job> ended =
+        FollowJob(context, client, submitted->job, interrupt);
+    AnswerWithJob(ended, interrupt, context);
+  }
   if (interrupt.raised() || !submitted->started_service.has_value()) return;
-  // Others may have submitted jobs to the service that this program started; it
-  // then belongs to them too.
-  if (GoesOn(submitted->client.GetService())) return;
-  const absl::Status gone =
-      WaitUntilGone(*submitted->started_service, DeadlineIn(kEndTimeout));
-  if (!gone.ok() && GoesOn(submitted->client.GetService())) return;
+  const absl::Status gone = WaitForEnd(context, *submitted->started_service);
   if (context.status.ok()) context.status = gone;
 }
 

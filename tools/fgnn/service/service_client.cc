@@ -218,9 +218,13 @@ absl::Status ServiceClient::KeepRunning() {
 }
 
 absl::Status ServiceClient::Shutdown() {
-  return Call(*stub_, &v1::JobService::Stub::Shutdown, v1::ShutdownRequest(),
-              kActionTimeout)
-      .status();
+  const absl::Status status = Call(*stub_, &v1::JobService::Stub::Shutdown,
+                                   v1::ShutdownRequest(), kActionTimeout)
+                                  .status();
+  stub_.reset();
+  device_stub_.reset();
+  channel_.reset();
+  return status;
 }
 
 absl::StatusOr<v1::ListDevicesResponse> ServiceClient::ListDevices() {

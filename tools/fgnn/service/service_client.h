@@ -53,6 +53,8 @@ class ServiceClient {
                                                       uint32_t after_epoch);
   // A service that ends when idle stays from now on. Unavailable: it is ending.
   absl::Status KeepRunning();
+  // Ends the service, and this client's connection: a service that ends gives
+  // its connected clients some seconds. No call may follow.
   absl::Status Shutdown();
   absl::StatusOr<v1::ListDevicesResponse> ListDevices();
   absl::StatusOr<v1::Device> SwitchDevice(

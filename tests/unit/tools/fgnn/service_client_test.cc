@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -62,6 +64,11 @@ class ScriptedService : public v1::JobService::Service {
 
   grpc::Status GetService(grpc::ServerContext*, const v1::GetServiceRequest*,
                           v1::ServiceInfo*) override {
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Shutdown(grpc::ServerContext*, const v1::ShutdownRequest*,
+                        v1::ShutdownResponse*) override {
     return grpc::Status::OK;
   }
 
@@ -155,6 +162,18 @@ TEST_F(ServiceClientTest, CtrlCEndsAWatch) {
   EXPECT_THAT(client.Watch("4f", interrupt,
                            [](const v1::Job&) { ::kill(::getpid(), SIGINT); }),
               StatusIs(absl::StatusCode::kCancelled));
+}
+
+// gRPC's servers wait for their connected clients, up to a grace.
+TEST_F(ServiceClientTest, DoesNotHoldUpAServiceThatItToldToEnd) {
+  FGNN_ASSERT_OK_AND_ASSIGN(ServiceClient client,
+                            ServiceClient::Connect({.state_dir = state_dir_}));
+  ASSERT_THAT(client.Shutdown(), IsOk());
+  const auto ended = std::async(std::launch::async, [this] {
+    server_->Shutdown(std::chrono::seconds(90));
+  });
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds(45)),
+            std::future_status::ready);
 }
 
 TEST_F(ServiceClientTest, ADeadServicesSocketIsNoService) {
