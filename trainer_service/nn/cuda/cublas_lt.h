@@ -1,0 +1,38 @@
+// Dense products by NVIDIA's cuBLASLt.
+#ifndef FGNN_TRAINER_SERVICE_NN_CUDA_CUBLAS_LT_H_
+#define FGNN_TRAINER_SERVICE_NN_CUDA_CUBLAS_LT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/nn/cuda/cublas_lt_api.h"
+#include "trainer_service/nn/cuda/products.h"
+
+namespace fgnn {
+
+// Returns products on the current device. It opens the library on the first
+// call, in tenths of a second, from
+//   1. lib/fgnn/cublas beside the folder of this program,
+//   2. where the system looks for libraries (LD_LIBRARY_PATH, its cache),
+//   3. /usr/local/cuda.
+// FailedPrecondition: it is in none of them, and the message has the command
+// that fetches it; or the device cannot be used. ResourceExhausted: the device
+// has no 32 MiB of memory left.
+absl::StatusOr<std::unique_ptr<DenseProducts>> OpenCublasLt();
+
+// The two parts of it, for tests.
+
+// Opens the first of `paths` that can be opened. The library stays open until
+// the process ends. `folder` is where the message lets the library be put.
+absl::StatusOr<cublas_lt::Api> LoadCublasLt(absl::Span<const std::string> paths,
+                                            const std::string& folder);
+
+// Multiplies with these functions. Errors as above.
+absl::StatusOr<std::unique_ptr<DenseProducts>> NewCublasLt(
+    const cublas_lt::Api& api);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CUDA_CUBLAS_LT_H_
