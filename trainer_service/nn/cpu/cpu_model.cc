@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/widen.h"
@@ -24,6 +23,7 @@
 #include "trainer_service/nn/cpu/layers/make_layer.h"
 #include "trainer_service/nn/cpu/pair_loss.h"
 #include "trainer_service/nn/cpu/squared_error.h"
+#include "trainer_service/nn/dropout_rule.h"
 
 namespace fgnn {
 namespace {
@@ -42,6 +42,10 @@ struct SeedRange {
   int64_t count;
   int64_t all;
 };
+
+DropoutPlace PlaceOf(const TrainingBatch& batch) {
+  return {.seed = batch.seed, .epoch = batch.epoch, .batch = batch.batch};
+}
 
 // Returns the number of terms of a seed's loss.
 int64_t TermsOfSeed(const ModelOptions& options) {
@@ -124,28 +128,13 @@ class LayeredModel final : public Model {
   }
 
  private:
-  // Returns the dropout of the activations that enter `layer`.
-  Dropout DropoutInto(uint32_t layer, const TrainingBatch& batch) const {
-    const double rate =
-        layer == 0 ? options().input_dropout : options().dropout;
-    return Dropout::Of(rate, MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
-                                           layer, Purpose::kDropout));
-  }
-
-  // Returns a key whose hop lies beyond those of the layers' inputs and
-  // outputs.
-  PhiloxKey KeyOf(uint32_t layer, const TrainingBatch& batch) const {
-    return MakePhiloxKey(batch.seed, batch.epoch, batch.batch,
-                         uint32_t{kMaxHops} + 1 + layer, Purpose::kDropout);
-  }
-
   bool CanReadStoredRows(const TaskView& task) const {
     return !(options().input_dropout > 0) &&
            layers_[0]->TakesStoredRows(BlockOf(0, task));
   }
 
   absl::Status DropFeatures(const TrainingBatch& batch) {
-    const Dropout dropout = DropoutInto(0, batch);
+    const Dropout dropout = DropoutInto(options(), 0, PlaceOf(batch));
     if (!dropout.active()) return absl::OkStatus();
     const int64_t count = static_cast<int64_t>(batch.features.size());
     const int64_t num_tasks = NumTasks(count, kFloatsPerDropoutTask);
@@ -218,9 +207,9 @@ class LayeredModel final : public Model {
     std::array<const Number*, kMaxHops> inputs = {};
     std::array<LayerOutput<Number>, kMaxHops> outputs = {};
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
-      input.key = KeyOf(layer, batch);
+      input.key = OwnKeyOf(layer, PlaceOf(batch));
       const BlockView& block = BlockOf(layer, *batch.task);
-      const Dropout dropout = DropoutInto(layer + 1, batch);
+      const Dropout dropout = DropoutInto(options(), layer + 1, PlaceOf(batch));
       if (layer > 0) inputs[layer] = input.dense;
       FGNN_ASSIGN_OR_RETURN(
           outputs[layer],
@@ -238,7 +227,8 @@ class LayeredModel final : public Model {
                               : Loss(batch, outputs[num_layers - 1]));
     Number* dh = outputs[num_layers - 1].rows;
     for (uint32_t layer = num_layers; layer-- > 0;) {
-      const float input_scale = DropoutInto(layer, batch).scale;
+      const float input_scale =
+          DropoutInto(options(), layer, PlaceOf(batch)).scale;
       const Number* dz = dh;
       HiddenStage<Number>* const stage = stages_[layer].get();
       if (stage != nullptr) {

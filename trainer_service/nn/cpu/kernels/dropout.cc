@@ -189,17 +189,6 @@ inline __attribute__((always_inline)) void ScaleWhereActive(
 
 }  // namespace
 
-Dropout Dropout::Of(double rate, PhiloxKey key) {
-  Dropout dropout;
-  if (!(rate > 0)) return dropout;
-  dropout.key = key;
-  const double threshold =
-      std::clamp(std::round(rate * 0x1.0p16), 1.0, 0x1.0p16 - 1);
-  dropout.threshold = static_cast<uint32_t>(threshold);
-  dropout.scale = static_cast<float>(0x1.0p16 / (0x1.0p16 - threshold));
-  return dropout;
-}
-
 void RepeatedRow::Assign(absl::Span<const float> row) {
   columns_ = static_cast<int64_t>(row.size());
   floats_ = buffer_.Floats(row.size() + kDropoutTile);

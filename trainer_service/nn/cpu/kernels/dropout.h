@@ -9,26 +9,12 @@
 #include "shared/base/philox.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/widen.h"
+#include "trainer_service/nn/dropout_rule.h"
 
 namespace fgnn {
 
 // Elements that share one call of the vectorised generator.
 inline constexpr int64_t kDropoutTile = 128;
-
-// The rule for element e of a flat array: it is dropped if its half of a word
-// is below `threshold`, else multiplied by `scale`. Elements come in tiles of
-// 128. The halves of word j of Philox(counter = 16 * tile + i, key) belong to
-// two elements: the lower half to 128 * tile + 32 * j + 2 * i, the upper half
-// to the next.
-struct Dropout {
-  PhiloxKey key = {0, 0};
-  uint32_t threshold = 0;  // Below 2^16.
-  float scale = 1;
-
-  // Returns the dropout of `rate`, in [0, 1), rounded to the nearest 2^-16.
-  static Dropout Of(double rate, PhiloxKey key);
-  bool active() const { return threshold != 0; }
-};
 
 // Applies dropout to `values`, the elements from `first` on; `first` is a
 // multiple of kDropoutTile. Several threads may work on parts of one array.

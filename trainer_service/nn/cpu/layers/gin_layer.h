@@ -22,17 +22,9 @@
 #include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/neighbor_linear.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
+#include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {
-
-// Fixed properties of a layer.
-struct GinLayerOptions {
-  NeighborLinearOptions first_linear;  // W_1, b_1 and eps.
-  // Offsets of W_2 and b_2 among the P floats.
-  uint64_t weight_offset = 0;
-  uint64_t bias_offset = 0;
-  bool last = false;  // Whether no ReLU and dropout follow.
-};
 
 // Borrows the team. Number: see GnnLayer. The values between the two linear
 // maps are Numbers too.

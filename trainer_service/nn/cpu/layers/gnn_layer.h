@@ -15,8 +15,8 @@
 #include "shared/base/philox.h"
 #include "shared/minibatch/task.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
-#include "trainer_service/nn/cpu/kernels/product_order.h"
 #include "trainer_service/nn/model.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
 

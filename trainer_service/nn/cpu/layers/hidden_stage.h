@@ -16,24 +16,10 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "trainer_service/nn/layer_options.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-enum class Normalization : uint8_t { kNone, kBatch, kLayer };
-
-// Fixed properties of a stage.
-struct HiddenStageOptions {
-  int64_t columns = 0;
-  Normalization normalization = Normalization::kNone;
-  bool adds_inputs = false;
-  // Offsets among the P floats, [columns] each: of scale and shift if it
-  // normalises, of the running mean and variance with kBatch.
-  uint64_t scale_offset = 0;
-  uint64_t shift_offset = 0;
-  uint64_t mean_offset = 0;
-  uint64_t variance_offset = 0;
-};
 
 // Number: see GnnLayer. Keeps what its backward pass needs. Borrows the team.
 // Not thread-safe; may throw std::bad_alloc.

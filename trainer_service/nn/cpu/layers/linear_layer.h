@@ -23,6 +23,7 @@
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
 #include "trainer_service/nn/cpu/layers/neighbor_linear.h"
+#include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {
 
@@ -30,12 +31,11 @@ namespace fgnn {
 template <typename Number>
 class LinearLayer final : public GnnLayer<Number> {
  public:
-  // `last`: no ReLU and dropout follow.
-  LinearLayer(const NeighborLinearOptions& options, bool last, ThreadTeam* team)
-      : last_(last),
+  LinearLayer(const LinearLayerOptions& options, ThreadTeam* team)
+      : last_(options.last),
         tasks_(team),
-        linear_(options, team),
-        output_(options.out, last, *team) {}
+        linear_(options.linear, team),
+        output_(options.linear.out, options.last, *team) {}
 
   bool TakesStoredRows(const BlockView& block) const override {
     return linear_.TakesStoredRows(block);

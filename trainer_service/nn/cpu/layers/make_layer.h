@@ -1,5 +1,4 @@
-// Makes the layers of a model from its options: the class of each kind, and the
-// offsets of its parameters.
+// Makes the layers of a model: the class of each kind.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_MAKE_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_MAKE_LAYER_H_
 
@@ -8,10 +7,11 @@
 #include <optional>
 
 #include "trainer_service/compute/thread_team.h"
-#include "trainer_service/nn/cpu/kernels/product_order.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/hidden_stage.h"
+#include "trainer_service/nn/layer_options.h"
 #include "trainer_service/nn/model.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
 

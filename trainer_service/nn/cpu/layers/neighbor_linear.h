@@ -1,18 +1,10 @@
-// A linear map of sums over vertices and their neighbours, forwards and
-// backwards. It is one of
-//   y_v = b + W mean({x_u: u in N(v)}) + W_self x_v
-//   y_v = b + W s_v, where s_v is one of
-//     mean({x_v} + {x_u: u in N(v)})
-//     x_v / d_v + (d_v - 1) / |N(v)| sum_{u in N(v)} x_u / sqrt(d_u d_v)
-//     (1 + eps) x_v + sum_{u in N(v)} x_u
-// d is a vertex's in-degree in the whole graph + 1. N(v) are the neighbours
-// that were drawn for v; they stand for all d_v - 1 of them. A block has S
-// sources and D destinations; rows have `in` and `out` columns.
+// A linear map of sums over vertices and their neighbours (see
+// NeighborLinearOptions), forwards and backwards. A block has S sources and D
+// destinations; rows have `in` and `out` columns.
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_NEIGHBOR_LINEAR_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,7 +12,6 @@
 #include "shared/minibatch/task.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
-#include "trainer_service/nn/cpu/kernels/product_order.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
@@ -28,28 +19,11 @@
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
 #include "trainer_service/nn/cpu/messages/neighborhood_sums.h"
+#include "trainer_service/nn/layer_options.h"
 #include "trainer_service/nn/model.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
-
-// Fixed properties of the map.
-struct NeighborLinearOptions {
-  int64_t in = 0;
-  int64_t out = 0;
-  // Offsets of the parameters among the P floats: W [out, in], b [out].
-  uint64_t weight_offset = 0;
-  uint64_t bias_offset = 0;
-  // Offset of W_self [out, in]; nullopt: the map is that of s_v.
-  std::optional<uint64_t> self_offset;
-  // Offset of eps, which is learned; nullopt: means instead of sums.
-  std::optional<uint64_t> epsilon_offset;
-  // Whether s_v is the second of the above; without eps.
-  bool divides_by_degrees = false;
-  // Whether the input is features, whose gradient is not needed.
-  bool first = false;
-  // What comes first in training.
-  ProductOrder order = ProductOrder::kCheapest;
-};
 
 // Returns true if inference aggregates products: if these have fewer columns.
 inline bool SendsProducts(const NeighborLinearOptions& options) {

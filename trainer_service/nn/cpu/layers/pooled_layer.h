@@ -27,26 +27,9 @@
 #include "trainer_service/nn/cpu/layers/layer_weight.h"
 #include "trainer_service/nn/cpu/layers/row_sums.h"
 #include "trainer_service/nn/cpu/messages/neighbor_aggregation.h"
+#include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {
-
-// Fixed properties of a layer.
-struct PooledLayerOptions {
-  int64_t in = 0;
-  int64_t out = 0;
-  // Offsets of the parameters among the P floats: Q [in, in], q [in], W_neigh
-  // [out, in], W_self [out, in], b [out].
-  uint64_t message_weight_offset = 0;
-  uint64_t message_bias_offset = 0;
-  uint64_t neighbor_offset = 0;
-  uint64_t self_offset = 0;
-  uint64_t bias_offset = 0;
-  Aggregator aggregator = Aggregator::kMax;
-  bool unit_rows = false;  // Whether rows are scaled to length 1 after ReLU.
-  // Whether the input is features, whose gradient is not needed.
-  bool first = false;
-  bool last = false;  // Whether no ReLU, scaling and dropout follow.
-};
 
 // Borrows the team. Number: see GnnLayer; messages and aggregates are Numbers
 // too.

@@ -8,6 +8,7 @@
 #include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/kernels/row_kernels.h"
 #include "trainer_service/nn/cpu/messages/edge_softmax.h"
+#include "trainer_service/nn/cpu/messages/head_kernels.h"
 #include "trainer_service/nn/exp_of_negative.h"
 
 namespace fgnn {

@@ -8,17 +8,10 @@
 
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/widen.h"
+#include "trainer_service/nn/layer_options.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-// A row of H * C columns: head h has those in [h * C, (h + 1) * C).
-struct HeadShape {
-  int64_t heads = 1;    // H
-  int64_t columns = 1;  // C, columns of each head.
-
-  int64_t width() const { return heads * columns; }
-};
 
 // Columns that are handled side by side; rows may begin at any float. The lanes
 // are explicit: in a loop over one sum's columns the compiler may not change

@@ -11,21 +11,10 @@
 #include <memory>
 
 #include "shared/minibatch/task.h"
+#include "trainer_service/nn/layer_options.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
-
-enum class Aggregator : uint8_t {
-  // The largest of each column; 0 without neighbours. Messages are not
-  // negative. Of equal ones the first edge's counts. The gradient goes to its
-  // source alone, and to none if the largest is 0.
-  kMax,
-  // The mean, weighted by the weights of the block's edges (numbers of visits,
-  // after random walks), if it has any; else the plain mean. 0 without
-  // neighbours, or if the weights do not add up to more than 0. Weights are not
-  // negative.
-  kWeightedMean,
-};
 
 // Goes forwards, then backwards, over one block after the other; keeps what the
 // backward pass needs. Messages and gradients are float or Bfloat16. Several

@@ -1,4 +1,4 @@
-#include "trainer_service/nn/cpu/kernels/product_order.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
 namespace {
