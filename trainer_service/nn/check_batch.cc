@@ -36,19 +36,19 @@ absl::Status CheckPairs(const ModelOptions& options, const TaskView& task) {
       options.predicts_links() ? "links" : "classes or targets of vertices"));
 }
 
-absl::Status CheckLabels(const ModelOptions& options, const TaskView& task,
+absl::Status CheckLabels(const ModelOptions& options, BatchSeq seq,
                          absl::Span<const int64_t> labels) {
   for (const int64_t label : labels) {
     if (label < 0 || label >= int64_t{options.num_classes}) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "batch ", task.seq.value(), " has a seed with label ", label,
-          "; labels are in [0, ", options.num_classes, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("batch ", seq.value(), " has a seed with label ", label,
+                       "; labels are in [0, ", options.num_classes, ")"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckTargets(const ModelOptions& options, const TaskView& task,
+absl::Status CheckTargets(const ModelOptions& options, BatchSeq seq,
                           absl::Span<const float> targets) {
   const bool sets = options.objective == Objective::kLabelSets;
   const auto is_sound = [sets](float target) {
@@ -57,31 +57,28 @@ absl::Status CheckTargets(const ModelOptions& options, const TaskView& task,
   const auto wrong = std::find_if_not(targets.begin(), targets.end(), is_sound);
   if (wrong == targets.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "batch ", task.seq.value(), " has a seed with target ", *wrong,
+      "batch ", seq.value(), " has a seed with target ", *wrong,
       sets ? "; a class is there, 1, or not, 0" : "; targets are finite"));
 }
 
-// Checks what the seeds are to be learned as.
-absl::Status CheckAnswers(const ModelOptions& options,
-                          const TrainingBatch& batch) {
-  const TaskView& task = *batch.task;
-  const size_t seeds = task.num_seeds;
+}  // namespace
+
+absl::Status CheckAnswers(const ModelOptions& options, BatchSeq seq,
+                          size_t num_seeds, const SeedAnswersView& answers) {
   const size_t num_labels =
-      options.objective == Objective::kClasses ? seeds : 0;
+      options.objective == Objective::kClasses ? num_seeds : 0;
   const size_t num_targets =
-      options.has_targets() ? seeds * options.num_classes : 0;
-  if (batch.labels.size() != num_labels ||
-      batch.targets.size() != num_targets) {
+      options.has_targets() ? num_seeds * options.num_classes : 0;
+  if (answers.labels.size() != num_labels ||
+      answers.targets.size() != num_targets) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "batch ", task.seq.value(), " has ", seeds, " seeds, ",
-        batch.labels.size(), " labels and ", batch.targets.size(),
+        "batch ", seq.value(), " has ", num_seeds, " seeds, ",
+        answers.labels.size(), " labels and ", answers.targets.size(),
         " targets; the model takes ", num_labels, " and ", num_targets));
   }
-  FGNN_RETURN_IF_ERROR(CheckLabels(options, task, batch.labels));
-  return CheckTargets(options, task, batch.targets);
+  FGNN_RETURN_IF_ERROR(CheckLabels(options, seq, answers.labels));
+  return CheckTargets(options, seq, answers.targets);
 }
-
-}  // namespace
 
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch,
@@ -111,7 +108,8 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
     }
   }
   FGNN_RETURN_IF_ERROR(CheckPairs(options, task));
-  return CheckAnswers(options, batch);
+  return CheckAnswers(options, task.seq, task.num_seeds,
+                      {.labels = batch.labels, .targets = batch.targets});
 }
 
 BatchResult LearnNothing(absl::Span<float> gradient) {

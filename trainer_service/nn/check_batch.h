@@ -8,6 +8,16 @@
 
 namespace fgnn {
 
+// What the seeds of a batch are to be learned as: see TrainingBatch. Borrowed.
+struct SeedAnswersView {
+  absl::Span<const int64_t> labels;
+  absl::Span<const float> targets;
+};
+// InvalidArgument: `answers` are not what a model of these options learns of
+// `num_seeds` seeds, or a label is no class, or a target none of its task.
+absl::Status CheckAnswers(const ModelOptions& options, BatchSeq seq,
+                          size_t num_seeds, const SeedAnswersView& answers);
+
 // InvalidArgument with sizes: the number of hops, features, pairs, labels,
 // targets, weights or gradient floats is not the model's, a label is no class,
 // or a target is none of its task. A batch may have no seeds.

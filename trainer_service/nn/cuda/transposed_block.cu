@@ -48,8 +48,9 @@ __global__ void __launch_bounds__(kThreads)
     destinations[e] = i;
   }
   if (lane != 0) return;
+  const uint32_t count = end - begin + (args.counts_own ? 1u : 0u);
   args.inverse_degrees[i] =
-      begin == end ? 0.0f : 1.0f / static_cast<float>(end - begin);
+      count == 0 ? 0.0f : 1.0f / static_cast<float>(count);
 }
 
 __device__ uint32_t DigitOf(const Pass& pass, uint32_t source) {

@@ -22,8 +22,10 @@ struct TransposeArgs {
   uint32_t* out_indices = nullptr;  // [entries] Destinations.
   // [entries] The block's entry that each entry of the result is.
   uint32_t* out_entries = nullptr;
-  // [num_destinations] 1 / number of neighbours; 0 if there are none.
+  // [num_destinations] 1 / number of neighbours; 0 if there are none. With
+  // counts_own the destination counts as a neighbour too.
   float* inverse_degrees = nullptr;
+  bool counts_own = false;
   uint32_t* workspace = nullptr;  // [TransposeWords(num_sources, entries)]
 };
 

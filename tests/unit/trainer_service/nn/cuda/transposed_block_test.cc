@@ -19,7 +19,7 @@ struct Transposed {
   std::vector<float> inverse_degrees;
 };
 
-Transposed Expected(const Lists& lists, uint32_t num_sources) {
+Transposed Expected(const Lists& lists, uint32_t num_sources, bool counts_own) {
   std::vector<std::vector<uint32_t>> destinations(num_sources);
   std::vector<std::vector<uint32_t>> entries(num_sources);
   Transposed expected;
@@ -29,7 +29,8 @@ Transposed Expected(const Lists& lists, uint32_t num_sources) {
       entries[lists.indices[e]].push_back(e);
     }
     const auto count =
-        static_cast<float>(lists.indptr[d + 1] - lists.indptr[d]);
+        static_cast<float>(lists.indptr[d + 1] - lists.indptr[d]) +
+        (counts_own ? 1.0F : 0.0F);
     expected.inverse_degrees.push_back(count > 0 ? 1 / count : 0);
   }
   expected.indptr.push_back(0);
@@ -44,7 +45,7 @@ Transposed Expected(const Lists& lists, uint32_t num_sources) {
 }
 
 void ExpectTransposed(const Lists& lists, uint32_t num_sources,
-                      uint64_t interleaving = 0) {
+                      uint64_t interleaving = 0, bool counts_own = false) {
   TestGpu gpu(interleaving);
   const uint32_t entries = lists.entries();
   TransposeArgs args;
@@ -53,13 +54,14 @@ void ExpectTransposed(const Lists& lists, uint32_t num_sources,
   args.num_destinations = lists.size();
   args.num_sources = num_sources;
   args.entries = entries;
+  args.counts_own = counts_own;
   args.out_indptr = gpu.Room<uint32_t>(num_sources + 1);
   args.out_indices = gpu.Room<uint32_t>(entries);
   args.out_entries = gpu.Room<uint32_t>(entries);
   args.inverse_degrees = gpu.Room<float>(lists.size());
   args.workspace = gpu.Room<uint32_t>(TransposeWords(num_sources, entries));
   ASSERT_EQ(LaunchTranspose(args, gpu.stream()), cudaSuccess);
-  const Transposed expected = Expected(lists, num_sources);
+  const Transposed expected = Expected(lists, num_sources, counts_own);
   EXPECT_EQ(gpu.Get(args.out_indptr, num_sources + 1), expected.indptr);
   EXPECT_EQ(gpu.Get(args.out_indices, entries), expected.indices);
   EXPECT_EQ(gpu.Get(args.out_entries, entries), expected.entries);
@@ -76,6 +78,11 @@ TEST(TransposedBlockTest, ListsTheDestinationsOfEachSourceInTheirOrder) {
           sources);
     }
   }
+}
+
+TEST(TransposedBlockTest, CountsDestinationsThemselves) {
+  ExpectTransposed(RandomLists({3, 0, 1, 70}, 9, 1), 9, 0,
+                   /*counts_own=*/true);
 }
 
 TEST(TransposedBlockTest, DoesNotDependOnTheOrderOfThreads) {

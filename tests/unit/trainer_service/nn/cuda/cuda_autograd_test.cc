@@ -1,0 +1,164 @@
+// Gradients of models on an emulated device against those of PyTorch's autograd
+// in f64.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/autograd_reference.h"
+#include "tests/unit/trainer_service/nn/cuda/device_gradient.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "tests/unit/trainer_service/test_gpu.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
+
+namespace fgnn {
+namespace {
+
+struct Case {
+  std::string name;
+  RandomBatchOptions options;
+};
+
+Case MakeCase(std::string name, uint32_t layers, uint64_t columns,
+              uint32_t hidden, uint32_t classes) {
+  Case made;
+  made.name = std::move(name);
+  made.options.model.layers = layers;
+  made.options.model.input_columns = columns;
+  made.options.model.hidden = hidden;
+  made.options.model.num_classes = classes;
+  return made;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  cases.push_back(MakeCase("OneLayer", 1, 13, 1, 3));
+  cases.push_back(MakeCase("TwoLayers", 2, 17, 9, 4));
+  cases.push_back(MakeCase("WideInput", 2, 211, 8, 7));
+  cases.push_back(MakeCase("ThreeLayers", 3, 40, 33, 47));
+  cases.push_back(MakeCase("OneColumn", 2, 1, 1, 1));
+  cases.push_back(MakeCase("NoEdges", 2, 5, 6, 3));
+  cases.back().options.largest_degree = 0;
+  cases.push_back(MakeCase("OneSeed", 3, 5, 6, 3));
+  cases.back().options.num_seeds = 1;
+  cases.push_back(MakeCase("NoNewSources", 2, 5, 6, 3));
+  cases.back().options.growth = 0;
+  cases.push_back(MakeCase("Dropout", 3, 20, 33, 5));
+  cases.back().options.model.dropout = 0.5;
+  cases.push_back(MakeCase("InputDropout", 2, 20, 33, 5));
+  cases.back().options.model.dropout = 0.3;
+  cases.back().options.model.input_dropout = 0.6;
+  cases.push_back(MakeCase("LabelSmoothing", 2, 17, 9, 4));
+  cases.back().options.model.label_smoothing = 0.3;
+  cases.push_back(MakeCase("Hubs", 2, 12, 16, 5));
+  cases.back().options.num_seeds = 40;
+  cases.back().options.largest_degree = 200;
+  cases.back().options.growth = 0.5;
+  return cases;
+}
+
+using Parameters = std::tuple<std::string, Case, ProductOrder>;
+
+// Distances from f64's loss and gradient, in their lengths.
+struct Distance {
+  double of_loss = 0;
+  double of_gradient = 0;
+};
+
+Distance DistanceOf(const RandomBatchOptions& options, ProductOrder order) {
+  SetInterleaving(0);
+  RandomBatch random(options);
+  ThreadTeam team(1);
+  const auto model = MakeCpuModel(options.model, &team);
+  EXPECT_THAT(model, IsOk());
+  const std::vector<float> weights = RandomWeights(**model, 4);
+  const Reference reference = ByAutograd(**model, weights, random);
+  DeviceGradient device(options.model, order);
+  DeviceOutcome outcome = device.Of(weights, random);
+  EXPECT_EQ(outcome.gradient.size(), weights.size());
+  const torch::Tensor found =
+      torch::from_blob(outcome.gradient.data(),
+                       {static_cast<int64_t>(outcome.gradient.size())})
+          .to(torch::kFloat64);
+  if (options.model.precision == Precision::kFloat32) {
+    EXPECT_EQ(outcome.result.num_correct, reference.num_correct);
+  }
+  return {
+      std::abs(outcome.result.loss - reference.loss) /
+          (std::abs(reference.loss) + 1e-3),
+      ((found - reference.gradient).norm() / (reference.gradient.norm() + 1e-9))
+          .item<double>()};
+}
+
+RandomBatchOptions OptionsOf(const Parameters& parameters,
+                             Precision precision) {
+  RandomBatchOptions options = std::get<1>(parameters).options;
+  options.model.kind = std::get<0>(parameters);
+  options.model.precision = precision;
+  if (options.model.kind == "gcn_right") {
+    options.model.kind = "gcn";
+    options.model.degree_norm = "right";
+  }
+  return options;
+}
+
+class CudaAutogradTest : public testing::TestWithParam<Parameters> {};
+
+TEST_P(CudaAutogradTest, Agrees) {
+  const Distance distance = DistanceOf(
+      OptionsOf(GetParam(), Precision::kFloat32), std::get<2>(GetParam()));
+  EXPECT_LE(distance.of_loss, 1e-5);
+  EXPECT_LE(distance.of_gradient, 1e-5);
+}
+
+class CudaBfloat16AutogradTest : public testing::TestWithParam<Parameters> {};
+
+// Rounding moves few activations to the other side of a ReLU, which changes a
+// gradient a lot; in one of five batches it must not. GIN's sums are larger.
+TEST_P(CudaBfloat16AutogradTest, Agrees) {
+  std::vector<double> of_losses;
+  std::vector<double> of_gradients;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    RandomBatchOptions options = OptionsOf(GetParam(), Precision::kBfloat16);
+    options.seed = seed;
+    const Distance distance = DistanceOf(options, std::get<2>(GetParam()));
+    of_losses.push_back(distance.of_loss);
+    of_gradients.push_back(distance.of_gradient);
+  }
+  std::sort(of_losses.begin(), of_losses.end());
+  std::sort(of_gradients.begin(), of_gradients.end());
+  EXPECT_LE(of_losses[2], 1e-2);
+  EXPECT_LE(of_gradients[0], std::get<0>(GetParam()) == "gin" ? 2e-2 : 1e-2);
+  EXPECT_LE(of_gradients[2], 0.1);
+}
+
+std::string NameOf(const testing::TestParamInfo<Parameters>& instance) {
+  const auto& [kind, shape, order] = instance.param;
+  const std::string name = kind + shape.name;
+  if (order == ProductOrder::kCheapest) return name;
+  return name + (order == ProductOrder::kAggregateFirst ? "AggregateFirst"
+                                                        : "TransformFirst");
+}
+
+auto OfSums(std::vector<ProductOrder> orders) {
+  return testing::Combine(
+      testing::Values("graphsage", "gcn", "gcn_right", "gin"),
+      testing::ValuesIn(Cases()), testing::ValuesIn(std::move(orders)));
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaAutogradTest,
+                         OfSums({ProductOrder::kAggregateFirst,
+                                 ProductOrder::kTransformFirst}),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaBfloat16AutogradTest,
+                         OfSums({ProductOrder::kCheapest}), NameOf);
+
+}  // namespace
+}  // namespace fgnn

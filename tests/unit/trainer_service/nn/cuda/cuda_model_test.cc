@@ -1,0 +1,333 @@
+// Models on an emulated device beside those of the CPU.
+#include "trainer_service/nn/cuda/cuda_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/cuda/fake_cudart.h"
+#include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/cuda/device_gradient.h"
+#include "tests/unit/trainer_service/nn/random_batch.h"
+#include "tests/unit/trainer_service/nn/small_model.h"
+#include "tests/unit/trainer_service/test_gpu.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
+
+namespace fgnn {
+namespace {
+
+using testing::HasSubstr;
+
+// Weights, loss and gradient of a model on the CPU.
+struct OnCpu {
+  std::vector<float> weights;
+  std::vector<float> gradient;
+  BatchResult result;
+};
+
+OnCpu ByCpu(const ModelOptions& options, RandomBatch& random) {
+  ThreadTeam team(1);
+  auto model = MakeCpuModel(options, &team);
+  EXPECT_THAT(model, IsOk());
+  OnCpu on_cpu;
+  on_cpu.weights = RandomWeights(**model, 3);
+  on_cpu.gradient.resize(on_cpu.weights.size());
+  const auto result = (*model)->Gradient(on_cpu.weights, random.batch(),
+                                         absl::MakeSpan(on_cpu.gradient));
+  EXPECT_THAT(result, IsOk());
+  on_cpu.result = *result;
+  return on_cpu;
+}
+
+// Returns the distance of a from b, in lengths of b.
+double DistanceOf(const std::vector<float>& a, const std::vector<float>& b) {
+  double squares = 0;
+  double of_b = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    const double difference = double{a[i]} - double{b[i]};
+    squares += difference * difference;
+    of_b += double{b[i]} * double{b[i]};
+  }
+  return std::sqrt(squares) / (std::sqrt(of_b) + 1e-9);
+}
+
+void ExpectAsOnCpu(const RandomBatchOptions& options,
+                   ProductOrder order = ProductOrder::kCheapest) {
+  SetInterleaving(0);
+  const bool rounds = options.model.precision == Precision::kBfloat16;
+  std::vector<double> distances;
+  // Where numbers are rounded, few may come to lie on the other side of a ReLU,
+  // which changes a gradient a lot. So one batch of several is enough.
+  for (uint64_t seed = 1; seed <= (rounds ? 5 : 1); ++seed) {
+    RandomBatchOptions of_seed = options;
+    of_seed.seed = seed;
+    RandomBatch batch(of_seed);
+    const OnCpu expected = ByCpu(options.model, batch);
+    DeviceGradient device(options.model, order);
+    const DeviceOutcome outcome = device.Of(expected.weights, batch);
+    ASSERT_EQ(outcome.gradient.size(), expected.gradient.size());
+    EXPECT_NEAR(outcome.result.loss, expected.result.loss,
+                (rounds ? 2e-2 : 1e-5) * (1 + expected.result.loss));
+    if (!rounds) {
+      EXPECT_EQ(outcome.result.num_correct, expected.result.num_correct);
+    }
+    distances.push_back(DistanceOf(outcome.gradient, expected.gradient));
+  }
+  std::sort(distances.begin(), distances.end());
+  EXPECT_LE(distances[0], rounds ? 4e-2 : 1e-5);
+  EXPECT_LE(distances[distances.size() / 2], rounds ? 0.15 : 1e-5);
+}
+
+struct Kind {
+  std::string name;
+  std::string kind;
+  std::string degree_norm = "both";
+  Precision precision = Precision::kFloat32;
+};
+
+class CudaModelTest : public testing::TestWithParam<Kind> {
+ protected:
+  RandomBatchOptions BatchOf(uint32_t num_seeds) const {
+    RandomBatchOptions options;
+    options.model = SmallModel();
+    options.model.kind = GetParam().kind;
+    options.model.degree_norm = GetParam().degree_norm;
+    options.model.precision = GetParam().precision;
+    options.num_seeds = num_seeds;
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    AllKinds, CudaModelTest,
+    testing::Values(Kind{"Sage", "graphsage"}, Kind{"Gcn", "gcn"},
+                    Kind{"GcnRight", "gcn", "right"}, Kind{"Gin", "gin"},
+                    Kind{"SageBfloat16", "graphsage", "both",
+                         Precision::kBfloat16},
+                    Kind{"GcnBfloat16", "gcn", "both", Precision::kBfloat16},
+                    Kind{"GinBfloat16", "gin", "both", Precision::kBfloat16}),
+    [](const auto& test) { return test.param.name; });
+
+TEST_P(CudaModelTest, HasTheCpusGradientForAnyNumberOfSeeds) {
+  for (const uint32_t seeds : {1U, 31U, 32U, 33U}) {
+    SCOPED_TRACE(testing::Message() << seeds << " seeds");
+    ExpectAsOnCpu(BatchOf(seeds));
+  }
+}
+
+TEST_P(CudaModelTest, HasTheCpusGradientForAnyNumberOfLayers) {
+  for (const uint32_t layers : {1U, 2U}) {
+    for (const bool drops : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << layers << " layers, dropout " << drops);
+      RandomBatchOptions options = BatchOf(9);
+      options.model.layers = layers;
+      options.model.label_smoothing = drops ? 0 : 0.1;
+      if (!drops) options.model.dropout = options.model.input_dropout = 0;
+      ExpectAsOnCpu(options);
+    }
+  }
+}
+
+TEST_P(CudaModelTest, HasTheCpusGradientInBothOrders) {
+  for (const ProductOrder order :
+       {ProductOrder::kAggregateFirst, ProductOrder::kTransformFirst}) {
+    SCOPED_TRACE(testing::Message() << "order " << static_cast<int>(order));
+    ExpectAsOnCpu(BatchOf(12), order);
+  }
+}
+
+// Lists of more than kChunkEntries entries, forwards and backwards.
+TEST_P(CudaModelTest, HasTheCpusGradientWithHubs) {
+  RandomBatchOptions options = BatchOf(20);
+  options.model.layers = 2;
+  options.largest_degree = 300;
+  options.growth = 0.2;
+  ExpectAsOnCpu(options);
+}
+
+TEST_P(CudaModelTest, HasTheCpusGradientWithoutEdges) {
+  RandomBatchOptions options = BatchOf(6);
+  options.largest_degree = 0;
+  ExpectAsOnCpu(options);
+}
+
+TEST_P(CudaModelTest, HasTheSameBitsInAnyOrderOfThreadsAndAgain) {
+  RandomBatchOptions options = BatchOf(9);
+  options.model.layers = 2;
+  options.largest_degree = 100;  // Some lists are long ones.
+  RandomBatch batch(options);
+  const OnCpu on_cpu = ByCpu(options.model, batch);
+  DeviceOutcome expected;
+  for (uint64_t seed = 0; seed < kInterleavings; ++seed) {
+    SetInterleaving(seed);
+    DeviceGradient device(options.model);
+    const DeviceOutcome first = device.Of(on_cpu.weights, batch);
+    if (seed == 0) expected = first;
+    const auto again = device.Compute(on_cpu.weights, batch);
+    FGNN_ASSERT_OK(again);
+    for (const DeviceOutcome& outcome : {first, *again}) {
+      EXPECT_TRUE(SameBits(outcome.gradient, expected.gradient)) << seed;
+      EXPECT_EQ(outcome.result.loss, expected.result.loss);
+    }
+  }
+}
+
+// A trainer does batches of different sizes, and versions, in any order.
+TEST_P(CudaModelTest, NothingOfAnEarlierBatchShowsThrough) {
+  SetInterleaving(0);
+  const RandomBatchOptions options = BatchOf(40);
+  RandomBatch large(options);
+  RandomBatch small(BatchOf(5));
+  const OnCpu on_cpu = ByCpu(options.model, small);
+  std::vector<float> other = on_cpu.weights;
+  for (float& weight : other) weight *= 1.5F;
+  DeviceGradient fresh(options.model);
+  DeviceGradient used(options.model);
+  const DeviceOutcome expected = fresh.Of(on_cpu.weights, small, 7);
+  used.Of(other, large, 6);
+  EXPECT_TRUE(
+      SameBits(used.Of(on_cpu.weights, small, 7).gradient, expected.gradient));
+}
+
+TEST_P(CudaModelTest, ABatchWithoutSeedsTeachesNothing) {
+  SetInterleaving(0);
+  const RandomBatchOptions options = BatchOf(0);
+  RandomBatch batch(options);
+  const OnCpu on_cpu = ByCpu(options.model, batch);
+  DeviceGradient device(options.model);
+  const DeviceOutcome outcome = device.Of(on_cpu.weights, batch);
+  EXPECT_EQ(outcome.result.loss, 0);
+  EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
+}
+
+TEST_P(CudaModelTest, WaitsOnceAndCopiesLittle) {
+  SetInterleaving(0);
+  RandomBatchOptions options = BatchOf(9);
+  options.largest_degree = 40;
+  RandomBatch batch(options);
+  const OnCpu on_cpu = ByCpu(options.model, batch);
+  DeviceGradient device(options.model);
+  device.Of(on_cpu.weights, batch, 1);
+  // Pieces of memory become one.
+  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 1));
+  const simt::FakeCounts before = simt::GetFakeCounts();
+  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 1));
+  const simt::FakeCounts after = simt::GetFakeCounts();
+  EXPECT_EQ(after.waits - before.waits, 1U);
+  EXPECT_EQ(after.copies - before.copies, 2U);  // Labels; the gradient.
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_LE(after.launches - before.launches, 30U * options.model.layers);
+  EXPECT_EQ(after.allocated_bytes,
+            device.model().device_bytes() + device.task().device_bytes());
+  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 2));
+  const simt::FakeCounts next = simt::GetFakeCounts();
+  EXPECT_EQ(next.waits - after.waits, 1U);
+  EXPECT_EQ(next.copies - after.copies, 3U);  // The new version too.
+}
+
+RandomBatchOptions SageBatch() {
+  RandomBatchOptions options;
+  options.model = SmallModel();
+  options.num_seeds = 20;
+  return options;
+}
+
+TEST(CudaModelErrorsTest, ABatchIsTooLargeForTheDevice) {
+  SetInterleaving(0);
+  RandomBatchOptions options = SageBatch();
+  RandomBatch small(options);
+  options.num_seeds = 1000;
+  RandomBatch large(options);
+  const OnCpu on_cpu = ByCpu(options.model, small);
+  DeviceGradient fresh(options.model);
+  const DeviceOutcome expected = fresh.Of(on_cpu.weights, small);
+  DeviceGradient device(options.model);
+  device.Upload(large);
+  simt::FakeDevice limited;
+  limited.memory_bytes = simt::GetFakeCounts().allocated_bytes + (3 << 20);
+  simt::SetFakeDevice(limited);
+  EXPECT_THAT(
+      device.Compute(on_cpu.weights, large),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("input nodes")));
+  // The model is still of use.
+  EXPECT_TRUE(
+      SameBits(device.Of(on_cpu.weights, small).gradient, expected.gradient));
+}
+
+TEST(CudaModelErrorsTest, AnErrorOfTheDeviceStays) {
+  SetInterleaving(0);
+  RandomBatchOptions options = SageBatch();
+  RandomBatch batch(options);
+  const OnCpu on_cpu = ByCpu(options.model, batch);
+  for (const uint64_t calls : {0U, 5U, 20U}) {
+    SetInterleaving(0);
+    DeviceGradient device(options.model);
+    device.Upload(batch);
+    simt::FailAfter(calls, cudaErrorIllegalAddress, /*sticky=*/true);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+      EXPECT_THAT(
+          device.Compute(on_cpu.weights, batch),
+          StatusIs(absl::StatusCode::kInternal, HasSubstr("IllegalAddress")));
+    }
+  }
+}
+
+TEST(CudaModelErrorsTest, RefusesBatchesOfAnotherModel) {
+  SetInterleaving(0);
+  RandomBatchOptions options = SageBatch();
+  RandomBatch batch(options);
+  const OnCpu on_cpu = ByCpu(options.model, batch);
+  const auto refuses = [&](const ModelOptions& model,
+                           const std::vector<float>& weights) {
+    DeviceGradient device(model);
+    device.Upload(batch);
+    EXPECT_THAT(device.Compute(weights, batch),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  };
+  std::vector<float> more = on_cpu.weights;
+  more.push_back(0);
+  refuses(options.model, more);
+  ModelOptions fewer_classes = options.model;
+  fewer_classes.num_classes = 2;  // The batch has labels up to 4.
+  refuses(fewer_classes, std::vector<float>(NumParameters(fewer_classes)));
+  ModelOptions fewer_layers = options.model;
+  fewer_layers.layers = 2;
+  refuses(fewer_layers, std::vector<float>(NumParameters(fewer_layers)));
+}
+
+TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
+  SetInterleaving(0);
+  const std::unique_ptr<DenseProducts> products = simt::NewPlainProducts();
+  const auto expect_refused = [&](const ModelOptions& options,
+                                  const std::string& field) {
+    EXPECT_THAT(CudaModel::Make(options, products.get()),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         testing::AllOf(HasSubstr(field),
+                                        HasSubstr("on a CPU device"))));
+  };
+  ModelOptions pools = SmallModel();
+  pools.aggregator = "pool";
+  expect_refused(pools, "model.aggregator: pool");
+  ModelOptions pinsage = SmallModel();
+  pinsage.kind = "pinsage";
+  expect_refused(pinsage, "model.kind: pinsage");
+  ModelOptions normalizes = SmallModel();
+  normalizes.normalization = "batch";
+  expect_refused(normalizes, "model.normalization: batch");
+  ModelOptions residual = SmallModel();
+  residual.residual = true;
+  expect_refused(residual, "model.residual: true");
+  ModelOptions values = SmallModel();
+  values.objective = Objective::kValues;
+  expect_refused(values, "training.task: ");
+}
+
+}  // namespace
+}  // namespace fgnn

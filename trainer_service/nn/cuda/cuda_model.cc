@@ -1,0 +1,219 @@
+#include "trainer_service/nn/cuda/cuda_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/device/cuda/status.h"
+#include "trainer_service/nn/cuda/cross_entropy.h"
+#include "trainer_service/nn/cuda/device_wait.h"
+#include "trainer_service/nn/cuda/dropout.h"
+#include "trainer_service/nn/cuda/growing_array.h"
+#include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
+
+namespace fgnn {
+namespace {
+
+FeatureType TypeOf(Precision precision) {
+  return precision == Precision::kFloat32 ? FeatureType::kFloat32
+                                          : FeatureType::kBfloat16;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaModel>> CudaModel::Make(
+    const ModelOptions& options, DenseProducts* products, ProductOrder order) {
+  FGNN_RETURN_IF_ERROR(ValidateOptions(options));
+  FGNN_RETURN_IF_ERROR(CheckHasCudaLayers(options));
+  FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
+  FGNN_ASSIGN_OR_RETURN(CudaEvent done, CudaEvent::Make());
+  return absl::WrapUnique(new CudaModel(options, products, order,
+                                        std::move(stream), std::move(done)));
+}
+
+CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
+                     ProductOrder order, CudaStream stream, CudaEvent done)
+    : options_(options),
+      products_(products),
+      num_parameters_(NumParameters(options)),
+      parameters_(ParametersOf(options), options.precision),
+      outputs_(options.layers),
+      stream_(std::move(stream)),
+      done_(std::move(done)) {
+  const std::vector<ParameterInfo> parameters = ParametersOf(options);
+  const LayerDescriber describer(options_, parameters);
+  for (uint32_t layer = 0; layer < options.layers; ++layer) {
+    layers_.push_back(MakeCudaLayer(options_, describer, layer, order));
+  }
+}
+
+FeatureType CudaModel::RowTypeOf(const ModelOptions& options) {
+  return options.input_dropout > 0 ? FeatureType::kFloat32
+                                   : TypeOf(options.precision);
+}
+
+uint64_t CudaModel::device_bytes() const {
+  return parameters_.device_bytes() + memory_.bytes();
+}
+
+uint64_t CudaModel::pinned_bytes() const {
+  return parameters_.pinned_bytes() + staged_labels_.bytes();
+}
+
+// Returns the block of layer l: hop L - 1 - l, as the last hop's sources have
+// features.
+const DeviceBlock& CudaModel::BlockOf(uint32_t layer,
+                                      const CudaBatch& batch) const {
+  return batch.task->view().hops[options_.layers - 1 - layer];
+}
+
+absl::Status CudaModel::CheckFits(const ModelWeights& weights,
+                                  const CudaBatch& batch,
+                                  absl::Span<float> gradient) const {
+  const DeviceTaskView& task = batch.task->view();
+  if (weights.values.size() != num_parameters_ ||
+      gradient.size() != num_parameters_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model has ", num_parameters_, " parameters; got ",
+                     weights.values.size(), " weights and room for ",
+                     gradient.size(), " gradients"));
+  }
+  if (task.num_hops != options_.layers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq.value(), " has ", task.num_hops,
+                     " hops; the model has ", options_.layers, " layers"));
+  }
+  if (task.columns != options_.input_columns ||
+      task.x_type != RowTypeOf(options_) ||
+      (options_.divides_by_degrees() && task.degree_scales == nullptr)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq.value(), " has rows of ", task.columns,
+                     " columns, or of a type or without degrees, that do not "
+                     "fit the model of ",
+                     options_.input_columns, " columns"));
+  }
+  return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
+}
+
+absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
+                                                const CudaBatch& batch,
+                                                absl::Span<float> gradient) {
+  FGNN_RETURN_IF_ERROR(CheckFits(weights, batch, gradient));
+  const uint64_t num_seeds = batch.task->view().num_seeds;
+  if (num_seeds == 0) return LearnNothing(gradient);
+  memory_.Start();
+  if (const absl::Status queued = Queue(weights, batch); !queued.ok()) {
+    // What is queued reads the batch. An error of the device is known already.
+    cudaStreamSynchronize(stream_.get());
+    parameters_.Forget();
+    return Annotate(
+        queued,
+        absl::StrCat("batch ", batch.task->view().seq.value(), " of ",
+                     batch.task->view().num_input_nodes, " input nodes"));
+  }
+  FGNN_RETURN_IF_ERROR(WaitForBatch(done_));
+  const CrossEntropySum sum = parameters_.TakeFetched(gradient);
+  BatchResult result;
+  result.loss = sum.loss / static_cast<double>(num_seeds);
+  result.num_correct = static_cast<uint32_t>(sum.num_correct);
+  return result;
+}
+
+absl::Status CudaModel::Queue(const ModelWeights& weights,
+                              const CudaBatch& batch) {
+  FGNN_RETURN_IF_ERROR(parameters_.Upload(weights, stream_.get()));
+  FGNN_RETURN_IF_ERROR(batch.task->HoldBack(stream_));
+  const BatchRun run(products_, &memory_, &parameters_, weights.values,
+                     TypeOf(options_.precision), stream_.get());
+  FGNN_RETURN_IF_ERROR(QueueForward(run, batch));
+  FGNN_ASSIGN_OR_RETURN(void* const dz, QueueLoss(run, batch));
+  FGNN_RETURN_IF_ERROR(QueueBackward(run, batch, dz));
+  FGNN_RETURN_IF_ERROR(parameters_.QueueFetch(stream_.get()));
+  return done_.Record(stream_);
+}
+
+// The rows stay as they are, for another gradient of the same task.
+absl::StatusOr<const void*> CudaModel::DropFeatures(const BatchRun& run,
+                                                    const CudaBatch& batch) {
+  const DeviceTaskView& task = batch.task->view();
+  const Dropout dropout = DropoutInto(options_, 0, batch.place);
+  if (!dropout.active()) return task.x;
+  const uint64_t count = task.num_input_nodes * task.columns;
+  FGNN_ASSIGN_OR_RETURN(void* const dropped, run.MakeNumbers(count));
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchDropout({.key = dropout.key,
+                                .threshold = dropout.threshold,
+                                .scale = dropout.scale,
+                                .count = count,
+                                .from = static_cast<const float*>(task.x),
+                                .to_type = run.type(),
+                                .to = dropped},
+                               run.stream()),
+                 "cannot drop features"));
+  return dropped;
+}
+
+absl::Status CudaModel::QueueForward(const BatchRun& run,
+                                     const CudaBatch& batch) {
+  CudaLayerInput input;
+  FGNN_ASSIGN_OR_RETURN(input.rows, DropFeatures(run, batch));
+  // The input nodes begin with the sources of any hop.
+  input.degree_scales = batch.task->view().degree_scales;
+  input.own_scales = batch.task->view().own_scales;
+  for (uint32_t layer = 0; layer < options_.layers; ++layer) {
+    input.key = OwnKeyOf(layer, batch.place);
+    const Dropout dropout = DropoutInto(options_, layer + 1, batch.place);
+    FGNN_ASSIGN_OR_RETURN(
+        outputs_[layer],
+        layers_[layer]->Forward(run, BlockOf(layer, batch), input, dropout));
+    input.rows = outputs_[layer].rows;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const int64_t*> CudaModel::UploadLabels(const BatchRun& run,
+                                                       const CudaBatch& batch) {
+  const absl::Span<const int64_t> labels = batch.answers.labels;
+  FGNN_RETURN_IF_ERROR(GrowArray(labels.size(), &staged_labels_));
+  FGNN_ASSIGN_OR_RETURN(int64_t* const uploaded,
+                        run.Make<int64_t>(labels.size()));
+  std::copy(labels.begin(), labels.end(), staged_labels_.get());
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(cudaMemcpyAsync(uploaded, staged_labels_.get(),
+                                 labels.size() * sizeof(int64_t),
+                                 cudaMemcpyHostToDevice, run.stream()),
+                 "cannot copy labels to the device"));
+  return uploaded;
+}
+
+absl::StatusOr<void*> CudaModel::QueueLoss(const BatchRun& run,
+                                           const CudaBatch& batch) {
+  const uint32_t rows = batch.task->view().num_seeds;
+  float* const logits = outputs_.back().logits;
+  CrossEntropyArgs args;
+  FGNN_ASSIGN_OR_RETURN(args.labels, UploadLabels(run, batch));
+  args.rows = rows;
+  args.num_classes = options_.num_classes;
+  args.scale = 1.0F / static_cast<float>(rows);
+  args.smoothing = static_cast<float>(options_.label_smoothing);
+  args.logits = logits;
+  FGNN_ASSIGN_OR_RETURN(args.of_rows, run.Make<CrossEntropySum>(rows));
+  args.sum = parameters_.loss();
+  FGNN_RETURN_IF_ERROR(CudaStatus(LaunchCrossEntropy(args, run.stream()),
+                                  "cannot compute the loss"));
+  return run.AsNumbers(logits, uint64_t{rows} * options_.num_classes);
+}
+
+absl::Status CudaModel::QueueBackward(const BatchRun& run,
+                                      const CudaBatch& batch, void* dz) {
+  for (uint32_t layer = options_.layers; layer-- > 0;) {
+    const float input_scale = DropoutInto(options_, layer, batch.place).scale;
+    FGNN_ASSIGN_OR_RETURN(dz, layers_[layer]->Backward(
+                                  run, BlockOf(layer, batch), dz, input_scale));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

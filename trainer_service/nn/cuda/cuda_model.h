@@ -1,0 +1,99 @@
+// Models on a CUDA device: (weights, batch) -> gradient, as Model::Gradient().
+#ifndef FGNN_TRAINER_SERVICE_NN_CUDA_CUDA_MODEL_H_
+#define FGNN_TRAINER_SERVICE_NN_CUDA_CUDA_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/device/cuda/stream.h"
+#include "trainer_service/nn/check_batch.h"
+#include "trainer_service/nn/cuda/batch_memory.h"
+#include "trainer_service/nn/cuda/device_parameters.h"
+#include "trainer_service/nn/cuda/device_task.h"
+#include "trainer_service/nn/cuda/layers/cuda_layer.h"
+#include "trainer_service/nn/cuda/products.h"
+#include "trainer_service/nn/dropout_rule.h"
+#include "trainer_service/nn/model.h"
+#include "trainer_service/nn/product_order.h"
+
+namespace fgnn {
+
+// A batch for CudaModel. Borrowed.
+struct CudaBatch {
+  // Uploaded and marked as ready. Its rows are of RowTypeOf(), and it has
+  // scales if the model divides_by_degrees().
+  const DeviceTask* task = nullptr;
+  SeedAnswersView answers;  // On the host.
+  DropoutPlace place;
+};
+
+// Computes on the current device, on a stream of its own. One call at a time.
+// Memory grows with the largest batch so far.
+class CudaModel {
+ public:
+  // Borrows `products`, which no one else uses at the same time. `order` is for
+  // tests. InvalidArgument: see ValidateOptions(). Unimplemented: only CPU
+  // devices have such a model; the message names the field and the way out.
+  static absl::StatusOr<std::unique_ptr<CudaModel>> Make(
+      const ModelOptions& options, DenseProducts* products,
+      ProductOrder order = ProductOrder::kCheapest);
+
+  // Returns the type of a task's rows for a model of these options. Input
+  // dropout takes f32, and rounds what it keeps.
+  static FeatureType RowTypeOf(const ModelOptions& options);
+
+  const ModelOptions& options() const { return options_; }
+  uint64_t num_parameters() const { return num_parameters_; }  // P
+
+  // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
+  // whose loss is 0. Weights are copied to the device once a version. The host
+  // waits once. When this returns, the device works no more on the batch. The
+  // same arguments give the same bits, on one kind of device.
+  // InvalidArgument: the batch does not fit the model. ResourceExhausted: no
+  // device memory. Internal: the device failed.
+  absl::StatusOr<BatchResult> Gradient(const ModelWeights& weights,
+                                       const CudaBatch& batch,
+                                       absl::Span<float> gradient);
+
+  // Bytes that are held, the products' workspace left out.
+  uint64_t device_bytes() const;
+  uint64_t pinned_bytes() const;
+
+ private:
+  CudaModel(const ModelOptions& options, DenseProducts* products,
+            ProductOrder order, CudaStream stream, CudaEvent done);
+
+  absl::Status CheckFits(const ModelWeights& weights, const CudaBatch& batch,
+                         absl::Span<float> gradient) const;
+  // Queues all work of a gradient, up to its way back to the host.
+  absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch);
+  absl::Status QueueForward(const BatchRun& run, const CudaBatch& batch);
+  // Returns the gradient of the last layer's output: numbers.
+  absl::StatusOr<void*> QueueLoss(const BatchRun& run, const CudaBatch& batch);
+  absl::Status QueueBackward(const BatchRun& run, const CudaBatch& batch,
+                             void* dz);
+  absl::StatusOr<const void*> DropFeatures(const BatchRun& run,
+                                           const CudaBatch& batch);
+  absl::StatusOr<const int64_t*> UploadLabels(const BatchRun& run,
+                                              const CudaBatch& batch);
+  const DeviceBlock& BlockOf(uint32_t layer, const CudaBatch& batch) const;
+
+  const ModelOptions options_;
+  DenseProducts* const products_;
+  uint64_t num_parameters_ = 0;
+  DeviceParameters parameters_;
+  BatchMemory memory_;
+  PinnedArray<int64_t> staged_labels_;
+  std::vector<std::unique_ptr<CudaLayer>> layers_;
+  std::vector<CudaLayerOutput> outputs_;  // Of the layers, in this batch.
+  CudaStream stream_;
+  CudaEvent done_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CUDA_CUDA_MODEL_H_

@@ -1,0 +1,48 @@
+// A layer of a model on a CUDA device, forwards and backwards. A block has S
+// sources and D destinations; destination d is source d. Rows have `in` and
+// `out` columns. All arrays lie in device memory, and belong to the batch.
+#ifndef FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LAYER_H_
+#define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LAYER_H_
+
+#include "absl/status/statusor.h"
+#include "shared/base/philox.h"
+#include "trainer_service/nn/cuda/batch_run.h"
+#include "trainer_service/nn/cuda/device_task.h"
+#include "trainer_service/nn/dropout_rule.h"
+
+namespace fgnn {
+
+// The input of a layer.
+struct CudaLayerInput {
+  const void* rows = nullptr;  // [S, in] numbers.
+  // Key of what the layer draws, apart from the dropout of its output.
+  PhiloxKey key = {0, 0};
+  // [S] r and r * r of DeviceTaskView; null without degrees.
+  const float* degree_scales = nullptr;
+  const float* own_scales = nullptr;
+};
+
+// Keeps what its backward pass needs, until the batch ends. Functions queue
+// work on the run's stream and do not wait. They return the errors of BatchRun.
+// Not thread-safe.
+class CudaLayer {
+ public:
+  virtual ~CudaLayer() = default;
+
+  virtual absl::StatusOr<CudaLayerOutput> Forward(const BatchRun& run,
+                                                  const DeviceBlock& block,
+                                                  const CudaLayerInput& x,
+                                                  const Dropout& dropout) = 0;
+
+  // dz [D, out] (numbers) is the gradient before ReLU and dropout. Writes the
+  // gradients of the layer's parameters. Returns the gradient of x [S, in]
+  // (numbers) before the ReLU and dropout (of `input_scale`) that made it; null
+  // for the first layer. Run and block are those of the last Forward().
+  virtual absl::StatusOr<void*> Backward(const BatchRun& run,
+                                         const DeviceBlock& block,
+                                         const void* dz, float input_scale) = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LAYER_H_
