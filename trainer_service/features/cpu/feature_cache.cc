@@ -17,9 +17,6 @@
 namespace fgnn {
 namespace {
 
-// Rows per load. A disk's queue runs empty at the end of each load.
-constexpr uint64_t kRowsPerLoad = 8192;
-
 absl::Status CheckRanks(absl::Span<const GlobalId> nodes,
                         absl::Span<const uint32_t> ranks) {
   if (ranks.size() == nodes.size()) return absl::OkStatus();
@@ -45,15 +42,7 @@ absl::StatusOr<FeatureCache> FeatureCache::Load(
         "no memory for a cache of ", hottest.size(), " rows, ",
         FormatBytes(hottest.size() * row_bytes), "; lower cache.capacity"));
   }
-  FirstError failed;
-  const int64_t num_tasks =
-      NumTasks(static_cast<int64_t>(hottest.size()), kRowsPerLoad);
-  FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
-    const uint64_t first = static_cast<uint64_t>(task) * kRowsPerLoad;
-    failed.Note(store->CopyStoredRows(hottest.subspan(first, kRowsPerLoad),
-                                      first_row + first * row_bytes));
-  }));
-  FGNN_RETURN_IF_ERROR(failed.status());
+  FGNN_RETURN_IF_ERROR(store->LoadStoredRows(hottest, first_row, team));
   cache.capacity_ = hottest.size();
   return cache;
 }
