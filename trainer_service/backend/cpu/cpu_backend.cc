@@ -126,13 +126,12 @@ absl::StatusOr<ExtractedRows> CpuBackend::Extract(const TaskView& task,
                                                   const TaskFeatures* before,
                                                   TrainerThread thread,
                                                   TaskFeatures* features) {
-  ThreadTeam& team = thread == TrainerThread::kLoop ? team_ : ahead_team_;
   return AsCpus(features)->Extract(
       {.store = features_.get(),
        .cached = cache_.now(),
        .before = static_cast<const CpuFeatures*>(before),
        .matches = matches_},
-      *model_, task, team);
+      *model_, task, team(thread));
 }
 
 absl::StatusOr<BatchResult> CpuBackend::Gradient(

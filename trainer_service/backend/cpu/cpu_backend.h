@@ -85,9 +85,12 @@ class CpuBackend final : public TrainerBackend {
   EvaluationBytes BytesOfEvaluation() override;
   uint64_t progress(TrainerThread thread) const override;
 
-  // Functions for callers that know that the device is a CPU.
+  // Functions for callers that know that this is a CpuBackend.
   const FeatureStore& features() const { return *features_; }
   Model& model() { return *model_; }
+  ThreadTeam& team(TrainerThread thread) {
+    return thread == TrainerThread::kLoop ? team_ : ahead_team_;
+  }
   // The features that are cached now. Never null; any thread.
   std::shared_ptr<const LoadedCache> cache() const { return cache_.now(); }
   // Returns the input of an inference. It borrows from this back end and from

@@ -1,0 +1,101 @@
+// The cache on the device follows plans, beside a thread that extracts.
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
+
+namespace fgnn {
+namespace {
+
+constexpr size_t kRowBytes = kSmallColumns * sizeof(float);
+
+class CudaCacheTest : public CudaBackendTest {
+ protected:
+  CudaCacheTest() {
+    Open();
+    empty_bytes_ = AllocatedBytes();
+  }
+  size_t CacheBytes() const { return AllocatedBytes() - empty_bytes_; }
+
+  size_t empty_bytes_ = 0;
+};
+
+TEST_F(CudaCacheTest, GrowsAndShrinksWithThePlan) {
+  EXPECT_TRUE(cuda_->IsCachedAs({}));
+  for (const uint64_t rows : {10, 120, 60, 0}) {
+    SCOPED_TRACE(rows);
+    EXPECT_FALSE(cuda_->IsCachedAs(Plan(rows)));
+    // There is no room for two tables.
+    SetDevice(empty_bytes_ + 120 * kRowBytes);
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
+    EXPECT_TRUE(cuda_->IsCachedAs(Plan(rows)));
+    EXPECT_EQ(CacheBytes(), rows * kRowBytes);
+    const uint64_t copies = simt::GetFakeCounts().copies;
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
+    EXPECT_EQ(simt::GetFakeCounts().copies, copies);
+    EXPECT_FALSE(cuda_->SharedTable().valid());
+  }
+}
+
+TEST_F(CudaCacheTest, HasATableOfItsOwnForASharedOne) {
+  TrainerCache plan = Plan(50);
+  plan.table = 7;
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(plan));
+  EXPECT_TRUE(cuda_->IsCachedAs(plan));
+  EXPECT_EQ(CacheBytes(), 50 * kRowBytes);
+}
+
+TEST_F(CudaCacheTest, GivesUpWhatIsMoreThanPlanned) {
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(50)));
+  cuda_->GiveUpMoreThan(Plan(50));
+  EXPECT_EQ(CacheBytes(), 50 * kRowBytes);
+  cuda_->GiveUpMoreThan(Plan(49));
+  EXPECT_EQ(CacheBytes(), 0U);
+  EXPECT_FALSE(cuda_->IsCachedAs(Plan(50)));
+  EXPECT_FALSE(cuda_->IsCachedAs(Plan(49)));
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(49)));
+  EXPECT_EQ(CacheBytes(), 49 * kRowBytes);
+}
+
+TEST_F(CudaCacheTest, CachesNothingWithoutTheRankOrder) {
+  TrainerCache plan = Plan(50);
+  plan.rank_order_key = kKey + 1;
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(plan));
+  EXPECT_TRUE(cuda_->IsCachedAs(plan));
+  EXPECT_EQ(CacheBytes(), 0U);
+}
+
+// A table is freed while nobody reads it, also where the other thread extracts.
+TEST_F(CudaCacheTest, FollowsPlansBesideAThreadThatExtracts) {
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> extracted = 0;
+  std::thread ahead([&] {
+    const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+    for (uint64_t seq = 0; !stop; seq = (seq + 1) % 8) {
+      const auto task = MakeTask(seq);
+      const auto rows =
+          Extract(task->view, features.get(), TrainerThread::kAhead);
+      EXPECT_THAT(rows, IsOk());
+      if (!rows.ok()) return;
+      EXPECT_TRUE(RowsOf(*features) == Expected(task->view));
+      ++extracted;
+    }
+  });
+  for (int turn = 0; turn < 12; ++turn) {
+    const TrainerCache plan = Plan(static_cast<uint64_t>(20 + 40 * (turn % 3)));
+    EXPECT_THAT(cuda_->CacheAsPlanned(plan), IsOk());
+    EXPECT_TRUE(cuda_->IsCachedAs(plan));
+    const uint64_t seen = extracted;
+    const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+    while (extracted == seen && MonotonicClock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    if (turn % 4 == 3) cuda_->GiveUpMoreThan({});
+  }
+  stop = true;
+  ahead.join();
+  EXPECT_GE(extracted, 12U);
+}
+
+}  // namespace
+}  // namespace fgnn

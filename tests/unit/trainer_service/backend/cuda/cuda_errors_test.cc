@@ -1,0 +1,148 @@
+// A device that has no memory, fails, or is not there.
+#include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+using CudaErrorsTest = CudaBackendTest;
+
+TEST_F(CudaErrorsTest, RefusesModelsOfTheUser) {
+  for (const char* kind : {"plugin", "torchscript"}) {
+    spec_.model.kind = kind;
+    EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, Options()),
+                StatusIs(absl::StatusCode::kUnimplemented,
+                         AllOf(HasSubstr("model.kind"), HasSubstr(kind),
+                               HasSubstr("cpu:0-7"))));
+  }
+}
+
+TEST_F(CudaErrorsTest, RefusesADeviceThatIsNotThere) {
+  CudaBackendOptions options = Options();
+  options.device = 1;
+  EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("cuda:1"), HasSubstr("1 CUDA device"))));
+  simt::SetFakeDevice({.count = 0});
+  options.device = 0;
+  EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("cuda:0"), HasSubstr("fgnn doctor"))));
+  SetDevice(kMemory);
+}
+
+TEST_F(CudaErrorsTest, NamesSizesWhereTheCacheHasNoRoom) {
+  Open();
+  const size_t before = AllocatedBytes();
+  SetDevice(before + 50 * kSmallColumns * sizeof(float));
+  EXPECT_THAT(
+      cuda_->CacheAsPlanned(Plan(51)),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               AllOf(HasSubstr("a cache of 51 rows"), HasSubstr("cuda:0 has"),
+                     HasSubstr("lower cache.capacity"))));
+  EXPECT_FALSE(cuda_->IsCachedAs(Plan(51)));
+  EXPECT_EQ(AllocatedBytes(), before);
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(50)));
+}
+
+TEST_F(CudaErrorsTest, ShrinksTheCacheOnceForABatch) {
+  Open();
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(100)));
+  const auto task = MakeTask(0);
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  SetDevice(AllocatedBytes() + cuda_->BytesOfFeatures(task->view).device - 1);
+  FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+  EXPECT_TRUE(RowsOf(*features) == Expected(task->view));
+  // Half of the planned rows are cached from now on.
+  EXPECT_FALSE(cuda_->IsCachedAs(Plan(100)));
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(100)));
+  EXPECT_TRUE(cuda_->IsCachedAs(Plan(100)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const ExtractedRows rows,
+                            Extract(task->view, features.get()));
+  uint64_t below = 0;
+  for (const uint32_t rank : task->view.hot_rank) below += rank < 50 ? 1 : 0;
+  EXPECT_EQ(rows.num_cached, below);
+
+  // Once.
+  SetDevice(AllocatedBytes());
+  const std::unique_ptr<TaskFeatures> more = cuda_->NewFeatures();
+  EXPECT_THAT(Extract(task->view, more.get()),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("its cache has"),
+                             HasSubstr("sampling.batch_size"))));
+  SetDevice(kMemory);
+  FGNN_ASSERT_OK(Extract(task->view, more.get()).status());
+}
+
+TEST_F(CudaErrorsTest, SaysThatTheProcessHasToEnd) {
+  CudaBackendOptions options = Options();
+  std::vector<absl::Status> lost;
+  options.on_lost = [&lost](const absl::Status& why) { lost.push_back(why); };
+  FGNN_ASSERT_OK_AND_ASSIGN(cuda_, CudaBackend::OpenForJob(spec_, 1, options));
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  const auto task = MakeTask(0);
+  FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+  simt::FailAfter(0, cudaErrorIllegalAddress, true);
+  const auto is_lost = StatusIs(
+      absl::StatusCode::kInternal,
+      AllOf(HasSubstr("cudaErrorIllegalAddress"), HasSubstr("has to end")));
+  std::vector<float> gradient;
+  EXPECT_THAT(Gradient(*cuda_, task->view, features.get(), &gradient), is_lost);
+  EXPECT_THAT(Extract(task->view, features.get()), is_lost);
+  EXPECT_THAT(cuda_->CacheAsPlanned(Plan(3)), is_lost);
+  EXPECT_THAT(lost, testing::ElementsAre(is_lost, is_lost, is_lost));
+  EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, Options()),
+              StatusIs(absl::StatusCode::kInternal));
+  SetDevice(kMemory);
+}
+
+// Whichever call of CUDA fails, the error is told and nothing is left behind.
+TEST_F(CudaErrorsTest, ReturnsTheErrorOfAnyCall) {
+  spec_.model.input_dropout = 0.25;  // It changes features.
+  const auto task = MakeTask(0);
+  std::vector<float> expected;
+  struct Fault {
+    cudaError_t error;
+    bool sticky;
+    absl::StatusCode code;
+  };
+  for (const Fault& fault :
+       {Fault{cudaErrorLaunchFailure, false, absl::StatusCode::kInternal},
+        Fault{cudaErrorLaunchFailure, true, absl::StatusCode::kInternal},
+        Fault{cudaErrorMemoryAllocation, false,
+              absl::StatusCode::kResourceExhausted}}) {
+    bool failed = true;
+    for (uint64_t call = 0; failed; call += 1 + call / 8) {
+      ASSERT_LT(call, 2000U);
+      Open();
+      const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+      simt::FailAfter(call, fault.error, fault.sticky);
+      absl::Status status = cuda_->CacheAsPlanned(Plan(40));
+      if (status.ok()) status = Extract(task->view, features.get()).status();
+      std::vector<float> gradient;
+      if (status.ok()) {
+        status =
+            Gradient(*cuda_, task->view, features.get(), &gradient).status();
+      }
+      // A batch that finds no memory is tried again without the cache.
+      failed = !status.ok() || !cuda_->IsCachedAs(Plan(40));
+      if (status.ok()) {
+        if (expected.empty()) expected = gradient;
+        EXPECT_EQ(gradient, expected);
+      } else {
+        EXPECT_THAT(status, StatusIs(fault.code));
+        const std::string message(status.message());
+        EXPECT_EQ(message.find("has to end") != std::string::npos,
+                  fault.sticky);
+      }
+      SetDevice(kMemory);
+    }
+    cuda_.reset();
+    EXPECT_EQ(AllocatedBytes(), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace fgnn

@@ -1,0 +1,237 @@
+#include "trainer_service/backend/cuda/cuda_backend.h"
+
+#include <cuda_runtime_api.h>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/cuda/status.h"
+#include "trainer_service/backend/cuda/cuda_features.h"
+#include "trainer_service/features/cuda/miss_rows.h"
+
+namespace fgnn {
+namespace {
+
+// Returns the features as CudaFeatures. All features that callers pass came
+// from NewFeatures() of this back end.
+CudaFeatures* AsCudas(TaskFeatures* features) {
+  return static_cast<CudaFeatures*>(features);
+}
+
+absl::Status CheckModelKind(const std::string& kind) {
+  if (kind != "plugin" && kind != "torchscript") return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("model.kind: a GPU does not train '", kind,
+                   "', the user's model; train it on cores of the host, with "
+                   "devices such as cpu:0-7"));
+}
+
+// FailedPrecondition: the device is not there.
+absl::Status CheckDevice(int device) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && device < count) return absl::OkStatus();
+  const bool has_none = error == cudaSuccess || error == cudaErrorNoDevice ||
+                        error == cudaErrorInsufficientDriver;
+  if (!has_none) return CudaStatus(error, "cannot ask for CUDA devices");
+  cudaGetLastError();  // It is reported here, and would be the next call's.
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cuda:", device, " is not there: ",
+      error == cudaSuccess
+          ? absl::StrCat("this machine has ", count, " CUDA devices")
+          : absl::StrCat("there is no driver (", cudaGetErrorString(error),
+                         ")"),
+      "; see fgnn doctor, or train on cpu:0-7 or the like"));
+}
+
+absl::StatusOr<uint32_t> NumMultiprocessors(int device) {
+  int number = 0;
+  FGNN_RETURN_IF_ERROR(CudaStatus(
+      cudaDeviceGetAttribute(&number, cudaDevAttrMultiProcessorCount, device),
+      "cannot ask for the number of multiprocessors"));
+  return static_cast<uint32_t>(number);
+}
+
+// Rows that a host matches would be copied to the device all the same.
+JobSpec WithoutMatch(JobSpec spec) {
+  spec.features.match = "off";
+  return spec;
+}
+
+size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
+    const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
+  FGNN_RETURN_IF_ERROR(CheckModelKind(spec.model.kind));
+  FGNN_RETURN_IF_ERROR(CheckDevice(options.device));
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<CpuBackend> host,
+      CpuBackend::OpenForJob(WithoutMatch(spec), num_threads));
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(options.device),
+                                  absl::StrCat("cuda:", options.device)));
+  auto backend = absl::WrapUnique(
+      new CudaBackend(options, std::move(host), std::make_shared<ByteCount>()));
+  const absl::Status opened = backend->Open();
+  if (!opened.ok()) return backend->Explain(opened);
+  return backend;
+}
+
+CudaBackend::CudaBackend(const CudaBackendOptions& options,
+                         std::unique_ptr<CpuBackend> host,
+                         std::shared_ptr<ByteCount> count)
+    : options_(options),
+      host_(std::move(host)),
+      count_(std::move(count)),
+      misses_(MissRows::Register(&host_->features())),
+      cache_(&host_->features(), count_) {}
+
+CudaBackend::~CudaBackend() = default;
+
+absl::Status CudaBackend::Open() {
+  FGNN_ASSIGN_OR_RETURN(products_, options_.open_products());
+  FGNN_ASSIGN_OR_RETURN(model_,
+                        CudaModel::Make(model_options(), products_.get()));
+  FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,
+                        NumMultiprocessors(options_.device));
+  const FeatureStore& store = misses_.store();
+  for (std::unique_ptr<ExtractionLane>& lane : lanes_) {
+    FGNN_ASSIGN_OR_RETURN(
+        lane,
+        ExtractionLane::Make(
+            &misses_, multiprocessors,
+            LeastOrderedMisses(store.num_rows() * store.row_bytes()), count_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaBackend::ChooseDevice() const {
+  return CudaStatus(cudaSetDevice(options_.device),
+                    absl::StrCat("cuda:", options_.device));
+}
+
+absl::Status CudaBackend::OnDevice(ThreadTeam& team,
+                                   absl::FunctionRef<absl::Status()> work,
+                                   absl::FunctionRef<absl::Status()> again) {
+  absl::Status status = ChooseDevice();
+  if (status.ok()) status = work();
+  if (absl::IsResourceExhausted(status) && cache_.Shrink(team)) {
+    status = again();
+  }
+  return Explain(status);
+}
+
+uint64_t CudaBackend::DeviceBytes() const {
+  uint64_t bytes = count_->device;
+  if (products_ != nullptr) bytes += products_->workspace_bytes();
+  if (model_ != nullptr) bytes += model_->device_bytes();
+  return bytes;
+}
+
+absl::Status CudaBackend::Explain(const absl::Status& error) const {
+  if (!absl::IsResourceExhausted(error) && !absl::IsInternal(error)) {
+    return error;
+  }
+  size_t free = 0;
+  size_t total = 0;
+  // An error that stays is the answer to this call too.
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+    const absl::Status lost = absl::InternalError(absl::StrCat(
+        error.message(), "; cuda:", options_.device,
+        " answers this process no more, which has to end and be restarted"));
+    if (options_.on_lost != nullptr) options_.on_lost(lost);
+    return lost;
+  }
+  if (!absl::IsResourceExhausted(error)) return error;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      error.message(), "; cuda:", options_.device, " has ", FormatBytes(free),
+      " of ", FormatBytes(total), " left, and this trainer has ",
+      FormatBytes(DeviceBytes()), ", of which its cache has ",
+      FormatBytes(cache_.bytes()),
+      "; lower cache.capacity, sampling.batch_size, sampling.fanouts or "
+      "model.hidden"));
+}
+
+absl::Status CudaBackend::CacheAsPlanned(const TrainerCache& plan) {
+  if (cache_.IsFollowed(plan)) return absl::OkStatus();
+  const absl::Status chosen = ChooseDevice();
+  if (!chosen.ok()) return Explain(chosen);
+  return Explain(cache_.Follow(plan, dataset(),
+                               lanes_[IndexOf(TrainerThread::kLoop)]->stream(),
+                               host_->team(TrainerThread::kLoop)));
+}
+
+void CudaBackend::GiveUpMoreThan(const TrainerCache& plan) {
+  cache_.GiveUpMoreThan(plan, host_->team(TrainerThread::kLoop));
+}
+
+std::unique_ptr<TaskFeatures> CudaBackend::NewFeatures() const {
+  return std::make_unique<CudaFeatures>(misses_.store().num_columns(),
+                                        CudaModel::RowTypeOf(model_options()),
+                                        count_);
+}
+
+absl::StatusOr<ExtractedRows> CudaBackend::ExtractHere(const TaskView& task,
+                                                       TrainerThread thread,
+                                                       TaskFeatures* features) {
+  const absl::Span<const EdgeOffset> indptr =
+      model_options().divides_by_degrees() ? dataset().graph().indptr
+                                           : absl::Span<const EdgeOffset>();
+  const PlannedDeviceCache::Reader reader(&cache_);
+  return AsCudas(features)->Extract(task, misses_.store(), reader.cached(),
+                                    indptr, *lanes_[IndexOf(thread)],
+                                    host_->team(thread));
+}
+
+absl::StatusOr<ExtractedRows> CudaBackend::Extract(
+    const TaskView& task, const TaskFeatures* /*before*/, TrainerThread thread,
+    TaskFeatures* features) {
+  absl::StatusOr<ExtractedRows> rows;
+  const auto extract = [&] {
+    rows = ExtractHere(task, thread, features);
+    return rows.status();
+  };
+  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(thread), extract, extract));
+  return rows;
+}
+
+absl::StatusOr<BatchResult> CudaBackend::Gradient(
+    const VersionedWeights& weights, const TrainingTask& task,
+    TaskFeatures* features, absl::Span<float> gradient) {
+  absl::StatusOr<BatchResult> result;
+  const auto compute = [&] {
+    result =
+        model_->Gradient({.version = weights.version, .values = weights.values},
+                         {.task = &AsCudas(features)->task(),
+                          .answers = {task.labels, task.targets},
+                          .place = {task.seed, task.epoch, task.batch}},
+                         gradient);
+    return result.status();
+  };
+  // A try that failed may have changed the features.
+  const auto compute_again = [&] {
+    FGNN_RETURN_IF_ERROR(
+        ExtractHere(*task.task, TrainerThread::kLoop, features).status());
+    return compute();
+  };
+  FGNN_RETURN_IF_ERROR(
+      OnDevice(host_->team(TrainerThread::kLoop), compute, compute_again));
+  return result;
+}
+
+PlacedBytes CudaBackend::BytesOfFeatures(const TaskView& task) const {
+  return CudaFeatures::Bytes(task, misses_.store().num_columns(),
+                             CudaModel::RowTypeOf(model_options()),
+                             model_options().divides_by_degrees());
+}
+
+absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {
+  FGNN_ASSIGN_OR_RETURN(PlacedBytes bytes, host_->BytesInUse());
+  bytes.host += count_->pinned + model_->pinned_bytes();
+  bytes.device = DeviceBytes();
+  return bytes;
+}
+
+}  // namespace fgnn

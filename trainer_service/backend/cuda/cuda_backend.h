@@ -1,0 +1,147 @@
+// A trainer's back end on a CUDA device. The device extracts features and
+// computes gradients; cores of the host make steps and evaluate.
+#ifndef FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKEND_H_
+#define FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKEND_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/files/unique_fd.h"
+#include "shared/config/job_spec.h"
+#include "shared/graph/dataset.h"
+#include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cuda/byte_count.h"
+#include "trainer_service/backend/cuda/extraction_lane.h"
+#include "trainer_service/backend/cuda/planned_device_cache.h"
+#include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/features/cuda/miss_rows.h"
+#include "trainer_service/nn/cuda/cuda_model.h"
+#include "trainer_service/nn/cuda/products.h"
+#include "trainer_service/nn/model.h"
+
+namespace fgnn {
+
+// What a CudaBackend is made for.
+struct CudaBackendOptions {
+  int device = 0;  // Number of the GPU.
+  // Opens the library of dense products, on the device.
+  std::function<absl::StatusOr<std::unique_ptr<DenseProducts>>()> open_products;
+  // Called, on any thread, when the device is lost to this process: after an
+  // error of CUDA that stays. Need not return. May be empty.
+  std::function<void(const absl::Status&)> on_lost = nullptr;
+};
+
+// PlacedBytes.device are the bytes of this object and of its TaskFeatures. The
+// process's context on the device is not in them.
+//
+// A batch that finds no memory on the device frees the cache once, and is tried
+// again; the cache then has half of its rows. After an error of CUDA that
+// stays, every call that needs the device returns Internal, which says that the
+// process has to end.
+class CudaBackend final : public TrainerBackend {
+ public:
+  // Opens the back end of a job; num_threads >= 1 threads of the host. Returns
+  // errors of CpuBackend::OpenForJob() and of CudaModel::Make(). Unimplemented,
+  // with the way out: the model is the user's. FailedPrecondition: there is no
+  // such device, or no library of products. ResourceExhausted, with sizes: the
+  // device has no memory.
+  static absl::StatusOr<std::unique_ptr<CudaBackend>> OpenForJob(
+      const JobSpec& spec, int num_threads, const CudaBackendOptions& options);
+  ~CudaBackend() override;
+
+  const Dataset& dataset() const override { return host_->dataset(); }
+  const ModelOptions& model_options() const override {
+    return host_->model_options();
+  }
+  const std::vector<ParameterInfo>& parameters() const override {
+    return host_->parameters();
+  }
+  uint32_t code_crc32c() const override { return host_->code_crc32c(); }
+
+  // The device has a table of its own, also where the plan has a shared one.
+  void ShareTables(HotTableSource /*source*/) override {}
+  UniqueFd SharedTable() const override { return UniqueFd(); }
+  absl::Status CacheAsPlanned(const TrainerCache& plan) override;
+  bool IsCachedAs(const TrainerCache& plan) const override {
+    return cache_.IsFollowed(plan);
+  }
+  void GiveUpMoreThan(const TrainerCache& plan) override;
+
+  std::unique_ptr<TaskFeatures> NewFeatures() const override;
+  // Copies no rows of `before`.
+  absl::StatusOr<ExtractedRows> Extract(const TaskView& task,
+                                        const TaskFeatures* before,
+                                        TrainerThread thread,
+                                        TaskFeatures* features) override;
+  absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
+                                       const TrainingTask& task,
+                                       TaskFeatures* features,
+                                       absl::Span<float> gradient) override;
+  absl::Status Step(uint64_t seed, const OptimizerOptions& options,
+                    const StepTensors& step) override {
+    return host_->Step(seed, options, step);
+  }
+  absl::StatusOr<std::vector<SplitScore>> Evaluate(
+      const ScoredWeights& weights,
+      const std::vector<absl::Span<const int64_t>>& splits) override {
+    return host_->Evaluate(weights, splits);
+  }
+  absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
+      const ScoredWeights& weights,
+      absl::Span<const EdgeView> splits) override {
+    return host_->RankEdges(weights, splits);
+  }
+
+  PlacedBytes BytesOfFeatures(const TaskView& task) const override;
+  absl::StatusOr<PlacedBytes> BytesInUse() const override;
+  EvaluationBytes BytesOfEvaluation() override {
+    return host_->BytesOfEvaluation();
+  }
+  uint64_t progress(TrainerThread thread) const override {
+    return host_->progress(thread);
+  }
+
+ private:
+  CudaBackend(const CudaBackendOptions& options,
+              std::unique_ptr<CpuBackend> host,
+              std::shared_ptr<ByteCount> count);
+  absl::Status Open();
+
+  // Makes the device that of the calling thread.
+  absl::Status ChooseDevice() const;
+  // Calls `work` with this device. If it finds no memory, shrinks the cache and
+  // calls `again`. Explains an error.
+  absl::Status OnDevice(ThreadTeam& team,
+                        absl::FunctionRef<absl::Status()> work,
+                        absl::FunctionRef<absl::Status()> again);
+  absl::StatusOr<ExtractedRows> ExtractHere(const TaskView& task,
+                                            TrainerThread thread,
+                                            TaskFeatures* features);
+  // Adds the device's memory to ResourceExhausted. Says what an error of CUDA
+  // that stays means.
+  absl::Status Explain(const absl::Status& error) const;
+  // Bytes of device memory of this object and of its features.
+  uint64_t DeviceBytes() const;
+
+  const CudaBackendOptions options_;
+  const std::unique_ptr<CpuBackend> host_;
+  // Shared with features, which may outlive this object.
+  const std::shared_ptr<ByteCount> count_;
+  const MissRows misses_;
+  PlannedDeviceCache cache_;
+  std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.
+  std::unique_ptr<DenseProducts> products_;
+  std::unique_ptr<CudaModel> model_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKEND_H_

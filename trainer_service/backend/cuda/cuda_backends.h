@@ -1,0 +1,17 @@
+// The back ends of a GPU, for programs. Sees nothing of CUDA.
+#ifndef FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_
+#define FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_
+
+#include "trainer_service/backend/trainer_backend.h"
+
+namespace fgnn {
+
+// Returns the function that opens back ends on GPU number `device`. The process
+// ends when the GPU is lost to it (CudaBackendOptions::on_lost), so that it can
+// be started again. Errors of the function: see CudaBackend::OpenForJob().
+// Unimplemented: this build has no CUDA.
+BackendFactory CudaBackends(int device);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_

@@ -1,0 +1,126 @@
+#include "trainer_service/backend/cuda/planned_device_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/graph/rank_order.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// An extraction takes milliseconds, from a disk perhaps seconds.
+constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::milliseconds kTick{10};
+
+}  // namespace
+
+PlannedDeviceCache::Reader::Reader(const PlannedDeviceCache* cache)
+    : cache_(cache) {
+  const MutexLock lock(&cache_->mutex_);
+  ++cache_->num_readers_;
+  cached_ = &cache_->now_;
+}
+
+PlannedDeviceCache::Reader::~Reader() {
+  {
+    const MutexLock lock(&cache_->mutex_);
+    --cache_->num_readers_;
+  }
+  cache_->changed_.NotifyAll();
+}
+
+PlannedDeviceCache::PlannedDeviceCache(const FeatureStore* store,
+                                       std::shared_ptr<ByteCount> count)
+    : store_(store), bytes_(std::move(count)) {}
+
+bool PlannedDeviceCache::Set(LoadedDeviceCache cache, ThreadTeam& team) {
+  const Deadline patience = DeadlineIn(kPatience);
+  MutexLock lock(&mutex_);
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return num_readers_ == 0;
+                             })) {
+    team.CountTask();
+    if (MonotonicClock::now() >= patience) return false;
+  }
+  now_ = std::move(cache);
+  bytes_.Set(now_.cache.bytes(), 0);
+  return true;
+}
+
+bool PlannedDeviceCache::IsFollowed(const TrainerCache& plan) const {
+  const MutexLock lock(&mutex_);
+  return now_.plan == plan;
+}
+
+uint64_t PlannedDeviceCache::bytes() const {
+  const MutexLock lock(&mutex_);
+  return now_.cache.bytes();
+}
+
+absl::Status PlannedDeviceCache::Follow(const TrainerCache& plan,
+                                        const Dataset& dataset,
+                                        const CudaStream& stream,
+                                        ThreadTeam& team) {
+  if (IsFollowed(plan)) return absl::OkStatus();
+  uint64_t rows = plan.rows;
+  {
+    const MutexLock lock(&mutex_);
+    rows = std::min(rows, most_rows_);
+  }
+  if (!Set({}, team)) {
+    return absl::InternalError(absl::StrCat(
+        "another thread has read the cache for ", kPatience.count(), " s"));
+  }
+  LoadedDeviceCache loaded;
+  loaded.plan = plan;
+  if (plan.rank_order_key != 0 && rows > 0) {
+    const absl::StatusOr<RankOrder> order =
+        RankOrder::Open(dataset, plan.rank_order_key);
+    if (order.ok()) {
+      FGNN_ASSIGN_OR_RETURN(
+          loaded.cache,
+          DeviceCache::Load(*store_, order->vertices().subspan(0, rows), stream,
+                            team));
+      loaded.rank_order_version = order->version();
+      LogInfo("cached the features of {} vertices on the device, {}",
+              loaded.cache.capacity(), FormatBytes(loaded.cache.bytes()));
+    } else {
+      LogWarning("no features are cached: {}", MessageOf(order.status()));
+    }
+  }
+  Set(std::move(loaded), team);
+  return absl::OkStatus();
+}
+
+void PlannedDeviceCache::GiveUpMoreThan(const TrainerCache& plan,
+                                        ThreadTeam& team) {
+  {
+    const MutexLock lock(&mutex_);
+    if (now_.cache.capacity() <= plan.rows) return;
+  }
+  if (Set({}, team)) return;
+  LogWarning("the cache is not given up: another thread reads it");
+}
+
+bool PlannedDeviceCache::Shrink(ThreadTeam& team) {
+  uint64_t capacity = 0;
+  {
+    const MutexLock lock(&mutex_);
+    capacity = now_.cache.capacity();
+    if (capacity == 0 || most_rows_ != UINT64_MAX) return false;
+    most_rows_ = capacity / 2;
+  }
+  LogWarning(
+      "the device has no memory left: its cache of {} rows is freed, and "
+      "filled "
+      "again with half of them",
+      capacity);
+  return Set({}, team);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,95 @@
+// The cache of a trainer's features on a CUDA device, which follows the plan.
+#ifndef FGNN_TRAINER_SERVICE_BACKEND_CUDA_PLANNED_DEVICE_CACHE_H_
+#define FGNN_TRAINER_SERVICE_BACKEND_CUDA_PLANNED_DEVICE_CACHE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/threads/mutex.h"
+#include "shared/device/cuda/stream.h"
+#include "shared/graph/dataset.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/backend/cuda/byte_count.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/features/cuda/device_cache.h"
+#include "trainer_service/features/feature_store.h"
+
+namespace fgnn {
+
+// Cached features, and the plan by which they are cached.
+struct LoadedDeviceCache {
+  // Plan that Follow() has followed; no rows: it follows one now, or the cache
+  // was given up.
+  TrainerCache plan;
+  DeviceCache cache;
+  // Version of the rank order by which the cache is laid out; 0: nothing is
+  // cached.
+  uint32_t rank_order_version = 0;
+};
+
+// A device has no room for two tables, so that one is freed before the next is
+// loaded. A table is freed when nobody reads it.
+//
+// Read(), IsFollowed() and Shrink(): any thread. The other functions: one call
+// at a time.
+class PlannedDeviceCache {
+ public:
+  // Keeps the cache as it is until destroyed. Borrows.
+  class Reader {
+   public:
+    explicit Reader(const PlannedDeviceCache* cache);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    const LoadedDeviceCache& cached() const { return *cached_; }
+
+   private:
+    const PlannedDeviceCache* const cache_;
+    const LoadedDeviceCache* cached_;
+  };
+
+  // Caches nothing. Borrows the store.
+  PlannedDeviceCache(const FeatureStore* store,
+                     std::shared_ptr<ByteCount> count);
+
+  // See TrainerBackend::CacheAsPlanned(). Loads with `team` on `stream`; the
+  // rank order lies with the dataset. The device has a table of its own,
+  // whatever plan.table says. Returns errors of DeviceCache::Load(). Internal:
+  // another thread reads the cache for a minute.
+  absl::Status Follow(const TrainerCache& plan, const Dataset& dataset,
+                      const CudaStream& stream, ThreadTeam& team);
+  // See TrainerBackend::IsCachedAs().
+  bool IsFollowed(const TrainerCache& plan) const;
+  // See TrainerBackend::GiveUpMoreThan(). Counts tasks of `team` while another
+  // thread reads the cache.
+  void GiveUpMoreThan(const TrainerCache& plan, ThreadTeam& team);
+
+  uint64_t bytes() const;  // Of device memory. Any thread.
+
+  // Makes room for a batch that the device has none for: frees the table, and
+  // lets Follow() load half of its rows from now on. Returns false if nothing
+  // is cached, or if it was called before.
+  bool Shrink(ThreadTeam& team);
+
+ private:
+  // Waits until nobody reads the cache, then replaces it. Returns false if
+  // somebody still does after a minute.
+  bool Set(LoadedDeviceCache cache, ThreadTeam& team);
+
+  const FeatureStore* const store_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  mutable int num_readers_ ABSL_GUARDED_BY(mutex_) = 0;
+  LoadedDeviceCache now_ ABSL_GUARDED_BY(mutex_);
+  CountedBytes bytes_ ABSL_GUARDED_BY(mutex_);
+  // Most rows that Follow() loads.
+  uint64_t most_rows_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_BACKEND_CUDA_PLANNED_DEVICE_CACHE_H_

@@ -1,0 +1,17 @@
+// Builds without CUDA link this file in the place of the GPU's back ends.
+#include "absl/strings/str_cat.h"
+#include "trainer_service/backend/cuda/cuda_backends.h"
+
+namespace fgnn {
+
+BackendFactory CudaBackends(int device) {
+  return [device](const JobSpec& /*spec*/, int /*num_threads*/)
+             -> absl::StatusOr<std::unique_ptr<TrainerBackend>> {
+    return absl::UnimplementedError(absl::StrCat(
+        "device cuda:", device,
+        ": this build has no CUDA; use a cpu device, or run 'tools/setup "
+        "--cuda' and build again"));
+  };
+}
+
+}  // namespace fgnn
