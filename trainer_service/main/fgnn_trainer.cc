@@ -11,9 +11,11 @@
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
+#include "shared/device/device.h"
 #include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cuda/cuda_backends.h"
 #include "trainer_service/commands/trainer_commands.h"
 #include "trainer_service/commands/version_text.h"
 #include "trainer_service/daemon/trainer_daemon.h"
@@ -26,8 +28,19 @@ constexpr int kLeastMappedBytes = 128 << 10;
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
 
+// Returns the function that opens back ends on a device.
+fgnn::BackendFactory BackendsOn(const fgnn::Device& device,
+                                const std::filesystem::path& plugins) {
+  if (device.kind == fgnn::DeviceKind::kCuda) {
+    return fgnn::CudaBackends(device.index);
+  }
+  return [plugins](const fgnn::JobSpec& spec, int num_threads) {
+    return fgnn::CpuBackend::OpenForJob(spec, num_threads, plugins);
+  };
+}
+
 int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
-              const fgnn::BackendFactory& open) {
+              const std::filesystem::path& plugins) {
   const absl::Status named = fgnn::NameByDevice("trainer", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-trainer" : options.name);
   if (log_json) fgnn::LogAsJson();
@@ -38,7 +51,10 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
   // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
-    const auto daemon = fgnn::TrainerDaemon::Start(options, open, &stop);
+    // Start() returns the error of a name that is wrong.
+    const auto device = fgnn::ParseDeviceName(options.device);
+    const auto daemon = fgnn::TrainerDaemon::Start(
+        options, BackendsOn(device.value_or(fgnn::Device()), plugins), &stop);
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
   });
   if (status.ok()) return 0;
@@ -68,12 +84,10 @@ int main(int argc, char** argv) {
   fgnn::TrainerCommands commands(app);
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
-  const fgnn::BackendFactory open = [&plugins](const fgnn::JobSpec& spec,
-                                               int num_threads) {
-    return fgnn::CpuBackend::OpenForJob(spec, num_threads, plugins);
-  };
-  if (!app.Chosen().has_value()) return RunDaemon(options, log_json, open);
+  if (!app.Chosen().has_value()) return RunDaemon(options, log_json, plugins);
   fgnn::InitLog("fgnn-trainer");
+  // Commands compute on cores of the host.
+  const fgnn::BackendFactory open = BackendsOn(fgnn::Device(), plugins);
   const fgnn::ThreadedProfiler profile =
       [&open](const fgnn::JobSpec& spec, absl::Span<const fgnn::HopSize> hops,
               int num_threads) {
