@@ -42,7 +42,7 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
   app.AddOption("--state-dir", words.state_dir, "Folder of the service's state")
       .ShowDefault();
   app.AddOption("--devices", words.devices,
-                "Devices of jobs that name none, e.g. cpu:0-1,cpu:2; default: "
+                "Devices of jobs that name none, e.g. cpu:0-1,cuda:0; default: "
                 "all cores as one device");
   app.AddFlag("--spawn-daemons", flags.options.spawn_daemons,
               "Start samplers and trainers as jobs need them");

@@ -38,7 +38,7 @@ absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names);
 
 struct ServiceDevice {
   std::string name;
-  std::string kind;  // Word of a DeviceKind, "cpu".
+  std::string kind;  // Word of a DeviceKind, "cpu" or "cuda".
   ResourceSet resources;
 };
 // InvalidArgument: two devices share a resource.
@@ -58,8 +58,9 @@ struct WantedDevices {
   uint32_t max = 0;
 
   bool by_number() const { return min > 0; }
+  // "any" gets cores: devices of a job by number have to train.
   bool fits(const ServiceDevice& device) const {
-    return kind == "any" || kind == device.kind;
+    return device.kind == (kind == "any" ? WordOf(DeviceKind::kCpu) : kind);
   }
 };
 absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,

@@ -1,9 +1,13 @@
 #include "scheduler/planning/placement.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -29,15 +33,25 @@ absl::StatusOr<ExecutorRole> ParseRole(std::string_view word) {
 std::vector<ExecutorPlacement> PlaceExecutors(
     uint32_t samplers, uint32_t trainers,
     const std::vector<std::string>& devices) {
+  std::vector<std::string> ring = DevicesThatOnlySample(devices);
+  const size_t only_sample = ring.size();
+  std::vector<std::string> that_train;
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(that_train),
+               [&](const std::string& device) {
+                 return std::find(ring.begin(), ring.end(), device) ==
+                        ring.end();
+               });
+  ring.insert(ring.end(), that_train.begin(), that_train.end());
   std::vector<ExecutorPlacement> placements;
   placements.reserve(samplers + trainers);
   for (uint32_t i = 0; i < samplers; ++i) {
     placements.push_back(
-        Place(ExecutorRole::kSampler, i, devices[i % devices.size()]));
+        Place(ExecutorRole::kSampler, i, ring[i % ring.size()]));
   }
+  const size_t begin = samplers - std::min<size_t>(samplers, only_sample);
   for (uint32_t i = 0; i < trainers; ++i) {
     placements.push_back(Place(ExecutorRole::kTrainer, i,
-                               devices[(samplers + i) % devices.size()]));
+                               that_train[(begin + i) % that_train.size()]));
   }
   return placements;
 }
@@ -47,6 +61,7 @@ std::vector<ExecutorPlacement> PairPerDevice(
   std::vector<ExecutorPlacement> placements;
   for (size_t i = 0; i < devices.size(); ++i) {
     placements.push_back(Place(ExecutorRole::kSampler, i, devices[i]));
+    if (!DevicesThatOnlySample({devices[i]}).empty()) continue;
     placements.push_back(Place(ExecutorRole::kTrainer, i, devices[i]));
   }
   return placements;

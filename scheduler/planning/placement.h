@@ -27,15 +27,15 @@ struct ExecutorPlacement {
 };
 
 // Places a job's executors as if the job were alone. Samplers sampler.0,
-// sampler.1, … go round the devices. Trainers go on where the samplers stopped,
-// so that each device has one role before any has two. Pure. `devices` is not
-// empty.
+// sampler.1, … go round the devices; those that only sample come first.
+// Trainers go on where the samplers stopped, round the others, so that each
+// device has one role before any has two. Pure. There is a device that trains.
 std::vector<ExecutorPlacement> PlaceExecutors(
     uint32_t samplers, uint32_t trainers,
     const std::vector<std::string>& devices);
 
-// Returns a sampler and a trainer for every device, which a service keeps
-// ready.
+// Returns a sampler for every device, and a trainer for every one that
+// trains, which a service keeps ready.
 std::vector<ExecutorPlacement> PairPerDevice(
     const std::vector<std::string>& devices);
 

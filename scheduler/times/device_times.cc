@@ -71,7 +71,8 @@ double SecondsIn(const nlohmann::json& json, const char* name) {
 
 double CoresOf(const std::string& device) {
   const absl::StatusOr<Device> parsed = ParseDeviceName(device);
-  return parsed.ok() ? static_cast<double>(parsed->cores.size()) : 1;
+  if (!parsed.ok() || parsed->cores.empty()) return 1;
+  return static_cast<double>(parsed->cores.size());
 }
 
 // Fills in times that are not known with the mean of the known ones. Returns

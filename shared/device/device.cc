@@ -18,7 +18,8 @@ namespace {
 absl::Status BadName(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("device '", text, "' ", why,
-                   "; write cpu: and cores, e.g. cpu:0, cpu:0-3 or cpu:0,2"));
+                   "; write cpu: and cores, e.g. cpu:0, cpu:0-3 or cpu:0,2, or "
+                   "cuda: and the number of a GPU, e.g. cuda:0"));
 }
 
 // Appends the cores of "3" or "0-3".
@@ -37,6 +38,45 @@ absl::Status AppendRange(absl::string_view text, absl::string_view range,
   if (first > last) return BadName(text, "has a range that falls");
   for (int core = first; core <= last; ++core) cores->push_back(core);
   return absl::OkStatus();
+}
+
+// Returns the cores of "0-3,5", rising. `text` is the device's name.
+absl::StatusOr<std::vector<int>> ParseCores(absl::string_view text,
+                                            absl::string_view list) {
+  std::vector<int> cores;
+  for (const absl::string_view range : absl::StrSplit(list, ',')) {
+    FGNN_RETURN_IF_ERROR(AppendRange(text, range, &cores));
+  }
+  std::sort(cores.begin(), cores.end());
+  if (std::adjacent_find(cores.begin(), cores.end()) != cores.end()) {
+    return BadName(text, "names a core twice");
+  }
+  return cores;
+}
+
+// Parses what follows "cuda:": "0", or "0+cpu:0-7".
+absl::StatusOr<Device> ParseGpu(absl::string_view text,
+                                absl::string_view after_kind) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(after_kind, absl::MaxSplits('+', 1));
+  Device device;
+  device.kind = DeviceKind::kCuda;
+  if (!absl::SimpleAtoi(parts.first, &device.index) || device.index < 0) {
+    return BadName(text, "does not name a GPU by its number");
+  }
+  if (device.index >= kMaxGpus) {
+    return BadName(text, absl::StrCat("names a GPU above ", kMaxGpus - 1));
+  }
+  device.name = absl::StrCat("cuda:", device.index);
+  if (parts.first.size() == after_kind.size()) return device;
+  constexpr absl::string_view kCores = "cpu:";
+  if (parts.second.substr(0, kCores.size()) != kCores) {
+    return BadName(text, "has no cpu: and cores behind the +");
+  }
+  FGNN_ASSIGN_OR_RETURN(device.cores,
+                        ParseCores(text, parts.second.substr(kCores.size())));
+  absl::StrAppend(&device.name, "+", DeviceName(device.cores));
+  return device;
 }
 
 // Returns the cores of this process's affinity mask, rising.
@@ -87,24 +127,12 @@ absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
   const absl::string_view text(name.data(), name.size());
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 1));
-  if (parts.first == "cuda" || parts.first == "gpu") {
-    return absl::UnimplementedError(
-        absl::StrCat("device '", text,
-                     "': this build has no CUDA devices; use cpu:0 or another "
-                     "list of cores"));
-  }
+  if (parts.first == "cuda") return ParseGpu(text, parts.second);
   if (parts.first != "cpu" || parts.second.empty()) {
     return BadName(text, "is not known");
   }
   Device device;
-  for (const absl::string_view range : absl::StrSplit(parts.second, ',')) {
-    FGNN_RETURN_IF_ERROR(AppendRange(text, range, &device.cores));
-  }
-  std::sort(device.cores.begin(), device.cores.end());
-  if (std::adjacent_find(device.cores.begin(), device.cores.end()) !=
-      device.cores.end()) {
-    return BadName(text, "names a core twice");
-  }
+  FGNN_ASSIGN_OR_RETURN(device.cores, ParseCores(text, parts.second));
   device.name = DeviceName(device.cores);
   return device;
 }
@@ -120,7 +148,17 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
           DeviceName(allowed)));
     }
   }
+  if (device.cores.empty()) device.cores = allowed;
   return device;
+}
+
+absl::StatusOr<Device> ParseCpuDevice(std::string_view text) {
+  FGNN_ASSIGN_OR_RETURN(Device device, ParseDevice(text));
+  if (device.kind == DeviceKind::kCpu) return device;
+  return absl::UnimplementedError(
+      absl::StrCat("device '", device.name,
+                   "': this part runs on cpu devices alone; use one, e.g. ",
+                   AllCoresDevice()));
 }
 
 absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
@@ -133,6 +171,16 @@ absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
     devices.push_back(device->name);
   }
   return devices;
+}
+
+std::vector<std::string> DevicesThatOnlySample(
+    const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const absl::StatusOr<Device> device = ParseDeviceName(name);
+    if (device.ok() && device->kind != DeviceKind::kCpu) found.push_back(name);
+  }
+  return found;
 }
 
 std::string DeviceName(const std::vector<int>& cores) {

@@ -1,5 +1,7 @@
 // Devices, their names, and the resources that two of them cannot use at once.
-// A CPU device is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3".
+// A CPU device is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3". A CUDA
+// device is a GPU: "cuda:0". Its threads on the host may use any core, or those
+// that are named: "cuda:0+cpu:0-3".
 #ifndef FGNN_SHARED_DEVICE_DEVICE_H_
 #define FGNN_SHARED_DEVICE_DEVICE_H_
 
@@ -25,8 +27,10 @@ enum class DeviceKind : uint8_t { kCpu, kCuda };
 std::string_view WordOf(DeviceKind kind);
 
 struct Device {
-  std::string name = {};        // Canonical: "cpu:0-1", "cpu:0,2".
-  std::vector<int> cores = {};  // Cores of the host for its threads; rising.
+  // Canonical: "cpu:0-1", "cpu:0,2", "cuda:0", "cuda:0+cpu:0-3".
+  std::string name = {};
+  // Cores of the host for its threads; rising. Of a GPU, empty: any core.
+  std::vector<int> cores = {};
   DeviceKind kind = DeviceKind::kCpu;
   int index = 0;  // Number of the GPU, below kMaxGpus; 0 for a CPU device.
 };
@@ -46,18 +50,26 @@ inline constexpr std::string_view kHostMemory = "host";
 std::string MemoryPlaceOf(const Device& device);
 
 // Returns the device of this name, without asking the machine. InvalidArgument
-// names the text. Unimplemented for "cuda:N", which this build does not
-// support.
+// names the text.
 absl::StatusOr<Device> ParseDeviceName(std::string_view text);
 
 // As ParseDeviceName(), but every core must exist and be allowed to this
 // process (its affinity mask). InvalidArgument names the cores that the machine
-// has.
+// has. A GPU without cores gets all that this process may use. Whether the GPU
+// is there is known to programs with CUDA alone.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
+
+// As ParseDevice(), for what runs on CPU devices alone. Unimplemented: the
+// device is of another kind.
+absl::StatusOr<Device> ParseCpuDevice(std::string_view text);
 
 // Returns the canonical names of the devices of a flag --devices; of none:
 // AllCoresDevice(). Errors: those of ParseDevice(), naming the flag.
 absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
+    const std::vector<std::string>& names);
+
+// Returns those of a job's devices, by name, on which only samplers run: GPUs.
+std::vector<std::string> DevicesThatOnlySample(
     const std::vector<std::string>& names);
 
 // Returns the canonical name of a list of cores.

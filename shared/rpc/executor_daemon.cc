@@ -33,7 +33,11 @@ absl::Status NameByDevice(std::string_view kind,
                           ExecutorDaemonOptions& options) {
   if (!options.name.empty() || options.device.empty()) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(options.device));
-  options.name = absl::StrCat(std::string(kind), ".", device.cores.front());
+  const std::string number =
+      device.kind == DeviceKind::kCuda
+          ? absl::StrCat(std::string(WordOf(device.kind)), device.index)
+          : absl::StrCat(device.cores.front());
+  options.name = absl::StrCat(std::string(kind), ".", number);
   return absl::OkStatus();
 }
 

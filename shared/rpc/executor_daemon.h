@@ -31,14 +31,14 @@ namespace fgnn {
 
 struct ExecutorDaemonOptions {
   std::string name;    // "sampler.0"
-  std::string device;  // "cpu:0-3": the cores that the daemon pins itself to.
+  std::string device;  // "cpu:0-3", "cuda:0"; the daemon pins itself to cores.
   std::filesystem::path state_dir;  // State folder of the service.
   std::string version;              // Version of the program.
 };
 
-// Names a daemon that has a device and no name by the device's first core:
-// "sampler.4" for `kind` "sampler" on "cpu:4-7". Errors: those of
-// ParseDeviceName().
+// Names a daemon that has a device and no name by the device's first core or
+// GPU: "sampler.4" for `kind` "sampler" on "cpu:4-7", "sampler.cuda0" on
+// "cuda:0". Errors: those of ParseDeviceName().
 absl::Status NameByDevice(std::string_view kind,
                           ExecutorDaemonOptions& options);
 

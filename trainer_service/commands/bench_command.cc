@@ -163,7 +163,7 @@ absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
 
 absl::StatusOr<std::string> RunBenchCommand(const TrainingBenchOptions& options,
                                             const BackendFactory& open) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseCpuDevice(options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec,
                         SpecOfProfileRequest(options.request));

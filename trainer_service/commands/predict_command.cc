@@ -252,7 +252,8 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
                            : PredictionKindOf(options.what).status());
   FGNN_ASSIGN_OR_RETURN(
       const Device device,
-      ParseDevice(options.device.empty() ? AllCoresDevice() : options.device));
+      ParseCpuDevice(options.device.empty() ? AllCoresDevice()
+                                            : options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   PredictSummary summary;
   summary.out = options.out;

@@ -11,7 +11,7 @@ namespace fgnn {
 absl::StatusOr<std::string> RunProfileCommand(const std::string& request,
                                               const std::string& device_name,
                                               const ThreadedProfiler& profile) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(device_name));
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseCpuDevice(device_name));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   return AnswerProfileRequest(request, [&](const JobSpec& spec,
                                            absl::Span<const HopSize> hops) {

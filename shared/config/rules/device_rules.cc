@@ -23,6 +23,38 @@ DeviceCounts CountDevices(const v1::JobSpec& spec) {
   return {devices, devices};
 }
 
+std::vector<std::string> DevicesThatOnlySample(const v1::JobSpec& spec) {
+  return fgnn::DevicesThatOnlySample(
+      {spec.devices().begin(), spec.devices().end()});
+}
+
+// Checks and completes a job of which some devices only sample. The others
+// train, all at the same time.
+absl::Status CheckMixedExecutors(const std::vector<std::string>& only_sample,
+                                 v1::JobSpec* spec) {
+  const auto num_others = static_cast<uint32_t>(spec->devices_size()) -
+                          static_cast<uint32_t>(only_sample.size());
+  if (num_others == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "devices: ", only_sample.front(),
+        " only samples, so the job has no device that trains; add a cpu "
+        "device, e.g. [",
+        only_sample.front(), ", cpu:0]"));
+  }
+  if (spec->executors() == "auto") spec->set_executors("together");
+  if (spec->executors() != "together") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "executors is ", spec->executors(), ", where every device may train, ",
+        "but ", only_sample.front(),
+        " only samples; leave executors out, or use together"));
+  }
+  if (spec->samplers() == 0) {
+    spec->set_samplers(static_cast<uint32_t>(only_sample.size()));
+  }
+  if (spec->trainers() == 0) spec->set_trainers(num_others);
+  return absl::OkStatus();
+}
+
 // The scheduler checks whether the service has such devices.
 absl::Status CheckDeviceRequest(v1::JobSpec* spec) {
   v1::DeviceRequest& request = *spec->mutable_device_request();
@@ -64,6 +96,9 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
 
 absl::Status CheckExecutors(v1::JobSpec* spec) {
   const auto [devices, most_devices] = CountDevices(*spec);
+  if (const auto names = DevicesThatOnlySample(*spec); !names.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckMixedExecutors(names, spec));
+  }
   if (spec->executors() == "auto") {
     spec->set_executors(most_devices == 1 || spec->trainers() > 0 ? "together"
                                                                   : "factored");
@@ -114,7 +149,9 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
 }
 
 uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
-  const uint32_t devices = CountDevices(spec).most;
+  const uint32_t devices =
+      CountDevices(spec).most -
+      static_cast<uint32_t>(DevicesThatOnlySample(spec).size());
   const bool is_fixed = spec.executors() == "factored" && !spec.switching();
   return is_fixed ? devices - spec.samplers() : devices;
 }

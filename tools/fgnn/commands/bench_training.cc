@@ -157,7 +157,7 @@ absl::StatusOr<EpochReport> MeasureTraining(const EpochFlags& flags) {
     return absl::InvalidArgumentError(
         "--devices: one process trains on one device; name one");
   }
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(spec.devices(0)));
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseCpuDevice(spec.devices(0)));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));

@@ -43,11 +43,28 @@ struct PlanFlags {
   std::vector<std::string> overrides;
 };
 
+// Returns the device of the job's first sampler.
+absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
+  return ParseDevice(
+      PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)
+          .front()
+          .device);
+}
+
 absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
   if (spec.sampling.threads > 0) return spec.sampling.threads;
-  FGNN_ASSIGN_OR_RETURN(const Device device,
-                        ParseDeviceName(spec.devices.front()));
+  FGNN_ASSIGN_OR_RETURN(const Device device, FirstSampler(spec));
   return static_cast<uint32_t>(device.cores.size());
+}
+
+// This program has no samplers of GPUs; nullopt: the job needs none.
+absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const Device device, FirstSampler(spec));
+  if (device.kind == DeviceKind::kCpu) return std::nullopt;
+  return absl::StrCat(
+      device.name,
+      " samples for this job, but 'fgnn plan' measures on cores: its time of "
+      "sampling is theirs, and memory of the GPU is not in the plan");
 }
 
 // Measures sampling in this program, where the scheduler would ask a sampler.
@@ -282,6 +299,8 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   if (std::optional<std::string> note = NoteOnOrder(input)) {
     notes.push_back(*std::move(note));
   }
+  FGNN_ASSIGN_OR_RETURN(std::optional<std::string> gpu, NoteOnGpu(input.spec));
+  if (gpu.has_value()) notes.push_back(*std::move(gpu));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.state_dir));

@@ -296,9 +296,9 @@ void AddUpCommand(Command app, CommandContext& context) {
                         "stays, also if it was to end after its last job");
   const auto flags = std::make_shared<UpFlags>();
   up.AddOption("--devices", flags->devices,
-               "Where daemons run: cpu:0, cpu:0-3; several apart by spaces; "
-               "default: all cores as one device, or those of the service "
-               "that runs")
+               "Where daemons run: cpu:0, cpu:0-3, cuda:0; several apart by "
+               "spaces; default: all cores as one device, or those of the "
+               "service that runs")
       .Takes("DEVICE");
   up.AddOption("--socket-group", flags->socket_group,
                "Open the service to the users of this group, who may submit "

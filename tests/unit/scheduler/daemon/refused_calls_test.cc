@@ -245,8 +245,8 @@ TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
               StatusIs(StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("cpu:4000"), HasSubstr("above 1023"))));
   spec.set_devices(0, "cuda:0");
-  EXPECT_THAT(Submit(spec),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("cuda:0")));
+  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
+                                     HasSubstr("cuda:0 only samples")));
   spec.set_devices(0, "tpu");
   EXPECT_THAT(Submit(spec),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("tpu")));

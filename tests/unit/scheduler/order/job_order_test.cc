@@ -315,6 +315,17 @@ TEST(JobOrderTest, DevicesOfAnotherKindConflictByGpuAndByCores) {
   EXPECT_EQ(StartsOf(snapshot), "a:cuda:0");
 }
 
+// A job by number may get one device, which has to train.
+TEST(JobOrderTest, AJobOfAnyKindGetsDevicesThatTrain) {
+  const std::vector<std::string> devices = {"cuda:0", "cpu:0"};
+  QueueSnapshot snapshot = {.devices = MakeServiceDevices(devices).value()};
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(1, 2)}};
+  EXPECT_EQ(StartsOf(snapshot), "a:cpu:0");
+  EXPECT_THAT(
+      CheckCanHave(Number(2), snapshot.devices),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has 1: cpu:0")));
+}
+
 TEST(MakeServiceDevicesTest, RefusesTwoDevicesWithOneGpuOrCore) {
   const Device gpu = {.name = "cuda:3", .kind = DeviceKind::kCuda, .index = 3};
   const Device same_gpu = {.name = "cuda:3+cpu:0",

@@ -282,7 +282,8 @@ TEST(MakeEffectiveTest, ChecksRangesOfSpecsThatWereNotRead) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("devices is empty")));
   EXPECT_THAT(MakeEffective(spec, {"cuda:0"}),
-              StatusIs(absl::StatusCode::kUnimplemented));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("cuda:0 only samples")));
 }
 
 TEST(ToYamlTest, RoundTrips) {

@@ -47,10 +47,48 @@ TEST(ParseDeviceNameTest, RefusesWhatIsNoDeviceAndQuotesIt) {
   }
 }
 
-TEST(ParseDeviceNameTest, SaysThatThereIsNoCuda) {
+TEST(ParseDeviceNameTest, ReadsAGpuAndTheCoresOfItsThreads) {
+  const Device gpu = Parse("cuda:03");
+  EXPECT_EQ(gpu.name, "cuda:3");
+  EXPECT_EQ(gpu.kind, DeviceKind::kCuda);
+  EXPECT_EQ(gpu.index, 3);
+  EXPECT_THAT(gpu.cores, ElementsAre()) << "any core";
+  const Device pinned = Parse("cuda:1+cpu:7,0,1");
+  EXPECT_EQ(pinned.name, "cuda:1+cpu:0-1,7");
+  EXPECT_EQ(pinned.index, 1);
+  EXPECT_THAT(pinned.cores, ElementsAre(0, 1, 7));
+  EXPECT_EQ(Parse(pinned.name).name, pinned.name);
+}
+
+TEST(ParseDeviceNameTest, RefusesWhatIsNoGpuAndQuotesIt) {
+  for (const std::string text :
+       {"cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:64", "cuda:0-1", "cuda:0,1",
+        "cuda:0+", "cuda:0+cpu:", "cuda:0+0-3", "cuda:0+cuda:1", "cuda:+cpu:0",
+        "cuda:99999999999"}) {
+    EXPECT_THAT(
+        ParseDeviceName(text),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("'" + text + "'"), HasSubstr("e.g. cuda:0"))))
+        << text;
+  }
+}
+
+TEST(ParseDeviceTest, GivesAGpuWithoutCoresAllThatAreAllowed) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const Device gpu, ParseDevice("cuda:0"));
+  EXPECT_EQ(gpu.name, "cuda:0");
+  EXPECT_EQ(DeviceName(gpu.cores), AllCoresDevice());
   EXPECT_THAT(
-      ParseDeviceName("cuda:0"),
-      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("no CUDA devices")));
+      ParseDevice("cuda:0+cpu:1023"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("'cuda:0+cpu:1023'"), HasSubstr("core 1023"))));
+}
+
+TEST(ParseCpuDeviceTest, RefusesAGpuWithTheWayOut) {
+  EXPECT_THAT(ParseCpuDevice(AllCoresDevice()), IsOk());
+  EXPECT_THAT(ParseCpuDevice("cuda:0"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("'cuda:0'"), HasSubstr("cpu devices"),
+                             HasSubstr(AllCoresDevice()))));
 }
 
 TEST(ResourcesOfTest, HaveABitForEachCoreAndTheGpu) {
@@ -85,6 +123,12 @@ TEST(DevicesOfFlagTest, TakesAllCoresWhereNoneIsNamed) {
   EXPECT_THAT(DevicesOfFlag({AllCoresDevice(), "cpu:1023"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("--devices"), HasSubstr("core 1023"))));
+}
+
+TEST(DevicesThatOnlySampleTest, AreGpus) {
+  EXPECT_THAT(DevicesThatOnlySample({"cpu:0", "cuda:1", "cpu:1", "cuda:0"}),
+              ElementsAre("cuda:1", "cuda:0"));
+  EXPECT_THAT(DevicesThatOnlySample({"cpu:0"}), ElementsAre());
 }
 
 TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {

@@ -250,7 +250,7 @@ TEST_F(ExecutorDaemonTest, EndsItsJobAndItsSocketWhenItIsToStop) {
       StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is ending")));
 }
 
-TEST(NameByDeviceTest, IsTheFirstCoreUnlessThereIsAName) {
+TEST(NameByDeviceTest, IsTheFirstCoreOrGpuUnlessThereIsAName) {
   ExecutorDaemonOptions options;
   FGNN_ASSERT_OK(NameByDevice("sampler", options));
   EXPECT_EQ(options.name, "");  // Start() says what is missing.
@@ -259,6 +259,10 @@ TEST(NameByDeviceTest, IsTheFirstCoreUnlessThereIsAName) {
   EXPECT_EQ(options.name, "sampler.4");
   FGNN_ASSERT_OK(NameByDevice("trainer", options));
   EXPECT_EQ(options.name, "sampler.4");
+  options.name.clear();
+  options.device = "cuda:2+cpu:4-7";
+  FGNN_ASSERT_OK(NameByDevice("sampler", options));
+  EXPECT_EQ(options.name, "sampler.cuda2");
   options.name.clear();
   options.device = "cpu:x";
   EXPECT_THAT(NameByDevice("trainer", options),
