@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
                           MatchedOrder::Create(job->sampling_.input(),
                                                job->sampling_.options, *order));
   }
+  job->OpenMemory();
   for (uint32_t i = 0; i < job->options_.num_threads; ++i) {
     FGNN_RETURN_IF_ERROR(job->AddWorker());
   }
@@ -61,6 +62,18 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
   if (segment_->options().num_devices > 0) {
     turn_.emplace(segment_.get(), options_.owner, options_.device,
                   options_.num_threads);
+  }
+}
+
+// Without permission tasks are copied once more, which is slower.
+void AttachedJob::OpenMemory() {
+  if (options_.open_memory == nullptr) return;
+  auto opened = options_.open_memory(segment_->task_blocks());
+  if (opened.ok()) {
+    direct_memory_ = *std::move(opened);
+  } else {
+    LogWarning("job {}: the device does not write tasks directly: {}",
+               options_.job_id, MessageOf(opened.status()));
   }
 }
 

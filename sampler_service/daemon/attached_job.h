@@ -4,6 +4,7 @@
 #define FGNN_SAMPLER_SERVICE_DAEMON_ATTACHED_JOB_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -15,11 +16,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "sampler_service/daemon/sampling_totals.h"
 #include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/order/matched_order.h"
+#include "sampler_service/sampling/device_samplers.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/loop_rounds.h"
 #include "shared/base/threads/mutex.h"
@@ -43,6 +46,11 @@ struct AttachedJobOptions {
   // Number of batches that are counted for WriteCounts(): all seqs below it; 0:
   // none.
   uint64_t counted_batches = 0;
+  // Lets samplers write to the segment's tasks; see DeviceSamplers::Open().
+  // Empty: they need no such permission.
+  std::function<absl::StatusOr<std::unique_ptr<DirectMemory>>(
+      absl::Span<std::byte> memory)>
+      open_memory = nullptr;
   SamplingTotals* totals = nullptr;  // Borrowed; null: nothing is added up.
   // Called on a work loop's thread when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
@@ -93,6 +101,8 @@ class AttachedJob : public ExecutorJob {
 
   AttachedJob(AttachedJobOptions options, JobSampling sampling,
               std::unique_ptr<Segment> segment);
+  // Lets the device write to the segment's tasks.
+  void OpenMemory();
   // Makes the sampler of another thread, and its counts.
   absl::Status AddWorker();
   void Run(Worker& worker);
@@ -109,6 +119,7 @@ class AttachedJob : public ExecutorJob {
   const AttachedJobOptions options_;
   const JobSampling sampling_;
   const std::unique_ptr<Segment> segment_;
+  std::unique_ptr<DirectMemory> direct_memory_;  // Of the segment's tasks.
   GlobalQueue queue_;
   mutable LoopRounds rounds_;  // Rounds of the workers' loops.
   std::atomic<uint64_t> batches_ = 0;

@@ -1,5 +1,6 @@
 #include "sampler_service/daemon/sampler_daemon.h"
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "shared/device/device.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "shared/telemetry/log.h"
@@ -19,42 +21,52 @@
 namespace fgnn {
 
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
-    const ExecutorDaemonOptions& options, const SignalWaiter* stop) {
-  auto daemon = absl::WrapUnique(new SamplerDaemon(options, stop));
+    const ExecutorDaemonOptions& options, const DeviceOpener& open,
+    const SignalWaiter* stop) {
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
+  // A device may start threads, which stay on its cores.
+  FGNN_RETURN_IF_ERROR(PinThisThread(device));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceSamplers> opened, open(device));
+  auto daemon =
+      absl::WrapUnique(new SamplerDaemon(options, std::move(opened), stop));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
   return daemon;
 }
 
 SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
+                             std::unique_ptr<DeviceSamplers> device,
                              const SignalWaiter* stop)
     : stop_(stop),
       plugins_(PluginFolder(options.state_dir)),
+      device_(std::move(device)),
       rpc_(this),
       executor_(options, "sampler", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
     const ExecutorJobStart& start) {
   const JobAttachment& attachment = start.attachment;
-  const uint32_t num_threads =
-      executor_.NumThreads(attachment.spec.sampling.threads);
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
-      OpenJobSampling(attachment.spec,
-                      {.job_key = HashString(attachment.job_id),
-                       .num_threads = num_threads,
-                       .plugins = plugins_}));
+      OpenSampling(attachment.spec, HashString(attachment.job_id)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
-  options.num_threads = num_threads;
+  options.num_threads = NumSamplers(attachment.spec);
   options.device = attachment.device;
+  options.open_memory = [this](absl::Span<std::byte> memory) {
+    return device_->Open(memory);
+  };
   if (segment->cache_plan().rank_order_key == 0) {
     options.counted_batches = OnlineBatches(attachment.spec, sampling);
   }
   options.totals = &totals_;
-  options.on_failure = start.on_failure;
+  options.on_failure =
+      [this, report = start.on_failure](const absl::Status& failure) {
+        EndIfDeviceIsBroken();
+        report(failure);
+      };
   LogInfo("job {}: sampling with {} threads", options.job_id,
           options.num_threads);
   return AttachedJob::Start(std::move(options), std::move(sampling),
@@ -66,13 +78,12 @@ absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return fgnn::ProfileSampling(
-      job.input(), job.options,
-      {.num_batches = num_batches,
-       .num_threads = executor_.NumThreads(spec.sampling.threads),
-       .order_bytes = job.order_bytes(),
-       .factory = job.factory,
-       .check = WithStop(check)});
+  return fgnn::ProfileSampling(job.input(), job.options,
+                               {.num_batches = num_batches,
+                                .num_threads = NumSamplers(spec),
+                                .order_bytes = job.order_bytes(),
+                                .factory = job.factory,
+                                .check = WithStop(check)});
 }
 
 absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
@@ -102,7 +113,7 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
   return CountPart(spec, job,
                    {.part = query.part,
                     .num_parts = query.num_parts,
-                    .num_threads = executor_.NumThreads(spec.sampling.threads),
+                    .num_threads = NumSamplers(spec),
                     .path = query.path,
                     .check = WithStop(check)});
 }
@@ -125,15 +136,32 @@ absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
                     {.counts = counts,
                      .plugins = plugins_,
                      .num_threads = executor_.NumThreads(spec.sampling.threads),
+                     .num_samplers = NumSamplers(spec),
                      .check = WithStop(check)}));
   return RankAnswer{facts.key, facts.needs_counts};
 }
 
-absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(
-    const JobSpec& spec) const {
+absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(const JobSpec& spec,
+                                                        uint64_t job_key) {
+  EndIfDeviceIsBroken();
   return OpenJobSampling(
-      spec, {.num_threads = executor_.NumThreads(spec.sampling.threads),
-             .plugins = plugins_});
+      spec, {.job_key = job_key,
+             .num_threads = executor_.NumThreads(spec.sampling.threads),
+             .plugins = plugins_,
+             .factory = device_->ForJob()});
+}
+
+// The scheduler starts another process, which samples what this one held.
+void SamplerDaemon::EndIfDeviceIsBroken() {
+  const absl::Status status = device_->Check();
+  if (status.ok()) return;
+  LogError("{}; this process ends", MessageOf(status));
+  std::_Exit(ExitCode(status));
+}
+
+uint32_t SamplerDaemon::NumSamplers(const JobSpec& spec) const {
+  return spec.sampling.threads > 0 ? spec.sampling.threads
+                                   : device_->num_threads();
 }
 
 // FGNN's own samplers return from each batch. A plugin may never return from a

@@ -13,6 +13,7 @@
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
 #include "sampler_service/rpc/sampler_rpc.h"
+#include "sampler_service/sampling/device_samplers.h"
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/rpc/executor_daemon.h"
 
@@ -21,9 +22,11 @@ namespace fgnn {
 // Connects the parts of the daemon and holds no logic of its own.
 class SamplerDaemon : private JobStarter, private SamplerCalls {
  public:
-  // See ExecutorDaemon::Start(). `stop` is borrowed until destruction.
+  // Opens the device with `open`, and registers; see ExecutorDaemon::Start().
+  // `stop` is borrowed until destruction. Errors: those of both.
   static absl::StatusOr<std::unique_ptr<SamplerDaemon>> Start(
-      const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+      const ExecutorDaemonOptions& options, const DeviceOpener& open,
+      const SignalWaiter* stop);
   SamplerDaemon(const SamplerDaemon&) = delete;
   SamplerDaemon& operator=(const SamplerDaemon&) = delete;
 
@@ -31,7 +34,9 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
-  SamplerDaemon(const ExecutorDaemonOptions& options, const SignalWaiter* stop);
+  SamplerDaemon(const ExecutorDaemonOptions& options,
+                std::unique_ptr<DeviceSamplers> device,
+                const SignalWaiter* stop);
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
@@ -51,7 +56,12 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
       const std::function<absl::Status()>& check) override;
 
-  absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec) const;
+  absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec,
+                                           uint64_t job_key = 0);
+  // Ends this process if it cannot use its device any more.
+  void EndIfDeviceIsBroken();
+  // Returns the number of threads that sample for a job.
+  uint32_t NumSamplers(const JobSpec& spec) const;
   // Watches the job's plugin, if there is one, during a call that samples. The
   // caller holds the result as long as the call runs. `job` outlives the
   // result.
@@ -63,6 +73,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   const SignalWaiter* const stop_;
   const std::filesystem::path plugins_;  // Plugins of the state folder.
+  const std::unique_ptr<DeviceSamplers> device_;
   SamplingTotals totals_;
   SamplerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the functions above.

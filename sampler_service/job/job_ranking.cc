@@ -130,7 +130,7 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
     }
     const CountOptions counting = {
         .batches = BatchesOfEpochs(begin, end, batches),
-        .num_threads = options.num_threads,
+        .num_threads = options.num_samplers,
         .factory = job.factory,
         .check = options.check};
     if (source.policy == HotnessPolicy::kOnline) {

@@ -48,6 +48,7 @@ struct RankOrderOptions {
   std::vector<std::filesystem::path> counts;
   std::filesystem::path plugins;  // Folder of the plugins.
   uint32_t num_threads = 1;
+  uint32_t num_samplers = 1;  // Number of threads that sample batches.
   std::function<absl::Status()> check;  // See CountOptions.
 };
 

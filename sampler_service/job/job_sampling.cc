@@ -65,7 +65,9 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                    .restart = sampling.walk_restart};
   JobSampling job = {.dataset = std::move(dataset),
                      .options = std::move(options),
-                     .factory = NewCpuSampler,
+                     .factory = wanted.factory != nullptr
+                                    ? wanted.factory
+                                    : SamplerFactory(NewCpuSampler),
                      .weights = nullptr,
                      .plugin = nullptr};
   if (algorithm == SamplingAlgorithm::kWeighted) {

@@ -50,6 +50,8 @@ struct JobSamplingOptions {
   // Number of threads that make alias tables which are not saved yet.
   uint32_t num_threads = 1;
   std::filesystem::path plugins = {};  // Folder of the plugins.
+  // Factory of the device's samplers; empty: NewCpuSampler().
+  SamplerFactory factory = nullptr;
 };
 // Opens the data of a job. The scheduler has validated the dataset; this
 // function only checks types and shapes. Returns errors of Dataset::Open(),

@@ -1,13 +1,18 @@
+// fgnn-sampler: the daemon. This program chooses the samplers of its device.
 #include <csignal>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/sampler_daemon.h"
+#include "sampler_service/sampling/cpu/cpu_device_samplers.h"
+#include "sampler_service/sampling/cuda/cuda_device_samplers.h"
 #include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
+#include "shared/device/device.h"
 #include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 
@@ -16,6 +21,14 @@ namespace {
 // Volatile, so that the text stands in the program's file and not in code. A
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
+
+absl::StatusOr<std::unique_ptr<fgnn::DeviceSamplers>> OpenSamplers(
+    const fgnn::Device& device) {
+  if (device.kind == fgnn::DeviceKind::kCuda) {
+    return fgnn::OpenCudaSamplers(device);
+  }
+  return fgnn::OpenCpuSamplers(device);
+}
 
 }  // namespace
 
@@ -26,8 +39,10 @@ int main(int argc, char** argv) {
   line.SetVersion(absl::StrCat(options.version, "\n", fgnn::BuildFacts()));
   const fgnn::Command app = line.root();
   app.AddOption("--name", options.name,
-                "Its name; default: sampler.N, where N is its first core");
-  app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3")
+                "Its name; default: sampler.N, where N is its first core, or "
+                "sampler.cudaN");
+  app.AddOption("--device", options.device,
+                "Its device, e.g. cpu:0-3 or cuda:0")
       .Required();
   app.AddOption("--state-dir", options.state_dir, "The service's folder")
       .Required();
@@ -44,7 +59,8 @@ int main(int argc, char** argv) {
   // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
-    const auto daemon = fgnn::SamplerDaemon::Start(options, &stop);
+    const auto daemon =
+        fgnn::SamplerDaemon::Start(options, OpenSamplers, &stop);
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
   });
   if (!status.ok()) fgnn::LogError("{}", fgnn::MessageOf(status));

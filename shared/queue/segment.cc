@@ -322,6 +322,10 @@ Segment::~Segment() = default;
 
 int Segment::fd() const { return mapping_->fd.get(); }
 
+absl::Span<std::byte> Segment::task_blocks() const {
+  return regions_->task_blocks();
+}
+
 uint64_t Segment::total_bytes() const { return SegmentBytes(options_); }
 
 CachePlan Segment::cache_plan() const {

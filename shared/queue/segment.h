@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/types.h"
 #include "shared/queue/job_shape.h"
@@ -85,6 +86,8 @@ class Segment {
   // Which task lives in which slot, and which batch makes which step.
   const JobShape& shape() const { return shape_; }
   uint64_t total_bytes() const;
+  // Memory of all slots and overflow blocks, in which tasks lie.
+  absl::Span<std::byte> task_blocks() const;
 
   CachePlan cache_plan() const;
   // Scheduler only.

@@ -155,6 +155,12 @@ struct Segment::Regions {
         static_cast<size_t>(options_.overflow_bytes)};
   }
 
+  // All slots and overflow blocks, whole pages.
+  absl::Span<std::byte> task_blocks() const {
+    return {At<std::byte>(layout_.slots),
+            static_cast<size_t>(layout_.total_bytes - layout_.slots)};
+  }
+
   // The done word and the gradient of a place: see JobShape::PlaceOf().
   SharedWord done_word(uint32_t place) const {
     return Word(layout_.done_words, place % layout_.board_places);

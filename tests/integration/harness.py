@@ -41,10 +41,26 @@ ENDLESS = {'training.epochs': 1000000, 'training.evaluate_every': 0,
            'training.checkpoint_every': 0}
 
 
+def emulated_programs():
+    """A folder with this build's programs, whose samplers know emulated GPUs.
+
+    See tests/emulated. Programs look for each other beside their own file, so
+    links of another kind would lead back.
+    """
+    folder = pathlib.Path(
+        tempfile.mkdtemp(prefix='emulated-', dir=BIN_DIR.parent))
+    for name in ('fgnn', *DAEMONS):
+        program = BIN_DIR.parent / 'tests' / f'{name}-emulated'
+        os.link(program if program.exists() else BIN_DIR / name,
+                folder / name)
+    return folder
+
+
 class Service:
     """A state folder, and the commands of `fgnn` in it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, programs=BIN_DIR):
+        self.programs = programs
         self.folder = pathlib.Path(folder)
         self.state_dir = self.folder / 'state'
         self.dataset = self.folder / 'graph'
@@ -52,7 +68,7 @@ class Service:
     def fgnn(self, *args, check=True, **options):
         """Runs a command to its end; asserts that it succeeds if `check`."""
         result = subprocess.run(
-            [BIN_DIR / 'fgnn', '--state-dir', self.state_dir, *args],
+            [self.programs / 'fgnn', '--state-dir', self.state_dir, *args],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=COMMAND_SECONDS, check=False, **options)
         if check and result.returncode != 0:
@@ -66,7 +82,7 @@ class Service:
     def start(self, *args, **options):
         """Starts a command; its stdout is a pipe of lines."""
         return subprocess.Popen(
-            [BIN_DIR / 'fgnn', '--state-dir', self.state_dir, *args],
+            [self.programs / 'fgnn', '--state-dir', self.state_dir, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, **options)
 

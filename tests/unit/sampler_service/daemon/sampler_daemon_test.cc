@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "sampler_service/sampling/cpu/cpu_device_samplers.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset.h"
@@ -54,7 +55,7 @@ class SamplerDaemonTest : public testing::Test {
                                                     .device = AllCoresDevice(),
                                                     .state_dir = state_.path(),
                                                     .version = "test"},
-                                                   &stop_));
+                                                   OpenCpuSamplers, &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_.path(), "sampler.0")));

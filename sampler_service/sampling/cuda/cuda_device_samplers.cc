@@ -1,0 +1,145 @@
+#include "sampler_service/sampling/cuda/cuda_device_samplers.h"
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+#include <variant>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/cuda/cuda_sampler.h"
+#include "sampler_service/sampling/cuda/device_graph.h"
+#include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
+#include "shared/base/units.h"
+#include "shared/device/cuda/pinned_range.h"
+#include "shared/device/cuda/status.h"
+
+namespace fgnn {
+namespace {
+
+// One sampler copies a task while another one samples.
+constexpr uint32_t kSamplersPerGpu = 2;
+
+uint64_t TopologyBytes(const CscView& graph) {
+  const uint64_t index_bytes =
+      std::holds_alternative<absl::Span<const int64_t>>(graph.indices) ? 8 : 4;
+  return graph.indptr.size() * sizeof(graph.indptr[0]) +
+         graph.num_edges() * index_bytes;
+}
+
+// Adds what the GPU has, and what the job needs, to an error for want of
+// memory.
+absl::Status WithSizes(const absl::Status& status, const std::string& name,
+                       const CscView& graph) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  size_t free = 0;
+  size_t total = 0;
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
+                                  "ask for the memory of the device"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      name, " has ", FormatBytes(free), " of ", FormatBytes(total),
+      " left, and a job's topology takes ", FormatBytes(TopologyBytes(graph)),
+      " there: ", std::string(status.message()),
+      "; sample on a cpu device, or end what else uses the GPU"));
+}
+
+// The topology of one job on a GPU. Thread-safe.
+class JobOnGpu {
+ public:
+  JobOnGpu(std::string name, int index)
+      : name_(std::move(name)), index_(index) {}
+
+  absl::StatusOr<std::unique_ptr<Sampler>> NewSampler(
+      const SamplerInput& input, const SamplerOptions& options) {
+    absl::StatusOr<std::shared_ptr<DeviceGraph>> graph = Upload(input.graph);
+    if (!graph.ok()) return WithSizes(graph.status(), name_, input.graph);
+    auto sampler = NewCudaSampler(*std::move(graph), input, options);
+    if (!sampler.ok()) return WithSizes(sampler.status(), name_, input.graph);
+    return sampler;
+  }
+
+ private:
+  absl::StatusOr<std::shared_ptr<DeviceGraph>> Upload(const CscView& graph) {
+    const MutexLock lock(&mutex_);
+    if (graph_ == nullptr) {
+      FGNN_ASSIGN_OR_RETURN(
+          graph_, DeviceGraph::Make(graph, index_, TopologyPlace::kDevice));
+    }
+    return graph_;
+  }
+
+  const std::string name_;
+  const int index_;
+  Mutex mutex_;
+  std::shared_ptr<DeviceGraph> graph_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RegisteredMemory final : public DirectMemory {
+ public:
+  explicit RegisteredMemory(PinnedRange range) : range_(std::move(range)) {}
+
+ private:
+  const PinnedRange range_;
+};
+
+class CudaDeviceSamplers final : public DeviceSamplers {
+ public:
+  CudaDeviceSamplers(std::string name, int index)
+      : name_(std::move(name)), index_(index) {}
+
+  uint32_t num_threads() const override { return kSamplersPerGpu; }
+  SamplerFactory ForJob() override {
+    return [job = std::make_shared<JobOnGpu>(name_, index_)](
+               const SamplerInput& input, const SamplerOptions& options) {
+      return job->NewSampler(input, options);
+    };
+  }
+  absl::StatusOr<std::unique_ptr<DirectMemory>> Open(
+      absl::Span<std::byte> memory) override {
+    FGNN_RETURN_IF_ERROR(
+        CudaStatus(cudaSetDevice(index_), "choose the device"));
+    FGNN_ASSIGN_OR_RETURN(
+        PinnedRange range,
+        PinnedRange::Make(memory.data(), memory.data() + memory.size(),
+                          PinnedRange::Access::kReadWrite));
+    return std::make_unique<RegisteredMemory>(std::move(range));
+  }
+  // After a fault in a kernel every call fails.
+  absl::Status Check() override {
+    const std::string what = absl::StrCat(name_, " can no longer be used");
+    FGNN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index_), what));
+    size_t free = 0;
+    size_t total = 0;
+    return CudaStatus(cudaMemGetInfo(&free, &total), what);
+  }
+
+ private:
+  const std::string name_;
+  const int index_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
+    const Device& device) {
+  int count = 0;
+  const absl::Status counted =
+      CudaStatus(cudaGetDeviceCount(&count), "CUDA finds no GPU");
+  if (!counted.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", device.name, ": ", std::string(counted.message()),
+        "; install or update NVIDIA's driver, or use a cpu "
+        "device"));
+  }
+  if (device.index >= count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", device.name, ": this machine has ", count,
+        count == 1 ? " GPU" : " GPUs",
+        count == 0 ? "" : absl::StrCat(", cuda:0 to cuda:", count - 1),
+        "; use one of them, or a cpu device"));
+  }
+  return std::make_unique<CudaDeviceSamplers>(device.name, device.index);
+}
+
+}  // namespace fgnn

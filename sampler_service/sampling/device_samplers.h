@@ -1,0 +1,58 @@
+// The samplers of one device, whatever kind it is of.
+#ifndef FGNN_SAMPLER_SERVICE_SAMPLING_DEVICE_SAMPLERS_H_
+#define FGNN_SAMPLER_SERVICE_SAMPLING_DEVICE_SAMPLERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "sampler_service/sampling/sampler.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+
+// Memory that samplers write to directly. Given back by the destructor, before
+// the memory is unmapped.
+class DirectMemory {
+ public:
+  virtual ~DirectMemory() = default;
+};
+
+// Thread-safe.
+class DeviceSamplers {
+ public:
+  virtual ~DeviceSamplers() = default;
+
+  // Returns the number of threads, each with a sampler, that keep the device at
+  // work; at least 1.
+  virtual uint32_t num_threads() const = 0;
+
+  // Returns a factory for the samplers of one job, for any thread. They share
+  // what the first of them puts on the device; it is freed with the factory and
+  // its copies. The job's input outlives them.
+  virtual SamplerFactory ForJob() = 0;
+
+  // Lets samplers write to this memory directly, where the device has to be
+  // told. Returns nullptr if they need no such permission.
+  virtual absl::StatusOr<std::unique_ptr<DirectMemory>> Open(
+      absl::Span<std::byte> memory) = 0;
+
+  // Internal: the device has met an error after which this process cannot use
+  // it. Another process can.
+  virtual absl::Status Check() = 0;
+};
+
+// Opens the samplers of a device. The thread is pinned to the device's cores.
+// Unimplemented: this build has no such devices. InvalidArgument: the machine
+// does not have the device. Both name the device and the way out.
+using DeviceOpener =
+    std::function<absl::StatusOr<std::unique_ptr<DeviceSamplers>>(
+        const Device& device)>;
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_SAMPLING_DEVICE_SAMPLERS_H_

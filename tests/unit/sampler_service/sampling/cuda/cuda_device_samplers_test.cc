@@ -1,0 +1,151 @@
+// The samplers of a GPU, as a daemon opens them.
+#include "sampler_service/sampling/cuda/cuda_device_samplers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "tests/unit/sampler_service/sampling/cuda/cuda_case.h"
+
+namespace fgnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr size_t kRoomyBytes = size_t{64} << 20;
+
+Device Gpu(int index) {
+  return ParseDeviceName(absl::StrCat("cuda:", index)).value();
+}
+
+// A graph of 1,000 vertices and 4,000 edges.
+struct LargerGraph {
+  std::vector<int64_t> indptr;
+  std::vector<int64_t> indices;
+  std::vector<int64_t> train = {0, 1, 3};
+
+  LargerGraph() {
+    for (int64_t v = 0; v <= 1000; ++v) indptr.push_back(4 * v);
+    for (int64_t e = 0; e < 4000; ++e) indices.push_back(e * 7 % 1000);
+  }
+  SamplerInput input() const {
+    return {.graph = {indptr, absl::Span<const int64_t>(indices)},
+            .train = train};
+  }
+};
+
+SamplerOptions OfTwoHops() {
+  SamplerOptions options;
+  options.fanouts = {2, 2};
+  options.batch_size = 3;
+  return options;
+}
+
+TEST(CudaDeviceSamplersTest, AJobsSamplersShareOneTopology) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  const LargerGraph graph;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  EXPECT_GE(device->num_threads(), 2U);
+  SamplerFactory factory = device->ForJob();
+  std::vector<std::unique_ptr<Sampler>> samplers;
+  std::vector<size_t> bytes;
+  for (int i = 0; i < 3; ++i) {
+    FGNN_ASSERT_OK_AND_ASSIGN(samplers.emplace_back(),
+                              factory(graph.input(), OfTwoHops()));
+    bytes.push_back(simt::GetFakeCounts().allocated_bytes);
+  }
+  // 1,001 words and 4,000 of them.
+  EXPECT_GE(bytes[0], 8 * 5001U);
+  EXPECT_EQ(bytes[0] - (bytes[1] - bytes[0]), 8 * 5001U);
+  EXPECT_EQ(bytes[2] - bytes[1], bytes[1] - bytes[0]);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto on_cpu,
+                            NewCpuSampler(graph.input(), OfTwoHops()));
+  TaskBlock block(4096);
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
+                            on_cpu->Sample(BatchSeq(0), block.span()));
+  for (const std::unique_ptr<Sampler>& sampler : samplers) {
+    FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask task,
+                              sampler->Sample(BatchSeq(0), block.span()));
+    EXPECT_EQ(task.digest, expected.digest);
+  }
+  samplers.clear();
+  factory = nullptr;
+  EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0U);
+}
+
+TEST(CudaDeviceSamplersTest, AnotherJobHasATopologyOfItsOwn) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  const LargerGraph graph;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  const SamplerFactory one = device->ForJob();
+  const SamplerFactory other = device->ForJob();
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto first, one(graph.input(), OfTwoHops()));
+  const size_t bytes = simt::GetFakeCounts().allocated_bytes;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto second,
+                            other(graph.input(), OfTwoHops()));
+  EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 2 * bytes);
+}
+
+TEST(CudaDeviceSamplersTest, AGpuThatIsTooSmallSaysHowMuchIsMissing) {
+  StartDevice(/*interleaving=*/0, 16 << 10);
+  const LargerGraph graph;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  EXPECT_THAT(device->ForJob()(graph.input(), OfTwoHops()),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("cuda:0 has 16.0 KiB of 16.0 KiB left"),
+                             HasSubstr("topology takes 39.1 KiB"),
+                             HasSubstr("cudaErrorMemoryAllocation"),
+                             HasSubstr("sample on a cpu device"))));
+}
+
+TEST(CudaDeviceSamplersTest, MemoryIsRegisteredAsLongAsItIsOpen) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  alignas(4096) static std::byte memory[8192];
+  {
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto open,
+                              device->Open(absl::MakeSpan(memory)));
+    EXPECT_NE(open, nullptr);
+    EXPECT_THAT(device->Open(absl::MakeSpan(memory)),
+                StatusIs(absl::StatusCode::kInternal,
+                         HasSubstr("cudaErrorHostMemoryAlreadyRegistered")));
+  }
+  EXPECT_THAT(device->Open(absl::MakeSpan(memory)), IsOk());
+}
+
+TEST(CudaDeviceSamplersTest, KnowsThatAFaultIsForGood) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorMemoryAllocation);
+  EXPECT_THAT(device->Check(), IsOk());
+  simt::FailAfter(0, cudaErrorIllegalAddress, /*sticky=*/true);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  EXPECT_THAT(device->Check(),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("cuda:0 can no longer be used"),
+                             HasSubstr("cudaErrorIllegalAddress"))));
+}
+
+TEST(CudaDeviceSamplersTest, NamesAGpuThatIsNotThere) {
+  simt::SetFakeDevice({.count = 2});
+  EXPECT_THAT(OpenCudaSamplers(Gpu(1)), IsOk());
+  EXPECT_THAT(OpenCudaSamplers(Gpu(2)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("device cuda:2"),
+                             HasSubstr("has 2 GPUs, cuda:0 to cuda:1"))));
+  simt::SetFakeDevice({.count = 0});
+  EXPECT_THAT(OpenCudaSamplers(Gpu(0)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("device cuda:0"),
+                             HasSubstr("cudaErrorInsufficientDriver"),
+                             HasSubstr("NVIDIA's driver"))));
+}
+
+}  // namespace
+}  // namespace fgnn
