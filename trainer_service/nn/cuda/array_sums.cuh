@@ -23,39 +23,51 @@ inline uint64_t SumBlocks(uint64_t threads) {
                                    : uint64_t{kMostSumBlocks};
 }
 
-// Writes the block's part of the sum. All threads call it together.
+// Writes the block's part of sum number `place`. All threads call it together.
 template <typename T>
-__device__ inline void StoreSumOfBlock(T mine, T* partials) {
+__device__ inline void StoreSumOfBlock(T mine, T* partials,
+                                       uint32_t place = 0) {
   T total;
   SumInBlock<kSumThreads>(mine, &total);
-  if (threadIdx.x == 0) partials[blockIdx.x] = total;
+  if (threadIdx.x == 0) {
+    partials[place * kMostSumBlocks + blockIdx.x] = total;
+  }
 }
 
-// Sets *sum to the sum of the blocks' parts. One block.
+// Sets sums[place] to the sum of `count` blocks' parts. A block for each place.
 template <typename T>
 __global__ void __launch_bounds__(kSumThreads)
-    AddPartialsKernel(const T* partials, uint32_t count, T* sum) {
+    AddPartialsKernel(const T* partials, uint32_t count, T* sums) {
   T mine = 0;
   for (uint32_t i = threadIdx.x; i < count; i += kSumThreads) {
-    mine += partials[i];
+    mine += partials[blockIdx.x * kMostSumBlocks + i];
   }
   T total;
   SumInBlock<kSumThreads>(mine, &total);
-  if (threadIdx.x == 0) *sum = total;
+  if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// Launches `kernel`, of SumBlocks(threads) blocks, which stores their parts to
-// `partials`, and then the sum of these.
+// The places of one or more sums.
+template <typename T>
+struct SumPlaces {
+  T* partials;  // [num_sums, kMostSumBlocks]
+  T* sums;      // [num_sums]
+  uint32_t num_sums = 1;
+};
+
+// Launches `kernel`, of SumBlocks(threads) blocks, which store their parts to
+// `partials`, and what adds these up.
 template <typename T, typename Args>
-cudaError_t LaunchSum(void (*kernel)(Args), const Args& args, uint64_t threads,
-                      T* partials, T* sum, cudaStream_t stream) {
+cudaError_t LaunchSums(void (*kernel)(Args), const Args& args, uint64_t threads,
+                       const SumPlaces<T>& places, cudaStream_t stream) {
   const uint64_t blocks = SumBlocks(threads);
   const cudaError_t error =
       Launch(kernel, {.blocks = blocks, .threads = kSumThreads}, stream, args);
   if (error != cudaSuccess) return error;
-  return Launch(AddPartialsKernel<T>, {.blocks = 1, .threads = kSumThreads},
-                stream, static_cast<const T*>(partials),
-                static_cast<uint32_t>(blocks), sum);
+  return Launch(AddPartialsKernel<T>,
+                {.blocks = places.num_sums, .threads = kSumThreads}, stream,
+                static_cast<const T*>(places.partials),
+                static_cast<uint32_t>(blocks), places.sums);
 }
 
 }  // namespace fgnn
