@@ -85,11 +85,7 @@ cudaError_t LaunchUnits(const ColumnSumsArgs& args, cudaStream_t stream) {
       SumChunksKernel<Number, kBytes>,
       {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
       stream, args, units);
-  if (error != cudaSuccess) return error;
-  return Launch(AddGroupsKernel,
-                {.blocks = (uint64_t{args.columns} + kWarp - 1) / kWarp,
-                 .threads = kGroups * kWarp},
-                stream, args);
+  return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 
 template <typename Number>
@@ -110,6 +106,13 @@ cudaError_t LaunchTypes(const ColumnSumsArgs& args, cudaStream_t stream) {
 }
 
 }  // namespace
+
+cudaError_t LaunchAddChunks(const ColumnSumsArgs& args, cudaStream_t stream) {
+  return Launch(AddGroupsKernel,
+                {.blocks = (uint64_t{args.columns} + kWarp - 1) / kWarp,
+                 .threads = kGroups * kWarp},
+                stream, args);
+}
 
 cudaError_t LaunchColumnSums(const ColumnSumsArgs& args, cudaStream_t stream) {
   if (args.columns == 0 || UnitBytes(16, {args.x, args.partials}) != 16) {

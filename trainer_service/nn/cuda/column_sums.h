@@ -37,6 +37,10 @@ struct ColumnSumsArgs {
 // aligned.
 cudaError_t LaunchColumnSums(const ColumnSumsArgs& args, cudaStream_t stream);
 
+// The second half of it, for other sums over rows: adds up the chunks' sums,
+// which another kernel wrote to args.partials. Reads no x.
+cudaError_t LaunchAddChunks(const ColumnSumsArgs& args, cudaStream_t stream);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_

@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-namespace fgnn {
+#include "trainer_service/nn/norm_epsilon.h"
 
-inline constexpr float kNormEpsilon = 1e-5F;
+namespace fgnn {
 
 // Sets out [columns] to the sum of (z - mean)^2 over the rows.
 void SumOfSquaresAround(const float* mean, const float* z, int64_t rows,
