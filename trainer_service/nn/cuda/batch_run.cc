@@ -2,6 +2,7 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
+#include "trainer_service/nn/cuda/array_sums.h"
 #include "trainer_service/nn/cuda/column_sums.h"
 #include "trainer_service/nn/cuda/dropout.h"
 #include "trainer_service/nn/cuda/long_lists.h"
@@ -59,29 +60,39 @@ absl::Status BatchRun::GradientOfWeight(const DeviceWeight& weight,
 
 absl::Status BatchRun::GradientOfBias(uint64_t offset, const void* dy,
                                       uint64_t rows, uint64_t columns) const {
+  return GradientOfVector(offset, dy, rows, columns, nullptr, 1);
+}
+
+absl::Status BatchRun::GradientOfVector(uint64_t offset, const void* x,
+                                        uint64_t rows, uint64_t columns,
+                                        const float* scores,
+                                        uint32_t heads) const {
   FGNN_ASSIGN_OR_RETURN(float* const partials,
                         Make<float>(kMostRowChunks * columns));
   return CudaStatus(LaunchColumnSums({.rows = static_cast<uint32_t>(rows),
                                       .columns = static_cast<uint32_t>(columns),
                                       .type = type_,
-                                      .x = dy,
+                                      .x = x,
                                       .partials = partials,
-                                      .out = parameters_->Gradient(offset)},
+                                      .out = parameters_->Gradient(offset),
+                                      .scales = scores,
+                                      .heads = heads},
                                      stream_),
                     "cannot sum columns");
 }
 
 absl::Status BatchRun::GradientOfFactor(uint64_t offset, const void* a,
                                         const void* b, uint64_t count) const {
-  return products_->Multiply({.m = 1,
-                              .n = 1,
-                              .k = count,
-                              .type = type_,
-                              .a = a,
-                              .b = b,
-                              .c_type = FeatureType::kFloat32,
-                              .c = parameters_->Gradient(offset)},
-                             stream_);
+  FGNN_ASSIGN_OR_RETURN(float* const partials, Make<float>(kMostSumBlocks));
+  return CudaStatus(
+      LaunchElementProducts({.count = count,
+                             .type = type_,
+                             .a = a,
+                             .b = b,
+                             .partials = partials,
+                             .sum = parameters_->Gradient(offset)},
+                            stream_),
+      "cannot sum products of elements");
 }
 
 absl::StatusOr<DeviceLists> BatchRun::FindLongLists(
@@ -107,7 +118,6 @@ absl::Status BatchRun::SumLists(const DeviceLists& lists,
   args.indptr = lists.indptr;
   args.indices = lists.indices;
   args.num_lists = lists.num_lists;
-  args.type = type_;
   args.long_lists = lists.long_lists;
   if (lists.long_lists.counts != nullptr) {
     FGNN_ASSIGN_OR_RETURN(

@@ -91,6 +91,11 @@ class BatchRun {
   // Sets the gradient of a bias [columns] to the sum of dy's rows.
   absl::Status GradientOfBias(uint64_t offset, const void* dy, uint64_t rows,
                               uint64_t columns) const;
+  // The same of x's rows, scaled by scores [rows, heads] head by head: the
+  // gradient of a vector of attention.
+  absl::Status GradientOfVector(uint64_t offset, const void* x, uint64_t rows,
+                                uint64_t columns, const float* scores,
+                                uint32_t heads) const;
   // Sets the gradient of a number to the sum of the products of a's and b's
   // elements, [count] each.
   absl::Status GradientOfFactor(uint64_t offset, const void* a, const void* b,
@@ -98,8 +103,8 @@ class BatchRun {
 
   // Returns the lists of `indptr` with the long ones found.
   absl::StatusOr<DeviceLists> FindLongLists(const DeviceLists& lists) const;
-  // Sums rows over lists: see NeighborSumsArgs, whose lists and long lists this
-  // sets. Its x are numbers.
+  // Sums rows over lists: see NeighborSumsArgs, whose lists, long lists and
+  // partials this sets.
   absl::Status SumLists(const DeviceLists& lists, NeighborSumsArgs args) const;
 
   // Ends a layer: adds the bias to z [rows, columns]. Not `plainly`: then ReLU

@@ -48,6 +48,29 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   StoreFloats(sums, args.partials + chunk * args.columns + unit * kCount);
 }
 
+// A thread sums a column of scaled rows over the rows of a chunk.
+template <typename Number>
+__global__ void __launch_bounds__(kThreads)
+    SumScaledChunksKernel(ColumnSumsArgs args) {
+  const uint64_t thread = uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const uint64_t column = thread % args.columns;
+  const uint64_t head = column / (args.columns / args.heads);
+  const uint32_t chunk_rows = RowsOfChunk(args.rows);
+  const uint64_t first = thread / args.columns * chunk_rows;
+  if (first >= args.rows) return;
+  const uint64_t last = min(first + chunk_rows, uint64_t{args.rows});
+  const Number* const x = static_cast<const Number*>(args.x);
+  float sum = 0;
+#pragma unroll 4
+  for (uint64_t row = first; row < last; ++row) {
+    const float number = NumberOf<Number>(
+        LoadUnit<sizeof(Number)>(x + row * args.columns + column), 0);
+    sum = __fadd_rn(
+        sum, __fmul_rn(__ldg(args.scales + row * args.heads + head), number));
+  }
+  args.partials[thread] = sum;
+}
+
 // A block adds up 32 columns: a warp the chunks of each group, a lane a column.
 __global__ void __launch_bounds__(kGroups* kWarp)
     AddGroupsKernel(ColumnSumsArgs args) {
@@ -76,20 +99,35 @@ __global__ void __launch_bounds__(kGroups* kWarp)
   args.out[column] = sum;
 }
 
+uint64_t NumChunks(const ColumnSumsArgs& args) {
+  const uint64_t chunk_rows = RowsOfChunk(args.rows);
+  return (args.rows + chunk_rows - 1) / chunk_rows;
+}
+
+Grid GridOf(uint64_t threads) {
+  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
+}
+
 template <typename Number, int kBytes>
 cudaError_t LaunchUnits(const ColumnSumsArgs& args, cudaStream_t stream) {
   const uint32_t units = args.columns / kUnitNumbers<Number, kBytes>;
-  const uint64_t chunk_rows = RowsOfChunk(args.rows);
-  const uint64_t threads = (args.rows + chunk_rows - 1) / chunk_rows * units;
-  const cudaError_t error = Launch(
-      SumChunksKernel<Number, kBytes>,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, args, units);
+  const cudaError_t error =
+      Launch(SumChunksKernel<Number, kBytes>, GridOf(NumChunks(args) * units),
+             stream, args, units);
+  return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
+}
+
+template <typename Number>
+cudaError_t LaunchScaled(const ColumnSumsArgs& args, cudaStream_t stream) {
+  const cudaError_t error =
+      Launch(SumScaledChunksKernel<Number>,
+             GridOf(NumChunks(args) * args.columns), stream, args);
   return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 
 template <typename Number>
 cudaError_t LaunchTypes(const ColumnSumsArgs& args, cudaStream_t stream) {
+  if (args.scales != nullptr) return LaunchScaled<Number>(args, stream);
   switch (UnitBytes(args.columns * sizeof(Number), {})) {
     case 16:
       return LaunchUnits<Number, 16>(args, stream);
@@ -115,7 +153,8 @@ cudaError_t LaunchAddChunks(const ColumnSumsArgs& args, cudaStream_t stream) {
 }
 
 cudaError_t LaunchColumnSums(const ColumnSumsArgs& args, cudaStream_t stream) {
-  if (args.columns == 0 || UnitBytes(16, {args.x, args.partials}) != 16) {
+  if (args.columns == 0 || args.heads == 0 || args.columns % args.heads != 0 ||
+      UnitBytes(16, {args.x, args.partials}) != 16) {
     return cudaErrorInvalidValue;
   }
   switch (args.type) {

@@ -1,4 +1,5 @@
-// Sums of a matrix's columns: the gradient of a bias.
+// Sums of a matrix's columns: the gradient of a bias, or of attention's
+// vectors.
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_COLUMN_SUMS_H_
 
@@ -29,6 +30,10 @@ struct ColumnSumsArgs {
   const void* x = nullptr;    // [rows, columns]; a multiple of 16 bytes.
   float* partials = nullptr;  // [kMostRowChunks, columns], aligned like x.
   float* out = nullptr;       // [columns]
+  // [rows, heads] Factors of the rows; null: 1. Head h has the columns in
+  // [h, h + 1) * columns / heads, which heads divides.
+  const float* scales = nullptr;
+  uint32_t heads = 1;  // At least 1.
 };
 
 // Sets `out` to the sums over all rows, in f32: plain loops over the rows of

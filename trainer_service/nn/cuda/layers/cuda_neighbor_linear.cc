@@ -55,6 +55,7 @@ absl::Status CudaNeighborLinear::SumNeighbors(
                                            .entries = block.entries}));
   NeighborSumsArgs args;
   args.columns = static_cast<uint32_t>(columns);
+  args.type = run.type();
   args.x = rows;
   args.out_type = out_type;
   args.out = out;
@@ -80,6 +81,7 @@ absl::Status CudaNeighborLinear::SumGradients(
     uint64_t columns, FeatureType out_type, void* out) const {
   NeighborSumsArgs args;
   args.columns = static_cast<uint32_t>(columns);
+  args.type = run.type();
   args.x = sums_gradient;
   args.out_type = out_type;
   args.out = out;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/config/objective.h"
+#include "trainer_service/nn/cuda/layers/cuda_gat_layer.h"
 #include "trainer_service/nn/cuda/layers/cuda_linear_layer.h"
 
 namespace fgnn {
@@ -19,8 +20,7 @@ absl::Status OnlyOnCpus(const std::string& what) {
 }  // namespace
 
 absl::Status CheckHasCudaLayers(const ModelOptions& options) {
-  if (options.kind != "graphsage" && options.kind != "gcn" &&
-      options.kind != "gin") {
+  if (options.kind == "pinsage" || options.is_users()) {
     return OnlyOnCpus(absl::StrCat("model.kind: ", options.kind));
   }
   if (options.transforms_messages()) {
@@ -46,6 +46,9 @@ std::unique_ptr<CudaLayer> MakeCudaLayer(const ModelOptions& options,
   }
   if (options.kind == "gin") {
     return std::make_unique<CudaGinLayer>(describer.Gin(layer, order));
+  }
+  if (options.kind == "gat") {
+    return std::make_unique<CudaGatLayer>(describer.Gat(layer));
   }
   return std::make_unique<CudaLinearLayer>(describer.Sage(layer, order));
 }

@@ -51,7 +51,9 @@ std::vector<float> Expected(const std::vector<float>& x, uint32_t rows,
 template <typename Number>
 std::vector<float> SumOnGpu(const std::vector<Number>& x, FeatureType type,
                             uint32_t rows, uint32_t columns,
-                            uint64_t interleaving) {
+                            uint64_t interleaving,
+                            const std::vector<float>& scales = {},
+                            uint32_t heads = 1) {
   TestGpu gpu(interleaving);
   ColumnSumsArgs args;
   args.rows = rows;
@@ -60,6 +62,8 @@ std::vector<float> SumOnGpu(const std::vector<Number>& x, FeatureType type,
   args.x = gpu.Put(x);
   args.partials = gpu.Room<float>(uint64_t{kMostRowChunks} * columns);
   args.out = gpu.Room<float>(columns);
+  args.heads = heads;
+  if (!scales.empty()) args.scales = gpu.Put(scales);
   EXPECT_EQ(LaunchColumnSums(args, gpu.stream()), cudaSuccess);
   return gpu.Get(args.out, columns);
 }
@@ -73,6 +77,36 @@ void ExpectSums(uint32_t rows, uint32_t columns, uint64_t interleaving = 0) {
   EXPECT_THAT(
       SumOnGpu(rounded, FeatureType::kBfloat16, rows, columns, interleaving),
       ElementsAreArray(Expected(Widened(rounded), rows, columns)));
+}
+
+// The sums of scaled rows are those of the products.
+void ExpectScaledSums(uint32_t rows, uint32_t columns, uint32_t heads) {
+  SCOPED_TRACE(absl::StrCat(rows, " rows, ", heads, " heads"));
+  const std::vector<float> x = RandomFloats(uint64_t{rows} * columns, columns);
+  const std::vector<float> scales = RandomFloats(uint64_t{rows} * heads, 5);
+  const std::vector<Bfloat16> rounded = Rounded(x);
+  std::vector<float> products(x.size());
+  std::vector<float> of_rounded(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t head = i % columns / (columns / heads);
+    const float scale = scales[i / columns * heads + head];
+    products[i] = scale * x[i];
+    of_rounded[i] = scale * Widen(rounded[i]);
+  }
+  EXPECT_THAT(
+      SumOnGpu(x, FeatureType::kFloat32, rows, columns, 0, scales, heads),
+      ElementsAreArray(Expected(products, rows, columns)));
+  EXPECT_THAT(SumOnGpu(rounded, FeatureType::kBfloat16, rows, columns, 0,
+                       scales, heads),
+              ElementsAreArray(Expected(of_rounded, rows, columns)));
+}
+
+TEST(ColumnSumsTest, ScalesRowsHeadByHead) {
+  for (const uint32_t rows : {1, 33, 300}) {
+    ExpectScaledSums(rows, 6, 1);
+    ExpectScaledSums(rows, 6, 3);
+    ExpectScaledSums(rows, 40, 40);
+  }
 }
 
 TEST(ColumnSumsTest, SumsInChunksAndGroups) {

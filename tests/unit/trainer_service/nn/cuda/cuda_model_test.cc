@@ -64,7 +64,7 @@ void ExpectAsOnCpu(const RandomBatchOptions& options,
   std::vector<double> distances;
   // Where numbers are rounded, few may come to lie on the other side of a ReLU,
   // which changes a gradient a lot. So one batch of several is enough.
-  for (uint64_t seed = 1; seed <= (rounds ? 5 : 1); ++seed) {
+  for (uint64_t seed = 1; seed <= (rounds ? 3 : 1); ++seed) {
     RandomBatchOptions of_seed = options;
     of_seed.seed = seed;
     RandomBatch batch(of_seed);
@@ -108,6 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
     AllKinds, CudaModelTest,
     testing::Values(Kind{"Sage", "graphsage"}, Kind{"Gcn", "gcn"},
                     Kind{"GcnRight", "gcn", "right"}, Kind{"Gin", "gin"},
+                    Kind{"Gat", "gat"},
+                    Kind{"GatBfloat16", "gat", "both", Precision::kBfloat16},
                     Kind{"SageBfloat16", "graphsage", "both",
                          Precision::kBfloat16},
                     Kind{"GcnBfloat16", "gcn", "both", Precision::kBfloat16},
@@ -117,7 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(CudaModelTest, HasTheCpusGradientForAnyNumberOfSeeds) {
   for (const uint32_t seeds : {1U, 31U, 32U, 33U}) {
     SCOPED_TRACE(testing::Message() << seeds << " seeds");
-    ExpectAsOnCpu(BatchOf(seeds));
+    RandomBatchOptions options = BatchOf(seeds);
+    options.model.layers = 2;
+    ExpectAsOnCpu(options);
   }
 }
 
