@@ -61,7 +61,6 @@ std::vector<ExecutorPlacement> PairPerDevice(
   std::vector<ExecutorPlacement> placements;
   for (size_t i = 0; i < devices.size(); ++i) {
     placements.push_back(Place(ExecutorRole::kSampler, i, devices[i]));
-    if (!DevicesThatOnlySample({devices[i]}).empty()) continue;
     placements.push_back(Place(ExecutorRole::kTrainer, i, devices[i]));
   }
   return placements;

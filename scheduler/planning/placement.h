@@ -34,8 +34,8 @@ std::vector<ExecutorPlacement> PlaceExecutors(
     uint32_t samplers, uint32_t trainers,
     const std::vector<std::string>& devices);
 
-// Returns a sampler for every device, and a trainer for every one that
-// trains, which a service keeps ready.
+// Returns a sampler and a trainer for every device, which a service keeps
+// ready.
 std::vector<ExecutorPlacement> PairPerDevice(
     const std::vector<std::string>& devices);
 

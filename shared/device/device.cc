@@ -175,12 +175,13 @@ absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
 
 std::vector<std::string> DevicesThatOnlySample(
     const std::vector<std::string>& names) {
-  std::vector<std::string> found;
+  std::vector<std::string> cores;
   for (const std::string& name : names) {
     const absl::StatusOr<Device> device = ParseDeviceName(name);
-    if (device.ok() && device->kind != DeviceKind::kCpu) found.push_back(name);
+    if (device.ok() && device->kind == DeviceKind::kCpu) cores.push_back(name);
   }
-  return found;
+  const bool has_gpu = cores.size() < names.size();
+  return has_gpu ? cores : std::vector<std::string>{};
 }
 
 std::string DeviceName(const std::vector<int>& cores) {

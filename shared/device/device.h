@@ -68,7 +68,8 @@ absl::StatusOr<Device> ParseCpuDevice(std::string_view text);
 absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
     const std::vector<std::string>& names);
 
-// Returns those of a job's devices, by name, on which only samplers run: GPUs.
+// Returns those of a job's devices, by name, on which only samplers run: cores,
+// if the job has a GPU. All trainers of a job are on devices of one kind.
 std::vector<std::string> DevicesThatOnlySample(
     const std::vector<std::string>& names);
 

@@ -1,4 +1,5 @@
-"""A GPU that samples changes no batch and no weight. The GPU is emulated."""
+"""Jobs on GPUs, which are emulated: the batches of cores, and weights that no
+fault changes."""
 
 import json
 import os
@@ -9,7 +10,10 @@ import unittest.mock
 import harness
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
-WITH_GPU = {'devices': '[cuda:0, cpu:0]'}
+ALONE = {'devices': '[cuda:0]'}
+# Some hundred batches.
+LONG = {**JOB, 'training.epochs': 30, 'training.evaluate_every': 0,
+        'training.checkpoint_every': 0, 'limits.restarts': 100}
 # Less than the graph takes.
 FEW_BYTES = 64 << 10
 
@@ -42,98 +46,104 @@ class CudaTest(harness.ServiceTest):
         return result.returncode, result.stderr
 
 
-class SamplingTest(CudaTest):
+class JobTest(CudaTest):
 
-    def test_a_gpu_that_samples_changes_no_batch_and_no_weight(self):
-        expected = self.service.run(JOB, '--digest')
-        for devices in ('[cuda:0, cpu:0]', '[cpu:0, cuda:0]',
-                        '[cuda:0+cpu:0, cpu:1]'):
-            run_dir = self.service.run({**JOB, 'devices': devices}, '--digest')
+    def assert_like_on_cores(self, run_dir, expected):
+        """The same batches, and scores that differ by rounding alone."""
+        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
+                         (expected / 'batches.crc').read_bytes())
+        for line, other in zip(harness.lines_of(run_dir),
+                               harness.lines_of(expected), strict=True):
+            self.assertAlmostEqual(line['loss'], other['loss'], delta=1e-3)
+            self.assertAlmostEqual(line['valid_accuracy'],
+                                   other['valid_accuracy'], delta=0.02)
+
+    def test_who_samples_and_who_trains_changes_no_batch(self):
+        """All trainers are GPUs, so that the weights are the same too."""
+        self.set_gpus(GPUS=2)
+        on_cores = self.service.run(JOB, '--digest')
+        expected = self.service.run({**JOB, **ALONE}, '--digest')
+        self.assert_like_on_cores(expected, on_cores)
+        for settings in ({**ALONE, 'executors': 'factored'},
+                         {'devices': '[cuda:0, cuda:1]'},
+                         {'devices': '[cuda:0, cpu:0]'},
+                         {'devices': '[cpu:0, cuda:1+cpu:1]'}):
+            run_dir = self.service.run({**JOB, **settings}, '--digest')
             self.assert_same_run(run_dir, expected)
-        log = self.service.state_dir / 'logs/sampler.0.log'
-        self.assertIn('sampling with 2 threads', log.read_text())
 
-    def test_the_gpu_samples_and_the_cores_train(self):
+    def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')
         job = self.service.json('submit', *self.service.job_words(
-            {**harness.ENDLESS, **WITH_GPU}))['job_id']
+            {**harness.ENDLESS, 'devices': '[cuda:0, cpu:0]'}))['job_id']
         self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
         executors = self.service.json('show', job)['progress']['executors']
         self.assertEqual(
             {executor['name']: executor['device'] for executor in executors},
-            {'sampler.0': 'cuda:0', 'trainer.0': 'cpu:0'})
+            {'sampler.0': 'cpu:0', 'trainer.0': 'cuda:0'})
         self.service.fgnn('cancel', job)
         self.service.fgnn('down')
         self.assert_nothing_left()
 
-    def test_killed_samplers_change_no_weight(self):
-        job = {**JOB, **WITH_GPU, 'training.epochs': 60,
-               'training.evaluate_every': 0, 'training.checkpoint_every': 0,
-               'limits.restarts': 20}
+    def test_killed_daemons_change_no_weight(self):
+        job = {**LONG, **ALONE}
         run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
         job_id = self.service.json(
             'submit', *self.service.job_words(job), '--run-dir', str(run_dir),
             '--digest')['job_id']
-        for _ in range(3):
+        kills = ('sampler.', 'trainer.') * 2
+        for role in kills:
             count = harness.committed_of(run_dir)
-            self.service.wait_for_batches(run_dir, count + 100)
-            victim, = (pid for pid, name in self.service.processes().items()
-                       if name == 'fgnn-sampler')
+            self.service.wait_for_batches(run_dir, count + 40)
+            shown = self.service.json('show', job_id)['progress']
+            victim, = (executor['pid'] for executor in shown['executors']
+                       if executor['name'].startswith(role))
             os.kill(victim, signal.SIGKILL)
         self.service.fgnn('watch', job_id)
         summary = json.loads((run_dir / 'summary.json').read_text())
-        self.assertEqual(summary['restarts'], 3)
-        self.assert_same_run(
-            run_dir, self.service.run({**job, 'devices': '[cpu:0]'},
-                                      '--digest'))
+        self.assertEqual(summary['restarts'], len(kills))
+        self.service.fgnn('down')
+        self.assert_same_run(run_dir, self.service.run(job, '--digest'))
 
-
-    def test_a_gpu_that_fails_costs_its_sampler_and_no_weight(self):
-        self.set_gpus(GPU_CALLS=5000)
-        job = {**JOB, **WITH_GPU, 'training.epochs': 40,
-               'training.evaluate_every': 0, 'training.checkpoint_every': 0,
-               'limits.restarts': 100}
+    def test_a_gpu_that_fails_costs_its_daemons_and_no_weight(self):
+        job = {**LONG, **ALONE}
+        expected = self.service.run(job, '--digest')
+        self.set_gpus(GPU_CALLS=8000)
         run_dir = self.service.run(job, '--digest')
         summary = json.loads((run_dir / 'summary.json').read_text())
         self.assertGreater(summary['restarts'], 0)
-        log = self.service.state_dir / 'logs/sampler.0.log'
-        self.assertIn('cuda:0 can no longer be used', log.read_text())
-        self.assert_same_run(
-            run_dir, self.service.run({**job, 'devices': '[cpu:0]'},
-                                      '--digest'))
+        self.assertRegex(
+            ''.join((self.service.state_dir / f'logs/{name}.0.log').read_text()
+                    for name in ('sampler', 'trainer')),
+            'cudaErrorIllegalAddress.*; this process ends')
+        self.assert_same_run(run_dir, expected)
 
 
 class RefusalTest(CudaTest):
 
     def test_a_gpu_without_memory_for_the_graph_fails_the_job(self):
         self.set_gpus(GPU_BYTES=FEW_BYTES)
-        code, said = self.refused(WITH_GPU)
+        code, said = self.refused(ALONE)
         self.assertEqual(code, 1, said)
         self.assertRegex(said, r'cuda:0 has .* of 64.0 KiB left, and a job\'s '
                                r'topology takes .*; sample on a cpu device')
 
     def test_a_gpu_that_is_not_there_is_named(self):
-        _, said = self.refused({'devices': '[cuda:3, cpu:0]',
-                                'limits.restarts': 0})
+        _, said = self.refused({'devices': '[cuda:3]', 'limits.restarts': 0})
         self.assertIn('device cuda:3: this machine has 1 GPU, cuda:0', said)
 
     def test_a_machine_without_a_driver_is_named(self):
         self.set_gpus(GPUS=0)
-        _, said = self.refused({**WITH_GPU, 'limits.restarts': 0})
-        self.assertIn("device cuda:0: CUDA finds no GPU", said)
+        _, said = self.refused({**ALONE, 'limits.restarts': 0})
+        self.assertIn('device cuda:0: CUDA finds no GPU', said)
         self.assertIn("NVIDIA's driver", said)
 
-    def test_a_job_that_nobody_trains_is_refused(self):
-        for settings, words in (
-                ({'devices': '[cuda:0]'}, 'has no device that trains'),
-                ({**WITH_GPU, 'executors': 'factored'},
-                 'cuda:0 only samples'),
-                ({**WITH_GPU, 'executors': 'time_sharing'},
-                 'cuda:0 only samples')):
-            code, said = self.refused(settings)
+    def test_cores_beside_a_gpu_take_no_turns(self):
+        for executors in ('factored', 'time_sharing'):
+            code, said = self.refused({'devices': '[cuda:0, cpu:0]',
+                                       'executors': executors})
             self.assertEqual(code, 2, said)
-            self.assertIn(words, said)
+            self.assertIn('cpu:0 only samples beside a GPU', said)
 
 
 if __name__ == '__main__':

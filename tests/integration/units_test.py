@@ -47,15 +47,13 @@ class UnitsTest(unittest.TestCase):
         self.assertEqual(self.make("FGNN_DEVICES='cpu:3'\n")[0], ['cpu:3'])
         self.assertEqual(len(self.make('')[0]), 1)
 
-    def test_a_gpu_has_a_sampler_that_may_use_it(self):
+    def test_daemons_of_a_gpu_may_use_it(self):
         devices, _ = self.make('FGNN_DEVICES=cuda:0,cpu:0-3,cuda:1+cpu:4\n')
         self.assertEqual(devices, ['cpu:0-3', 'cuda:0'])
         out, = (path for path in self.folder.iterdir() if path.is_dir())
-        self.assertEqual(
-            [link.name for link in (out / 'fgnn.target.wants').iterdir()
-             if 'trainer' in link.name], ['fgnn-trainer@cpu:0-3.service'])
-        drop_in = out / 'fgnn-sampler@cuda:0.service.d/cuda.conf'
-        self.assertIn('PrivateDevices=no\n', drop_in.read_text())
+        for role in ('sampler', 'trainer'):
+            drop_in = out / f'fgnn-{role}@cuda:0.service.d/cuda.conf'
+            self.assertIn('PrivateDevices=no\n', drop_in.read_text())
         self.assertIn('cuda:1+cpu:4', (out / 'kmsg').read_text())
 
     def test_pages_beyond_the_machine_get_through_where_they_are_allowed(self):

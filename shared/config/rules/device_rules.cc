@@ -32,26 +32,20 @@ std::vector<std::string> DevicesThatOnlySample(const v1::JobSpec& spec) {
 // train, all at the same time.
 absl::Status CheckMixedExecutors(const std::vector<std::string>& only_sample,
                                  v1::JobSpec* spec) {
-  const auto num_others = static_cast<uint32_t>(spec->devices_size()) -
-                          static_cast<uint32_t>(only_sample.size());
-  if (num_others == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "devices: ", only_sample.front(),
-        " only samples, so the job has no device that trains; add a cpu "
-        "device, e.g. [",
-        only_sample.front(), ", cpu:0]"));
-  }
   if (spec->executors() == "auto") spec->set_executors("together");
   if (spec->executors() != "together") {
     return absl::InvalidArgumentError(absl::StrCat(
         "executors is ", spec->executors(), ", where every device may train, ",
         "but ", only_sample.front(),
-        " only samples; leave executors out, or use together"));
+        " only samples beside a GPU; leave executors out, or use together"));
   }
   if (spec->samplers() == 0) {
     spec->set_samplers(static_cast<uint32_t>(only_sample.size()));
   }
-  if (spec->trainers() == 0) spec->set_trainers(num_others);
+  if (spec->trainers() == 0) {
+    spec->set_trainers(static_cast<uint32_t>(spec->devices_size()) -
+                       static_cast<uint32_t>(only_sample.size()));
+  }
   return absl::OkStatus();
 }
 

@@ -57,14 +57,24 @@ absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
   return static_cast<uint32_t>(device.cores.size());
 }
 
-// This program has no samplers of GPUs; nullopt: the job needs none.
+// This program computes on cores alone.
+absl::StatusOr<std::string> MeasuredOn(const std::string& name) {
+  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+  return device.kind == DeviceKind::kCpu ? device.name
+                                         : DeviceName(device.cores);
+}
+
+// nullopt: the job has no GPU.
 absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, FirstSampler(spec));
-  if (device.kind == DeviceKind::kCpu) return std::nullopt;
-  return absl::StrCat(
-      device.name,
-      " samples for this job, but 'fgnn plan' measures on cores: its time of "
-      "sampling is theirs, and memory of the GPU is not in the plan");
+  for (const std::string& name : spec.devices) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+    if (device.kind == DeviceKind::kCpu) continue;
+    return absl::StrCat(
+        "'fgnn plan' measures on cores: the times of ", name,
+        " are theirs, and the memory that the job takes there is not in the "
+        "plan");
+  }
+  return std::nullopt;
 }
 
 // Measures sampling in this program, where the scheduler would ask a sampler.
@@ -102,9 +112,10 @@ absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
       PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices)
           .back()
           .device;
+  FGNN_ASSIGN_OR_RETURN(const std::string cores, MeasuredOn(device));
   FGNN_ASSIGN_OR_RETURN(input.training,
                         AskForTrainingProfile(trainer, state_dir, effective,
-                                              input.sampling.hops, device));
+                                              input.sampling.hops, cores));
   FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
   return input;
 }

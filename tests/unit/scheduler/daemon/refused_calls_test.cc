@@ -244,9 +244,9 @@ TEST_F(RefusedCallsTest, DevicesThatAreNotThere) {
   EXPECT_THAT(Submit(spec),
               StatusIs(StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("cpu:4000"), HasSubstr("above 1023"))));
-  spec.set_devices(0, "cuda:0");
-  EXPECT_THAT(Submit(spec), StatusIs(StatusCode::kInvalidArgument,
-                                     HasSubstr("cuda:0 only samples")));
+  spec.set_devices(0, "cuda:x");
+  EXPECT_THAT(Submit(spec),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cuda:x")));
   spec.set_devices(0, "tpu");
   EXPECT_THAT(Submit(spec),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("tpu")));

@@ -38,23 +38,17 @@ TEST(PlaceExecutorsTest, TrainersGoOnWhereSamplersStopped) {
                   "trainer.1@cpu:1", "trainer.2@cpu:0"));
 }
 
-TEST(PlaceExecutorsTest, GpusSampleFirstAndDoNotTrain) {
-  const std::vector<std::string> devices = {"cpu:0", "cuda:0", "cpu:1"};
+TEST(PlaceExecutorsTest, CoresBesideGpusSampleFirstAndDoNotTrain) {
+  const std::vector<std::string> devices = {"cuda:0", "cpu:0", "cuda:1"};
   EXPECT_THAT(
       Described(PlaceExecutors(1, 2, devices)),
-      ElementsAre("sampler.0@cuda:0", "trainer.0@cpu:0", "trainer.1@cpu:1"));
+      ElementsAre("sampler.0@cpu:0", "trainer.0@cuda:0", "trainer.1@cuda:1"));
   EXPECT_THAT(Described(PlaceExecutors(2, 2, devices)),
-              ElementsAre("sampler.0@cuda:0", "sampler.1@cpu:0",
-                          "trainer.0@cpu:1", "trainer.1@cpu:0"));
+              ElementsAre("sampler.0@cpu:0", "sampler.1@cuda:0",
+                          "trainer.0@cuda:1", "trainer.1@cuda:0"));
   EXPECT_THAT(
-      Described(PlaceExecutors(1, 2, {"cuda:0", "cuda:1", "cpu:0"})),
-      ElementsAre("sampler.0@cuda:0", "trainer.0@cpu:0", "trainer.1@cpu:0"));
-}
-
-TEST(PairPerDeviceTest, AGpuHasASampler) {
-  EXPECT_THAT(
-      Described(PairPerDevice({"cuda:0", "cpu:1"})),
-      ElementsAre("sampler.0@cuda:0", "sampler.1@cpu:1", "trainer.1@cpu:1"));
+      Described(PlaceExecutors(1, 2, {"cpu:0", "cpu:1", "cuda:0"})),
+      ElementsAre("sampler.0@cpu:0", "trainer.0@cuda:0", "trainer.1@cuda:0"));
 }
 
 TEST(PairPerDeviceTest, EveryDeviceHasBothRoles) {

@@ -125,10 +125,11 @@ TEST(DevicesOfFlagTest, TakesAllCoresWhereNoneIsNamed) {
                        AllOf(HasSubstr("--devices"), HasSubstr("core 1023"))));
 }
 
-TEST(DevicesThatOnlySampleTest, AreGpus) {
-  EXPECT_THAT(DevicesThatOnlySample({"cpu:0", "cuda:1", "cpu:1", "cuda:0"}),
-              ElementsAre("cuda:1", "cuda:0"));
-  EXPECT_THAT(DevicesThatOnlySample({"cpu:0"}), ElementsAre());
+TEST(DevicesThatOnlySampleTest, AreTheCoresBesideAGpu) {
+  EXPECT_THAT(DevicesThatOnlySample({"cpu:1", "cuda:1", "cpu:0", "cuda:0"}),
+              ElementsAre("cpu:1", "cpu:0"));
+  EXPECT_THAT(DevicesThatOnlySample({"cpu:0", "cpu:1"}), ElementsAre());
+  EXPECT_THAT(DevicesThatOnlySample({"cuda:0"}), ElementsAre());
 }
 
 TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {
