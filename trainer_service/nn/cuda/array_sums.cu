@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(kSumThreads)
 
 template <typename Number>
 cudaError_t LaunchType(const ElementProductsArgs& args, cudaStream_t stream) {
-  return LaunchSums<float>(ElementProductsKernel<Number>, args,
-                           args.count / kUnitNumbers<Number, kBytes>,
-                           {args.partials, args.sum}, stream);
+  return LaunchSum(ElementProductsKernel<Number>, args,
+                   args.count / kUnitNumbers<Number, kBytes>, args.partials,
+                   args.sum, stream);
 }
 
 }  // namespace

@@ -23,51 +23,44 @@ inline uint64_t SumBlocks(uint64_t threads) {
                                    : uint64_t{kMostSumBlocks};
 }
 
-// Writes the block's part of sum number `place`. All threads call it together.
+// Writes the block's part of a sum. All threads call it together.
 template <typename T>
-__device__ inline void StoreSumOfBlock(T mine, T* partials,
-                                       uint32_t place = 0) {
+__device__ inline void StoreSumOfBlock(T mine, T* partials) {
   T total;
   SumInBlock<kSumThreads>(mine, &total);
-  if (threadIdx.x == 0) {
-    partials[place * kMostSumBlocks + blockIdx.x] = total;
-  }
+  if (threadIdx.x == 0) partials[blockIdx.x] = total;
 }
 
-// Sets sums[place] to the sum of `count` blocks' parts. A block for each place.
+// Sets *sum to the sum of `count` blocks' parts. One block.
 template <typename T>
 __global__ void __launch_bounds__(kSumThreads)
-    AddPartialsKernel(const T* partials, uint32_t count, T* sums) {
+    AddPartialsKernel(const T* partials, uint32_t count, T* sum) {
   T mine = 0;
   for (uint32_t i = threadIdx.x; i < count; i += kSumThreads) {
-    mine += partials[blockIdx.x * kMostSumBlocks + i];
+    mine += partials[i];
   }
   T total;
   SumInBlock<kSumThreads>(mine, &total);
-  if (threadIdx.x == 0) sums[blockIdx.x] = total;
+  if (threadIdx.x == 0) *sum = total;
 }
 
-// The places of one or more sums.
 template <typename T>
-struct SumPlaces {
-  T* partials;  // [num_sums, kMostSumBlocks]
-  T* sums;      // [num_sums]
-  uint32_t num_sums = 1;
-};
+cudaError_t LaunchAddPartials(const T* partials, uint64_t count, T* sum,
+                              cudaStream_t stream) {
+  return Launch(AddPartialsKernel<T>, {.blocks = 1, .threads = kSumThreads},
+                stream, partials, static_cast<uint32_t>(count), sum);
+}
 
 // Launches `kernel`, of SumBlocks(threads) blocks, which store their parts to
 // `partials`, and what adds these up.
 template <typename T, typename Args>
-cudaError_t LaunchSums(void (*kernel)(Args), const Args& args, uint64_t threads,
-                       const SumPlaces<T>& places, cudaStream_t stream) {
+cudaError_t LaunchSum(void (*kernel)(Args), const Args& args, uint64_t threads,
+                      T* partials, T* sum, cudaStream_t stream) {
   const uint64_t blocks = SumBlocks(threads);
   const cudaError_t error =
       Launch(kernel, {.blocks = blocks, .threads = kSumThreads}, stream, args);
   if (error != cudaSuccess) return error;
-  return Launch(AddPartialsKernel<T>,
-                {.blocks = places.num_sums, .threads = kSumThreads}, stream,
-                static_cast<const T*>(places.partials),
-                static_cast<uint32_t>(blocks), places.sums);
+  return LaunchAddPartials<T>(partials, blocks, sum, stream);
 }
 
 }  // namespace fgnn

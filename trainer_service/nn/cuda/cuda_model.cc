@@ -1,16 +1,13 @@
 #include "trainer_service/nn/cuda/cuda_model.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/cross_entropy.h"
 #include "trainer_service/nn/cuda/device_wait.h"
 #include "trainer_service/nn/cuda/dropout.h"
-#include "trainer_service/nn/cuda/growing_array.h"
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
 
 namespace fgnn {
@@ -39,6 +36,7 @@ CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
       products_(products),
       num_parameters_(NumParameters(options)),
       parameters_(ParametersOf(options), options.precision),
+      loss_(options),
       outputs_(options.layers),
       stream_(std::move(stream)),
       done_(std::move(done)) {
@@ -59,7 +57,7 @@ uint64_t CudaModel::device_bytes() const {
 }
 
 uint64_t CudaModel::pinned_bytes() const {
-  return parameters_.pinned_bytes() + staged_labels_.bytes();
+  return parameters_.pinned_bytes() + loss_.pinned_bytes();
 }
 
 // Returns the block of layer l: hop L - 1 - l, as the last hop's sources have
@@ -94,6 +92,12 @@ absl::Status CudaModel::CheckFits(const ModelWeights& weights,
                      "fit the model of ",
                      options_.input_columns, " columns"));
   }
+  const bool has_pairs = options_.predicts_links() && task.num_seeds > 0;
+  if (has_pairs != (task.num_pairs > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq.value(), " has ", task.num_pairs,
+                     " pairs, which do not fit the model's task"));
+  }
   return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
 }
 
@@ -114,11 +118,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
                      batch.task->view().num_input_nodes, " input nodes"));
   }
   FGNN_RETURN_IF_ERROR(WaitForBatch(done_));
-  const CrossEntropySum sum = parameters_.TakeFetched(gradient);
-  BatchResult result;
-  result.loss = sum.loss / static_cast<double>(num_seeds);
-  result.num_correct = static_cast<uint32_t>(sum.num_correct);
-  return result;
+  return loss_.ResultOf(parameters_.TakeFetched(gradient), batch.task->view());
 }
 
 absl::Status CudaModel::Queue(const ModelWeights& weights,
@@ -128,7 +128,10 @@ absl::Status CudaModel::Queue(const ModelWeights& weights,
   const BatchRun run(products_, &memory_, &parameters_, weights.values,
                      TypeOf(options_.precision), stream_.get());
   FGNN_RETURN_IF_ERROR(QueueForward(run, batch));
-  FGNN_ASSIGN_OR_RETURN(void* const dz, QueueLoss(run, batch));
+  FGNN_ASSIGN_OR_RETURN(void* const dz,
+                        loss_.Queue(run, {.logits = outputs_.back().logits,
+                                          .task = &batch.task->view(),
+                                          .answers = batch.answers}));
   FGNN_RETURN_IF_ERROR(QueueBackward(run, batch, dz));
   FGNN_RETURN_IF_ERROR(parameters_.QueueFetch(stream_.get()));
   return done_.Record(stream_);
@@ -171,39 +174,6 @@ absl::Status CudaModel::QueueForward(const BatchRun& run,
     input.rows = outputs_[layer].rows;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<const int64_t*> CudaModel::UploadLabels(const BatchRun& run,
-                                                       const CudaBatch& batch) {
-  const absl::Span<const int64_t> labels = batch.answers.labels;
-  FGNN_RETURN_IF_ERROR(GrowArray(labels.size(), &staged_labels_));
-  FGNN_ASSIGN_OR_RETURN(int64_t* const uploaded,
-                        run.Make<int64_t>(labels.size()));
-  std::copy(labels.begin(), labels.end(), staged_labels_.get());
-  FGNN_RETURN_IF_ERROR(
-      CudaStatus(cudaMemcpyAsync(uploaded, staged_labels_.get(),
-                                 labels.size() * sizeof(int64_t),
-                                 cudaMemcpyHostToDevice, run.stream()),
-                 "cannot copy labels to the device"));
-  return uploaded;
-}
-
-absl::StatusOr<void*> CudaModel::QueueLoss(const BatchRun& run,
-                                           const CudaBatch& batch) {
-  const uint32_t rows = batch.task->view().num_seeds;
-  float* const logits = outputs_.back().logits;
-  CrossEntropyArgs args;
-  FGNN_ASSIGN_OR_RETURN(args.labels, UploadLabels(run, batch));
-  args.rows = rows;
-  args.num_classes = options_.num_classes;
-  args.scale = 1.0F / static_cast<float>(rows);
-  args.smoothing = static_cast<float>(options_.label_smoothing);
-  args.logits = logits;
-  FGNN_ASSIGN_OR_RETURN(args.of_rows, run.Make<CrossEntropySum>(rows));
-  args.sum = parameters_.loss();
-  FGNN_RETURN_IF_ERROR(CudaStatus(LaunchCrossEntropy(args, run.stream()),
-                                  "cannot compute the loss"));
-  return run.AsNumbers(logits, uint64_t{rows} * options_.num_classes);
 }
 
 absl::Status CudaModel::QueueBackward(const BatchRun& run,

@@ -12,6 +12,7 @@
 #include "shared/device/cuda/stream.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cuda/batch_memory.h"
+#include "trainer_service/nn/cuda/cuda_loss.h"
 #include "trainer_service/nn/cuda/device_parameters.h"
 #include "trainer_service/nn/cuda/device_task.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
@@ -72,14 +73,10 @@ class CudaModel {
   // Queues all work of a gradient, up to its way back to the host.
   absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch);
   absl::Status QueueForward(const BatchRun& run, const CudaBatch& batch);
-  // Returns the gradient of the last layer's output: numbers.
-  absl::StatusOr<void*> QueueLoss(const BatchRun& run, const CudaBatch& batch);
   absl::Status QueueBackward(const BatchRun& run, const CudaBatch& batch,
                              void* dz);
   absl::StatusOr<const void*> DropFeatures(const BatchRun& run,
                                            const CudaBatch& batch);
-  absl::StatusOr<const int64_t*> UploadLabels(const BatchRun& run,
-                                              const CudaBatch& batch);
   const DeviceBlock& BlockOf(uint32_t layer, const CudaBatch& batch) const;
 
   const ModelOptions options_;
@@ -87,7 +84,7 @@ class CudaModel {
   uint64_t num_parameters_ = 0;
   DeviceParameters parameters_;
   BatchMemory memory_;
-  PinnedArray<int64_t> staged_labels_;
+  CudaLoss loss_;
   std::vector<std::unique_ptr<CudaLayer>> layers_;
   std::vector<CudaLayerOutput> outputs_;  // Of the layers, in this batch.
   CudaStream stream_;

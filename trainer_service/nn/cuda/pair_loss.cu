@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kSumThreads)
   const uint64_t warps = uint64_t{gridDim.x} * (kSumThreads / kWarpThreads);
   const uint64_t thread = uint64_t{blockIdx.x} * kSumThreads + threadIdx.x;
   double loss = 0;
-  double num_correct = 0;
+  uint64_t num_correct = 0;
   for (uint64_t p = thread / kWarpThreads; p < of.num_pairs; p += warps) {
     const float logit = LogitOf(of, p);
     if (lane != 0) continue;
@@ -83,14 +83,14 @@ __global__ void __launch_bounds__(kSumThreads)
     const float decay = ExpOfNegative(-fabsf(logit));
     loss += static_cast<double>(against > 0 ? against : 0.0f) +
             static_cast<double>(log1pf(decay));
-    num_correct += (logit > 0) == is_edge ? 1 : 0;
+    num_correct += (logit > 0) == is_edge ? 1u : 0u;
     const float share = (against >= 0 ? 1.0f : decay) / __fadd_rn(1.0f, decay);
     args.parts.slopes[p] = __fmul_rn(is_edge ? -share : share, args.scale);
     args.parts.pair_begins[p] = static_cast<uint32_t>(2 * p);
   }
   if (thread == 0) args.parts.pair_begins[of.num_pairs] = 2 * of.num_pairs;
-  StoreSumOfBlock(loss, of.partials, 0);
-  StoreSumOfBlock(num_correct, of.partials, 1);
+  StoreSumOfBlock(loss, of.losses);
+  StoreSumOfBlock(num_correct, of.counts);
 }
 
 // Finds what the rows of each seed are summed over. The ends are sorted.
@@ -145,9 +145,12 @@ cudaError_t LaunchPairLoss(const PairLossArgs& args, cudaStream_t stream) {
   }
   const KernelArgs all = {args, Divide(args),
                           1 / static_cast<float>(args.num_pairs)};
-  cudaError_t error = LaunchSums<double>(
-      ScorePairsKernel, all, uint64_t{args.num_pairs} * kWarpThreads,
-      {args.partials, &args.sum->loss, 2}, stream);
+  const uint64_t threads = uint64_t{args.num_pairs} * kWarpThreads;
+  cudaError_t error = LaunchSum(ScorePairsKernel, all, threads, args.losses,
+                                &args.sum->loss, stream);
+  if (error != cudaSuccess) return error;
+  error = LaunchAddPartials<uint64_t>(args.counts, SumBlocks(threads),
+                                      &args.sum->num_correct, stream);
   if (error == cudaSuccess) error = SortEnds(all, stream);
   if (error != cudaSuccess) return error;
   error = Launch(

@@ -8,13 +8,9 @@
 #include <cstdint>
 
 #include "trainer_service/nn/cuda/array_sums.h"
+#include "trainer_service/nn/cuda/cross_entropy.h"
 
 namespace fgnn {
-
-struct PairLossSum {
-  double loss;  // Sum over the pairs.
-  double num_correct;
-};
 
 // Arrays lie in device memory and do not overlap.
 struct PairLossArgs {
@@ -25,10 +21,11 @@ struct PairLossArgs {
   uint32_t columns = 1;
   const float* rows = nullptr;  // [num_seeds, columns]
   float* gradient = nullptr;    // [num_seeds, columns]
-  double* partials = nullptr;   // [2, kMostSumBlocks] Workspace.
+  double* losses = nullptr;     // [kMostSumBlocks] each. Workspace.
+  uint64_t* counts = nullptr;
   // [PairLossWords(num_pairs, num_seeds)] Workspace.
   uint32_t* workspace = nullptr;
-  PairLossSum* sum = nullptr;  // [1]
+  CrossEntropySum* sum = nullptr;  // [1] Over the pairs.
 };
 
 // Returns the words of the workspace, at most 17 a pair, one a seed and 2 KiB.

@@ -80,9 +80,8 @@ cudaError_t LaunchLoss(const TargetLossArgs& args, const Loss& loss,
   if (UnitBytes(16, {args.targets, args.outputs}) != 16) {
     return cudaErrorInvalidValue;
   }
-  return LaunchSums<double>(TargetLossKernel<Loss>, {args, loss},
-                            args.count / kNumbers, {args.partials, args.sum},
-                            stream);
+  return LaunchSum(TargetLossKernel<Loss>, {args, loss}, args.count / kNumbers,
+                   args.partials, args.sum, stream);
 }
 
 }  // namespace

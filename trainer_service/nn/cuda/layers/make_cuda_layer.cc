@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "shared/config/objective.h"
 #include "trainer_service/nn/cuda/layers/cuda_gat_layer.h"
 #include "trainer_service/nn/cuda/layers/cuda_linear_layer.h"
 
@@ -31,10 +30,6 @@ absl::Status CheckHasCudaLayers(const ModelOptions& options) {
         absl::StrCat("model.normalization: ", options.normalization));
   }
   if (options.residual) return OnlyOnCpus("model.residual: true");
-  if (options.objective != Objective::kClasses) {
-    return OnlyOnCpus(absl::StrCat("training.task: ",
-                                   std::string(TaskOf(options.objective))));
-  }
   return absl::OkStatus();
 }
 

@@ -328,9 +328,6 @@ TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
   ModelOptions residual = SmallModel();
   residual.residual = true;
   expect_refused(residual, "model.residual: true");
-  ModelOptions values = SmallModel();
-  values.objective = Objective::kValues;
-  expect_refused(values, "training.task: ");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Pairs {
   uint32_t size() const { return static_cast<uint32_t>(ends.size() / 2); }
 };
 struct Loss {
-  PairLossSum sum;
+  CrossEntropySum sum;
   std::vector<float> gradient;
 };
 
@@ -54,17 +54,18 @@ Loss ComputeOnGpu(const Pairs& pairs, uint64_t interleaving) {
   args.columns = pairs.columns;
   args.rows = gpu.Put(pairs.rows);
   args.gradient = gpu.Room<float>(pairs.rows.size());
-  args.partials = gpu.Room<double>(uint64_t{2} * kMostSumBlocks);
+  args.losses = gpu.Room<double>(kMostSumBlocks);
+  args.counts = gpu.Room<uint64_t>(kMostSumBlocks);
   args.workspace =
       gpu.Room<uint32_t>(PairLossWords(args.num_pairs, args.num_seeds));
-  args.sum = gpu.Room<PairLossSum>(1);
+  args.sum = gpu.Room<CrossEntropySum>(1);
   EXPECT_EQ(LaunchPairLoss(args, gpu.stream()), cudaSuccess);
   return {gpu.Get(args.sum, 1)[0], gpu.Get(args.gradient, pairs.rows.size())};
 }
 
 struct Expected {
   double loss = 0;
-  double num_correct = 0;
+  uint64_t num_correct = 0;
   std::vector<double> gradient;
 };
 
@@ -79,7 +80,7 @@ void AddPair(const Pairs& pairs, uint32_t p, Expected* expected) {
   }
   const bool is_edge = p < pairs.num_positives;
   expected->loss += std::log1p(std::exp(is_edge ? -logit : logit));
-  expected->num_correct += (logit > 0) == is_edge ? 1 : 0;
+  expected->num_correct += (logit > 0) == is_edge ? 1U : 0U;
   const double slope =
       (1 / (1 + std::exp(-logit)) - (is_edge ? 1 : 0)) / pairs.size();
   for (size_t c = 0; c < columns; ++c) {
@@ -129,7 +130,7 @@ TEST(CudaPairLossTest, AgreesWithTheCpu) {
   ASSERT_TRUE(expected.ok()) << expected.status();
   const Loss loss = ComputeOnGpu(pairs, 0);
   EXPECT_NEAR(loss.sum.loss / pairs.size(), expected->loss, 1e-6);
-  EXPECT_EQ(loss.sum.num_correct, static_cast<double>(expected->num_correct));
+  EXPECT_EQ(loss.sum.num_correct, expected->num_correct);
   for (size_t i = 0; i < loss.gradient.size(); ++i) {
     ASSERT_NEAR(loss.gradient[i], cpu.gradient()[i], 1e-7) << i;
   }
@@ -142,7 +143,7 @@ TEST(CudaPairLossTest, DoesNotOverflow) {
   pairs.rows = {1e10F, -1e10F};
   const Loss loss = ComputeOnGpu(pairs, 0);
   EXPECT_DOUBLE_EQ(loss.sum.loss, double{1e10F * 1e10F});
-  EXPECT_EQ(loss.sum.num_correct, 1);
+  EXPECT_EQ(loss.sum.num_correct, 1U);
   EXPECT_EQ(loss.gradient, (std::vector<float>{5e9F, -5e9F}));
 }
 
