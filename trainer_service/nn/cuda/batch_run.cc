@@ -158,6 +158,45 @@ absl::StatusOr<CudaLayerOutput> BatchRun::FinishOutput(
   return output;
 }
 
+absl::StatusOr<void*> BatchRun::DropPositive(float* y, uint64_t count,
+                                             const Dropout& dropout) const {
+  DropoutArgs args;
+  args.key = dropout.key;
+  args.threshold = dropout.threshold;
+  args.scale = dropout.scale;
+  args.relu = true;
+  args.count = count;
+  args.from = y;
+  args.to_type = type_;
+  args.to = y;
+  if (type_ != FeatureType::kFloat32) {
+    FGNN_ASSIGN_OR_RETURN(args.to, MakeNumbers(count));
+  }
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchDropout(args, stream_), "cannot end a layer"));
+  return args.to;
+}
+
+// Sums over lists without entries: each row alone.
+absl::Status BatchRun::AddRows(const void* x, uint32_t rows, uint32_t columns,
+                               bool adds, float* out) const {
+  const uint64_t bounds = uint64_t{rows} + 1;
+  FGNN_ASSIGN_OR_RETURN(uint32_t* const indptr, Make<uint32_t>(bounds));
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(cudaMemsetAsync(indptr, 0, bounds * sizeof(uint32_t), stream_),
+                 "cannot clear memory"));
+  NeighborSumsArgs args;
+  args.indptr = indptr;
+  args.num_lists = rows;
+  args.columns = columns;
+  args.type = type_;
+  args.x = x;
+  args.out = out;
+  args.num_own = rows;
+  args.adds_to_out = adds;
+  return CudaStatus(LaunchNeighborSums(args, stream_), "cannot add rows");
+}
+
 absl::StatusOr<void*> BatchRun::FinishGradient(float* gradient,
                                                const void* activations,
                                                uint64_t count,

@@ -113,6 +113,13 @@ class BatchRun {
                                                uint64_t columns, uint64_t bias,
                                                bool plainly,
                                                const Dropout& dropout) const;
+  // Returns dropout(relu(y)) [count] as numbers, which may lie in the place of
+  // y.
+  absl::StatusOr<void*> DropPositive(float* y, uint64_t count,
+                                     const Dropout& dropout) const;
+  // Sets out [rows, columns] to x (numbers), or adds x to it.
+  absl::Status AddRows(const void* x, uint32_t rows, uint32_t columns,
+                       bool adds, float* out) const;
   // Takes the gradient [count] of activations (numbers) back through the ReLU
   // and the dropout of `scale` that made them. Returns it as numbers; it may
   // lie in its old place.

@@ -37,13 +37,16 @@ CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
       num_parameters_(NumParameters(options)),
       parameters_(ParametersOf(options), options.precision),
       loss_(options),
-      outputs_(options.layers),
+      inputs_(options.layers),
       stream_(std::move(stream)),
       done_(std::move(done)) {
   const std::vector<ParameterInfo> parameters = ParametersOf(options);
   const LayerDescriber describer(options_, parameters);
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     layers_.push_back(MakeCudaLayer(options_, describer, layer, order));
+    const auto stage = describer.Stage(layer);
+    stages_.push_back(stage ? std::make_unique<CudaHiddenStage>(*stage)
+                            : nullptr);
   }
 }
 
@@ -105,8 +108,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
                                                 const CudaBatch& batch,
                                                 absl::Span<float> gradient) {
   FGNN_RETURN_IF_ERROR(CheckFits(weights, batch, gradient));
-  const uint64_t num_seeds = batch.task->view().num_seeds;
-  if (num_seeds == 0) return LearnNothing(gradient);
+  if (batch.task->view().num_seeds == 0) return LearnNothing(gradient);
   memory_.Start();
   if (const absl::Status queued = Queue(weights, batch); !queued.ok()) {
     // What is queued reads the batch. An error of the device is known already.
@@ -128,11 +130,11 @@ absl::Status CudaModel::Queue(const ModelWeights& weights,
   const BatchRun run(products_, &memory_, &parameters_, weights.values,
                      TypeOf(options_.precision), stream_.get());
   FGNN_RETURN_IF_ERROR(QueueForward(run, batch));
-  FGNN_ASSIGN_OR_RETURN(void* const dz,
-                        loss_.Queue(run, {.logits = outputs_.back().logits,
+  FGNN_ASSIGN_OR_RETURN(void* const dh,
+                        loss_.Queue(run, {.logits = logits_,
                                           .task = &batch.task->view(),
                                           .answers = batch.answers}));
-  FGNN_RETURN_IF_ERROR(QueueBackward(run, batch, dz));
+  FGNN_RETURN_IF_ERROR(QueueBackward(run, batch, dh));
   FGNN_RETURN_IF_ERROR(parameters_.QueueFetch(stream_.get()));
   return done_.Record(stream_);
 }
@@ -166,22 +168,40 @@ absl::Status CudaModel::QueueForward(const BatchRun& run,
   input.degree_scales = batch.task->view().degree_scales;
   input.own_scales = batch.task->view().own_scales;
   for (uint32_t layer = 0; layer < options_.layers; ++layer) {
+    inputs_[layer] = input.rows;
     input.key = OwnKeyOf(layer, batch.place);
+    const DeviceBlock& block = BlockOf(layer, batch);
     const Dropout dropout = DropoutInto(options_, layer + 1, batch.place);
+    FGNN_ASSIGN_OR_RETURN(const CudaLayerOutput output,
+                          layers_[layer]->Forward(run, block, input, dropout));
+    logits_ = output.logits;
+    input.rows = output.rows;
+    if (stages_[layer] == nullptr) continue;
     FGNN_ASSIGN_OR_RETURN(
-        outputs_[layer],
-        layers_[layer]->Forward(run, BlockOf(layer, batch), input, dropout));
-    input.rows = outputs_[layer].rows;
+        input.rows,
+        stages_[layer]->Forward(run, block.num_destinations, output.logits,
+                                inputs_[layer], dropout));
   }
   return absl::OkStatus();
 }
 
 absl::Status CudaModel::QueueBackward(const BatchRun& run,
-                                      const CudaBatch& batch, void* dz) {
+                                      const CudaBatch& batch, void* dh) {
   for (uint32_t layer = options_.layers; layer-- > 0;) {
     const float input_scale = DropoutInto(options_, layer, batch.place).scale;
-    FGNN_ASSIGN_OR_RETURN(dz, layers_[layer]->Backward(
-                                  run, BlockOf(layer, batch), dz, input_scale));
+    CudaHiddenStage* const stage = stages_[layer].get();
+    const void* dz = dh;
+    if (stage != nullptr) {
+      FGNN_ASSIGN_OR_RETURN(dz, stage->Backward(run, dh));
+    }
+    FGNN_ASSIGN_OR_RETURN(
+        void* const dx,
+        layers_[layer]->Backward(run, BlockOf(layer, batch), dz, input_scale));
+    if (stage != nullptr) {
+      FGNN_RETURN_IF_ERROR(
+          stage->AddGradientOfInputs(run, dh, inputs_[layer], input_scale, dx));
+    }
+    dh = dx;
   }
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "trainer_service/nn/cuda/cuda_loss.h"
 #include "trainer_service/nn/cuda/device_parameters.h"
 #include "trainer_service/nn/cuda/device_task.h"
+#include "trainer_service/nn/cuda/layers/cuda_hidden_stage.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
 #include "trainer_service/nn/cuda/products.h"
 #include "trainer_service/nn/dropout_rule.h"
@@ -73,8 +74,9 @@ class CudaModel {
   // Queues all work of a gradient, up to its way back to the host.
   absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch);
   absl::Status QueueForward(const BatchRun& run, const CudaBatch& batch);
+  // dh (numbers) is the gradient of the last layer's output.
   absl::Status QueueBackward(const BatchRun& run, const CudaBatch& batch,
-                             void* dz);
+                             void* dh);
   absl::StatusOr<const void*> DropFeatures(const BatchRun& run,
                                            const CudaBatch& batch);
   const DeviceBlock& BlockOf(uint32_t layer, const CudaBatch& batch) const;
@@ -86,7 +88,11 @@ class CudaModel {
   BatchMemory memory_;
   CudaLoss loss_;
   std::vector<std::unique_ptr<CudaLayer>> layers_;
-  std::vector<CudaLayerOutput> outputs_;  // Of the layers, in this batch.
+  // Stages behind the layers; null where there is none.
+  std::vector<std::unique_ptr<CudaHiddenStage>> stages_;
+  // Of this batch: the inputs of the layers (numbers); logits of the last.
+  std::vector<const void*> inputs_;
+  float* logits_ = nullptr;
   CudaStream stream_;
   CudaEvent done_;
 };

@@ -25,11 +25,6 @@ absl::Status CheckHasCudaLayers(const ModelOptions& options) {
   if (options.transforms_messages()) {
     return OnlyOnCpus(absl::StrCat("model.aggregator: ", options.aggregator));
   }
-  if (options.normalization != "none") {
-    return OnlyOnCpus(
-        absl::StrCat("model.normalization: ", options.normalization));
-  }
-  if (options.residual) return OnlyOnCpus("model.residual: true");
   return absl::OkStatus();
 }
 

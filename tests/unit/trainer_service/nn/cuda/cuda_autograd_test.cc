@@ -58,6 +58,15 @@ std::vector<Case> Cases() {
   cases.back().options.model.input_dropout = 0.6;
   cases.push_back(MakeCase("LabelSmoothing", 2, 17, 9, 4));
   cases.back().options.model.label_smoothing = 0.3;
+  cases.push_back(MakeCase("Residual", 4, 11, 21, 5));
+  cases.back().options.model.residual = true;
+  cases.back().options.model.dropout = 0.3;
+  cases.push_back(MakeCase("BatchNorm", 3, 11, 21, 5));
+  cases.back().options.model.normalization = "batch";
+  cases.back().options.model.dropout = 0.3;
+  cases.push_back(MakeCase("LayerNormResidual", 3, 11, 37, 5));
+  cases.back().options.model.normalization = "layer";
+  cases.back().options.model.residual = true;
   cases.push_back(MakeCase("Hubs", 2, 12, 16, 5));
   cases.back().options.num_seeds = 40;
   cases.back().options.largest_degree = 200;
@@ -136,7 +145,7 @@ TEST_P(CudaBfloat16AutogradTest, Agrees) {
   std::sort(of_losses.begin(), of_losses.end());
   std::sort(of_gradients.begin(), of_gradients.end());
   EXPECT_LE(of_losses[2], 1e-2);
-  EXPECT_LE(of_gradients[0], std::get<0>(GetParam()) == "gin" ? 2e-2 : 1e-2);
+  EXPECT_LE(of_gradients[0], std::get<0>(GetParam()) == "gin" ? 4e-2 : 1e-2);
   EXPECT_LE(of_gradients[2], 0.1);
 }
 
@@ -190,6 +199,30 @@ INSTANTIATE_TEST_SUITE_P(AttentionShapes, CudaAutogradTest,
                          OfMessages("gat", AttentionCases()), NameOf);
 INSTANTIATE_TEST_SUITE_P(AttentionShapes, CudaBfloat16AutogradTest,
                          OfMessages("gat", AttentionCases()), NameOf);
+
+// Objectives beside classes.
+std::vector<Case> OtherObjectives() {
+  std::vector<Case> cases;
+  for (const uint32_t layers : {1U, 3U}) {
+    const std::string name = layers == 1 ? "OfOneLayer" : "";
+    cases.push_back(MakeCase("Links" + name, layers, 12, 20, 0));
+    cases.back().options.model.objective = Objective::kLinks;
+    cases.back().options.num_positives = 4;
+    cases.back().options.num_pairs = 20;
+    cases.push_back(MakeCase("Values" + name, layers, 12, 16, 19));
+    cases.back().options.model.objective = Objective::kValues;
+    cases.push_back(MakeCase("LabelSets" + name, layers, 12, 16, 19));
+    cases.back().options.model.objective = Objective::kLabelSets;
+  }
+  for (Case& made : cases) {
+    if (made.options.model.layers > 1) made.options.model.dropout = 0.4;
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Objectives, CudaAutogradTest,
+                         OfMessages("graphsage", OtherObjectives()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Objectives, CudaBfloat16AutogradTest,
+                         OfMessages("graphsage", OtherObjectives()), NameOf);
 
 }  // namespace
 }  // namespace fgnn

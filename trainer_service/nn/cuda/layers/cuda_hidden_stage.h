@@ -1,0 +1,53 @@
+// The stage behind a hidden layer on a CUDA device: the law is that of
+// nn/cpu/layers/hidden_stage.h.
+#ifndef FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_HIDDEN_STAGE_H_
+#define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_HIDDEN_STAGE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "trainer_service/nn/cuda/batch_run.h"
+#include "trainer_service/nn/cuda/normalization.h"
+#include "trainer_service/nn/dropout_rule.h"
+#include "trainer_service/nn/layer_options.h"
+
+namespace fgnn {
+
+// Keeps what its backward pass needs, until the batch ends. Functions queue
+// work on the run's stream and return the errors of BatchRun. There is at least
+// one row. Not thread-safe.
+class CudaHiddenStage {
+ public:
+  explicit CudaHiddenStage(const HiddenStageOptions& options)
+      : options_(options) {}
+
+  // z [rows, columns] is overwritten. x [rows, columns] (numbers) is read if
+  // inputs are added. Returns h (numbers).
+  absl::StatusOr<void*> Forward(const BatchRun& run, uint32_t rows, float* z,
+                                const void* x, const Dropout& dropout);
+  // dy [rows, columns] (numbers) is the gradient before ReLU and dropout.
+  // Returns the gradient of z (numbers); it may be dy. Writes the gradients of
+  // scale and shift, and what was measured of the batch.
+  absl::StatusOr<const void*> Backward(const BatchRun& run, const void* dy);
+  // Adds the part of x to its gradient dx [.., columns] (numbers) before the
+  // ReLU and dropout (of `input_scale`) that made it, if inputs are added.
+  absl::Status AddGradientOfInputs(const BatchRun& run, const void* dy,
+                                   const void* x, float input_scale,
+                                   void* dx) const;
+
+ private:
+  uint32_t columns() const { return static_cast<uint32_t>(options_.columns); }
+  uint64_t size() const { return uint64_t{rows_} * columns(); }
+  absl::Status MeasureColumns(const BatchRun& run, const float* z);
+
+  const HiddenStageOptions options_;
+  // State of the last Forward().
+  uint32_t rows_ = 0;
+  float* normalized_ = nullptr;         // [rows, columns]
+  float* inverse_deviation_ = nullptr;  // [columns], or [rows] with kLayer.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_HIDDEN_STAGE_H_
