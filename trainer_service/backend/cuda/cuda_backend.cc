@@ -113,12 +113,11 @@ absl::Status CudaBackend::ChooseDevice() const {
 }
 
 absl::Status CudaBackend::OnDevice(ThreadTeam& team,
-                                   absl::FunctionRef<absl::Status()> work,
-                                   absl::FunctionRef<absl::Status()> again) {
+                                   absl::FunctionRef<absl::Status()> work) {
   absl::Status status = ChooseDevice();
   if (status.ok()) status = work();
   if (absl::IsResourceExhausted(status) && cache_.Shrink(team)) {
-    status = again();
+    status = work();
   }
   return Explain(status);
 }
@@ -173,27 +172,20 @@ std::unique_ptr<TaskFeatures> CudaBackend::NewFeatures() const {
                                         count_);
 }
 
-absl::StatusOr<ExtractedRows> CudaBackend::ExtractHere(const TaskView& task,
-                                                       TrainerThread thread,
-                                                       TaskFeatures* features) {
-  const absl::Span<const EdgeOffset> indptr =
-      model_options().divides_by_degrees() ? dataset().graph().indptr
-                                           : absl::Span<const EdgeOffset>();
-  const PlannedDeviceCache::Reader reader(&cache_);
-  return AsCudas(features)->Extract(task, misses_.store(), reader.cached(),
-                                    indptr, *lanes_[IndexOf(thread)],
-                                    host_->team(thread));
-}
-
 absl::StatusOr<ExtractedRows> CudaBackend::Extract(
     const TaskView& task, const TaskFeatures* /*before*/, TrainerThread thread,
     TaskFeatures* features) {
+  ThreadTeam& team = host_->team(thread);
+  const absl::Span<const EdgeOffset> indptr =
+      model_options().divides_by_degrees() ? dataset().graph().indptr
+                                           : absl::Span<const EdgeOffset>();
   absl::StatusOr<ExtractedRows> rows;
-  const auto extract = [&] {
-    rows = ExtractHere(task, thread, features);
+  FGNN_RETURN_IF_ERROR(OnDevice(team, [&] {
+    const PlannedDeviceCache::Reader reader(&cache_);
+    rows = AsCudas(features)->Extract(task, misses_.store(), reader.cached(),
+                                      indptr, *lanes_[IndexOf(thread)], team);
     return rows.status();
-  };
-  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(thread), extract, extract));
+  }));
   return rows;
 }
 
@@ -201,7 +193,7 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
     const VersionedWeights& weights, const TrainingTask& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   absl::StatusOr<BatchResult> result;
-  const auto compute = [&] {
+  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(TrainerThread::kLoop), [&] {
     result =
         model_->Gradient({.version = weights.version, .values = weights.values},
                          {.task = &AsCudas(features)->task(),
@@ -209,15 +201,7 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
                           .place = {task.seed, task.epoch, task.batch}},
                          gradient);
     return result.status();
-  };
-  // A try that failed may have changed the features.
-  const auto compute_again = [&] {
-    FGNN_RETURN_IF_ERROR(
-        ExtractHere(*task.task, TrainerThread::kLoop, features).status());
-    return compute();
-  };
-  FGNN_RETURN_IF_ERROR(
-      OnDevice(host_->team(TrainerThread::kLoop), compute, compute_again));
+  }));
   return result;
 }
 

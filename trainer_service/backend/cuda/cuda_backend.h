@@ -81,6 +81,7 @@ class CudaBackend final : public TrainerBackend {
                                         const TaskFeatures* before,
                                         TrainerThread thread,
                                         TaskFeatures* features) override;
+  // Leaves the features as they are.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const TrainingTask& task,
                                        TaskFeatures* features,
@@ -118,13 +119,9 @@ class CudaBackend final : public TrainerBackend {
   // Makes the device that of the calling thread.
   absl::Status ChooseDevice() const;
   // Calls `work` with this device. If it finds no memory, shrinks the cache and
-  // calls `again`. Explains an error.
+  // calls it once more. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,
-                        absl::FunctionRef<absl::Status()> work,
-                        absl::FunctionRef<absl::Status()> again);
-  absl::StatusOr<ExtractedRows> ExtractHere(const TaskView& task,
-                                            TrainerThread thread,
-                                            TaskFeatures* features);
+                        absl::FunctionRef<absl::Status()> work);
   // Adds the device's memory to ResourceExhausted. Says what an error of CUDA
   // that stays means.
   absl::Status Explain(const absl::Status& error) const;

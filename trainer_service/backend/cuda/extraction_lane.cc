@@ -74,7 +74,8 @@ absl::Status ExtractionLane::Queue(const WantedRows& wanted, ThreadTeam& team) {
   args.num_hits = num_hits_.get();
   if (args.misses == nullptr) {
     FGNN_RETURN_IF_ERROR(Stage(wanted, team, &args));
-  } else if (NumMisses(wanted) >= least_ordered_) {
+  } else if (wanted.nodes.size() >= least_ordered_ &&
+             NumMisses(wanted) >= least_ordered_) {
     FGNN_RETURN_IF_ERROR(Order(&args));
   }
   FGNN_RETURN_IF_ERROR(CudaStatus(LaunchGatherRows(args, stream_.get()),

@@ -37,7 +37,8 @@ PlannedDeviceCache::PlannedDeviceCache(const FeatureStore* store,
                                        std::shared_ptr<ByteCount> count)
     : store_(store), bytes_(std::move(count)) {}
 
-bool PlannedDeviceCache::Set(LoadedDeviceCache cache, ThreadTeam& team) {
+absl::Status PlannedDeviceCache::Set(LoadedDeviceCache cache,
+                                     ThreadTeam& team) {
   const Deadline patience = DeadlineIn(kPatience);
   MutexLock lock(&mutex_);
   while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
@@ -45,11 +46,13 @@ bool PlannedDeviceCache::Set(LoadedDeviceCache cache, ThreadTeam& team) {
                                return num_readers_ == 0;
                              })) {
     team.CountTask();
-    if (MonotonicClock::now() >= patience) return false;
+    if (MonotonicClock::now() < patience) continue;
+    return absl::InternalError(absl::StrCat(
+        "another thread has read the cache for ", kPatience.count(), " s"));
   }
   now_ = std::move(cache);
   bytes_.Set(now_.cache.bytes(), 0);
-  return true;
+  return absl::OkStatus();
 }
 
 bool PlannedDeviceCache::IsFollowed(const TrainerCache& plan) const {
@@ -72,10 +75,7 @@ absl::Status PlannedDeviceCache::Follow(const TrainerCache& plan,
     const MutexLock lock(&mutex_);
     rows = std::min(rows, most_rows_);
   }
-  if (!Set({}, team)) {
-    return absl::InternalError(absl::StrCat(
-        "another thread has read the cache for ", kPatience.count(), " s"));
-  }
+  FGNN_RETURN_IF_ERROR(Set({}, team));
   LoadedDeviceCache loaded;
   loaded.plan = plan;
   if (plan.rank_order_key != 0 && rows > 0) {
@@ -93,8 +93,7 @@ absl::Status PlannedDeviceCache::Follow(const TrainerCache& plan,
       LogWarning("no features are cached: {}", MessageOf(order.status()));
     }
   }
-  Set(std::move(loaded), team);
-  return absl::OkStatus();
+  return Set(std::move(loaded), team);
 }
 
 void PlannedDeviceCache::GiveUpMoreThan(const TrainerCache& plan,
@@ -103,8 +102,8 @@ void PlannedDeviceCache::GiveUpMoreThan(const TrainerCache& plan,
     const MutexLock lock(&mutex_);
     if (now_.cache.capacity() <= plan.rows) return;
   }
-  if (Set({}, team)) return;
-  LogWarning("the cache is not given up: another thread reads it");
+  const absl::Status freed = Set({}, team);
+  if (!freed.ok()) LogWarning("no cache is given up: {}", MessageOf(freed));
 }
 
 bool PlannedDeviceCache::Shrink(ThreadTeam& team) {
@@ -120,7 +119,7 @@ bool PlannedDeviceCache::Shrink(ThreadTeam& team) {
       "filled "
       "again with half of them",
       capacity);
-  return Set({}, team);
+  return Set({}, team).ok();
 }
 
 }  // namespace fgnn

@@ -76,9 +76,9 @@ class PlannedDeviceCache {
   bool Shrink(ThreadTeam& team);
 
  private:
-  // Waits until nobody reads the cache, then replaces it. Returns false if
-  // somebody still does after a minute.
-  bool Set(LoadedDeviceCache cache, ThreadTeam& team);
+  // Waits until nobody reads the cache, then replaces it. Internal: somebody
+  // still does after a minute.
+  absl::Status Set(LoadedDeviceCache cache, ThreadTeam& team);
 
   const FeatureStore* const store_;
   mutable Mutex mutex_;

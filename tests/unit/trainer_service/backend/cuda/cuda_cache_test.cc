@@ -65,6 +65,34 @@ TEST_F(CudaCacheTest, CachesNothingWithoutTheRankOrder) {
   EXPECT_EQ(CacheBytes(), 0U);
 }
 
+TEST_F(CudaCacheTest, WaitsUntilNobodyReadsATableBeforeItIsFreed) {
+  const auto count = std::make_shared<ByteCount>();
+  const CudaStream stream = CudaStream::Make().value();
+  ThreadTeam team(1);
+  PlannedDeviceCache cache(&cpu_->features(), count);
+  FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
+  std::atomic<bool> followed = false;
+  std::optional<PlannedDeviceCache::Reader> reader(&cache);
+  const uint64_t tasks = team.tasks_begun();
+  std::thread follower([&] {
+    EXPECT_THAT(cache.Follow(Plan(60), cpu_->dataset(), stream, team), IsOk());
+    followed = true;
+  });
+  // It counts a task every 10 ms while it waits.
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+  while (team.tasks_begun() < tasks + 3 && !followed &&
+         MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(followed);
+  EXPECT_EQ(reader->cached().cache.capacity(), 50U);
+  EXPECT_EQ(count->device, 50 * kRowBytes);
+  reader.reset();
+  follower.join();
+  EXPECT_EQ(count->device, 60 * kRowBytes);
+  EXPECT_TRUE(cache.IsFollowed(Plan(60)));
+}
+
 // A table is freed while nobody reads it, also where the other thread extracts.
 TEST_F(CudaCacheTest, FollowsPlansBesideAThreadThatExtracts) {
   std::atomic<bool> stop = false;

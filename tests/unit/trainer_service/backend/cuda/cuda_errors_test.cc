@@ -100,7 +100,7 @@ TEST_F(CudaErrorsTest, SaysThatTheProcessHasToEnd) {
 
 // Whichever call of CUDA fails, the error is told and nothing is left behind.
 TEST_F(CudaErrorsTest, ReturnsTheErrorOfAnyCall) {
-  spec_.model.input_dropout = 0.25;  // It changes features.
+  spec_.model.input_dropout = 0.25;
   const auto task = MakeTask(0);
   std::vector<float> expected;
   struct Fault {
