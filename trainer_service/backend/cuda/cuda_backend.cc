@@ -7,8 +7,8 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/cuda/status.h"
+#include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
-#include "trainer_service/features/cuda/miss_rows.h"
 
 namespace fgnn {
 namespace {
@@ -67,6 +67,10 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckModelKind(spec.model.kind));
   FGNN_RETURN_IF_ERROR(CheckDevice(options.device));
+  if (spec.features.match == "on") {
+    LogWarning(
+        "features.match is on; a GPU's trainer loads all rows of a batch");
+  }
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<CpuBackend> host,
       CpuBackend::OpenForJob(WithoutMatch(spec), num_threads));
