@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
@@ -38,11 +39,19 @@ std::chrono::seconds HoldAfter(uint32_t interruptions) {
   return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
 }
 
+// Returns whether the job was cancelled before its run was complete. Otherwise
+// it goes on, and is completed, as it is without the service's death.
+bool IsCancelled(const Job& job) {
+  return job.state == JobState::kCancelling &&
+         (job.progress.epochs == 0 ||
+          !HasTrained(job.run_dir, job.progress.epochs));
+}
+
 // Decides whether a job that ran when the service ended goes on or ends.
 void SettleInterrupted(Job& job) {
   ++job.interruptions;
   if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
-  if (job.state == JobState::kCancelling) {
+  if (IsCancelled(job)) {
     job.state = JobState::kCancelled;
     job.error =
         absl::CancelledError("cancelled; the service ended before the job had");

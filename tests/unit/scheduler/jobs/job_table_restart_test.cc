@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 namespace fgnn {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
@@ -47,6 +49,28 @@ TEST_F(JobTableTest, AJobThatWasBeingCancelledIsCancelledByARestart) {
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
+TEST_F(JobTableTest, AJobWhoseRunWasCompleteWhenCancelledIsNotCancelled) {
+  const auto settled = [this](const char* summary) {
+    JobRequest request = RequestOf("spec");
+    request.epochs = 3;
+    const std::string id = table_->Submit(request)->id;
+    const fs::path run_dir = Start().run_dir;
+    fs::create_directories(run_dir);
+    std::ofstream(run_dir / "summary.json") << summary;
+    EXPECT_THAT(table_->Cancel(id, absl::CancelledError("by hand")), IsOk());
+    Reopen();
+    return StateOf(id);
+  };
+  EXPECT_EQ(settled(R"({"state": "cancelled", "epochs": 3})"),
+            JobState::kCancelled);
+  // A run of fewer epochs, which the job was to go on with.
+  EXPECT_EQ(settled(R"({"state": "completed", "epochs": 2})"),
+            JobState::kCancelled);
+  EXPECT_EQ(settled(R"({"state": "completed", "epochs": 3})"),
+            JobState::kQueued);
+  EXPECT_TRUE(Start().resume);
+}
+
 TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainLetsOthersPass) {
   const std::string id = Submit();
   for (int restart = 0; restart < 5; ++restart) {
@@ -64,7 +88,6 @@ TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainLetsOthersPass) {
 // An administrator moves the runs to a larger disk.
 TEST_F(JobTableTest, TheServicesFolderOfRunsMayBecomeALink) {
   const std::string id = Submit();
-  namespace fs = std::filesystem;
   const fs::path before = table_->Get(id)->job.run_dir;
   table_.reset();
   fs::create_directory(folder_ / "large");
