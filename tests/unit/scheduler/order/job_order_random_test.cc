@@ -117,7 +117,7 @@ bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
   const auto free = std::count_if(
       snapshot.devices.begin(), snapshot.devices.end(),
       [&](const ServiceDevice& device) {
-        return (wanted.kind == "any" || wanted.kind == device.kind) &&
+        return device.kind == (wanted.kind == "any" ? "cpu" : wanted.kind) &&
                (device.resources & taken).none();
       });
   return static_cast<uint32_t>(free) >= wanted.min;
