@@ -23,6 +23,11 @@ namespace fgnn {
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
     const ExecutorDaemonOptions& options, const DeviceOpener& open,
     const SignalWaiter* stop) {
+  if (options.device.empty()) {
+    return absl::InvalidArgumentError(
+        "a sampler needs --device and --state-dir; 'fgnn up' and 'fgnn run' "
+        "start it with them");
+  }
   FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   // A device may start threads, which stay on its cores.
   FGNN_RETURN_IF_ERROR(PinThisThread(device));

@@ -1,12 +1,16 @@
-// fgnn-sampler: the daemon. This program chooses the samplers of its device.
+// fgnn-sampler: the daemon, or one command. This program chooses the samplers
+// of its device.
 #include <csignal>
+#include <iostream>
 #include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/sampler_daemon.h"
 #include "sampler_service/sampling/cpu/cpu_device_samplers.h"
 #include "sampler_service/sampling/cuda/cuda_device_samplers.h"
 #include "shared/base/files/descriptor_limit.h"
+#include "shared/base/standard_output.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
 #include "shared/base/threads/signal_waiter.h"
@@ -30,25 +34,40 @@ absl::StatusOr<std::unique_ptr<fgnn::DeviceSamplers>> OpenSamplers(
   return fgnn::OpenCpuSamplers(device);
 }
 
+// Prints what `fgnn doctor` shows. Returns the exit code.
+int NameGpus() {
+  const absl::StatusOr<std::string> gpus = fgnn::DescribeGpus();
+  absl::Status status = gpus.status();
+  if (gpus.ok()) {
+    std::cout << *gpus << "\n";
+    status = fgnn::FlushStandardOutput();
+  }
+  if (status.ok()) return 0;
+  std::cerr << "fgnn: " << fgnn::MessageOf(fgnn::InOneLine(status)) << "\n";
+  return fgnn::ExitCode(status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   fgnn::ExecutorDaemonOptions options;
   options.version = kVersion;
-  fgnn::CommandLine line("FGNN's sampler daemon", "fgnn-sampler");
+  fgnn::CommandLine line("FGNN's sampler: a daemon, or one command",
+                         "fgnn-sampler");
   line.SetVersion(absl::StrCat(options.version, "\n", fgnn::BuildFacts()));
   const fgnn::Command app = line.root();
   app.AddOption("--name", options.name,
                 "Its name; default: sampler.N, where N is its first core, or "
                 "sampler.cudaN");
   app.AddOption("--device", options.device,
-                "Its device, e.g. cpu:0-3 or cuda:0")
-      .Required();
-  app.AddOption("--state-dir", options.state_dir, "The service's folder")
-      .Required();
+                "Its device, e.g. cpu:0-3 or cuda:0");
+  app.AddOption("--state-dir", options.state_dir, "The service's folder");
   bool log_json = false;
   app.AddFlag("--log-json", log_json, "Log a JSON object a line");
+  const fgnn::Command gpus =
+      app.AddSubcommand("gpus", "Name the GPUs of this machine");
   if (const auto code = line.ParseMain(argc, argv)) return *code;
+  if (gpus.IsChosen()) return NameGpus();
   const absl::Status named = fgnn::NameByDevice("sampler", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-sampler" : options.name);
   if (log_json) fgnn::LogAsJson();

@@ -119,6 +119,17 @@ class JobTest(CudaTest):
         self.assert_same_run(run_dir, expected)
 
 
+class DoctorTest(CudaTest):
+
+    def test_names_the_gpus_or_why_there_are_none(self):
+        self.set_gpus(GPUS=2)
+        self.assertRegex(self.service.fgnn('doctor').stdout,
+                         r'ok +GPUs +cuda:0 emulated, 256.0 MiB; cuda:1 ')
+        self.set_gpus(GPUS=0)
+        self.assertRegex(self.service.fgnn('doctor').stdout,
+                         r"ok +GPUs +none; .*NVIDIA's driver")
+
+
 class RefusalTest(CudaTest):
 
     def test_a_gpu_without_memory_for_the_graph_fails_the_job(self):

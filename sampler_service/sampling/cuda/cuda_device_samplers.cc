@@ -2,11 +2,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sampler_service/sampling/cuda/cuda_sampler.h"
 #include "sampler_service/sampling/cuda/device_graph.h"
 #include "shared/base/status.h"
@@ -119,18 +122,38 @@ class CudaDeviceSamplers final : public DeviceSamplers {
   const int index_;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
-    const Device& device) {
+absl::StatusOr<int> CountGpus() {
   int count = 0;
   const absl::Status counted =
       CudaStatus(cudaGetDeviceCount(&count), "CUDA finds no GPU");
+  if (counted.ok()) return count;
+  return absl::InvalidArgumentError(absl::StrCat(
+      std::string(counted.message()), "; install or update NVIDIA's driver"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DescribeGpus() {
+  FGNN_ASSIGN_OR_RETURN(const int count, CountGpus());
+  std::vector<std::string> gpus;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties;
+    FGNN_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, i),
+                                    absl::StrCat("ask for cuda:", i)));
+    gpus.push_back(absl::StrCat("cuda:", i, " ", properties.name, ", ",
+                                FormatBytes(properties.totalGlobalMem)));
+  }
+  return absl::StrJoin(gpus, "; ");
+}
+
+absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
+    const Device& device) {
+  const absl::StatusOr<int> counted = CountGpus();
+  const int count = counted.value_or(0);
   if (!counted.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "device ", device.name, ": ", std::string(counted.message()),
-        "; install or update NVIDIA's driver, or use a cpu "
-        "device"));
+        "device ", device.name, ": ", std::string(counted.status().message()),
+        ", or use a cpu device"));
   }
   if (device.index >= count) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -3,6 +3,7 @@
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CUDA_CUDA_DEVICE_SAMPLERS_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "sampler_service/sampling/device_samplers.h"
@@ -16,6 +17,11 @@ namespace fgnn {
 // free; and those of NewCudaSampler().
 absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
     const Device& device);
+
+// Returns the GPUs of this machine in one line, for people: "cuda:0 NVIDIA
+// H100, 80.0 GiB". Unimplemented: this build has no CUDA. InvalidArgument:
+// there is no driver, or no GPU. Both name the way out.
+absl::StatusOr<std::string> DescribeGpus();
 
 }  // namespace fgnn
 

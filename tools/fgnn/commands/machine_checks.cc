@@ -40,6 +40,8 @@ namespace fs = std::filesystem;
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 30;
 // Time to read libtorch from a slow disk.
 constexpr std::chrono::seconds kTorchTimeout{20};
+// Time in which a driver says what GPUs there are.
+constexpr std::chrono::seconds kGpuTimeout{20};
 constexpr char kBuildFix[] =
     "tools/setup && cmake --preset release && cmake --build --preset release";
 
@@ -125,6 +127,16 @@ MachineCheck CheckTorch() {
   return JudgeTorch(ran->output, ran->exit_code);
 }
 
+MachineCheck CheckGpus() {
+  const auto sampler = FindProgram("fgnn-sampler");
+  if (!sampler.ok()) {
+    return Missing("GPUs", "unknown without fgnn-sampler", kBuildFix);
+  }
+  const auto ran = RunProgram(*sampler, {"gpus"}, DeadlineIn(kGpuTimeout));
+  if (!ran.ok()) return Missing("GPUs", MessageOf(ran.status()), kBuildFix);
+  return JudgeGpus(ran->output, ran->exit_code);
+}
+
 // Checks the folder, or the first existing one above it.
 MachineCheck CheckStateDir(const fs::path& state_dir) {
   std::error_code error;
@@ -201,6 +213,19 @@ MachineCheck JudgeTorch(std::string_view output, int exit_code) {
       kBuildFix);
 }
 
+MachineCheck JudgeGpus(std::string_view output, int exit_code) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(std::string(output), '\n', absl::SkipWhitespace());
+  if (exit_code == 0 && lines.size() == 1) return Ok("GPUs", lines[0]);
+  constexpr std::string_view kReason = "fgnn: ";
+  if (exit_code != 0 && lines.size() == 1 && lines[0].rfind(kReason, 0) == 0) {
+    return Ok("GPUs", absl::StrCat("none; ", lines[0].substr(kReason.size())));
+  }
+  return Missing("GPUs",
+                 absl::StrCat("fgnn-sampler: ", absl::StrJoin(lines, " ")),
+                 kBuildFix);
+}
+
 std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
   return {CheckCores(),
           CheckMemory(),
@@ -209,6 +234,7 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckProgram("fgnn-sampler"),
           CheckProgram("fgnn-trainer"),
           CheckTorch(),
+          CheckGpus(),
           CheckStateDir(state_dir),
           CheckSocketPath(state_dir),
           CheckService(state_dir)};

@@ -22,8 +22,13 @@ struct MachineCheck {
 // A machine without it is in order: only models of the user's need it.
 MachineCheck JudgeTorch(std::string_view output, int exit_code);
 
+// Checks the GPUs, by the output and the exit code of `fgnn-sampler gpus`. A
+// machine without them is in order.
+MachineCheck JudgeGpus(std::string_view output, int exit_code);
+
 // Checks this machine, the programs beside this one and the state folder.
-// Starts only `fgnn-trainer libtorch`; leaves no files behind.
+// Starts only `fgnn-trainer libtorch` and `fgnn-sampler gpus`; leaves no files
+// behind.
 std::vector<MachineCheck> CheckMachine(const std::filesystem::path& state_dir);
 
 // Returns a line per check, "ok" or "missing".

@@ -17,6 +17,8 @@ TEST(CudaUnavailableTest, NamesTheDeviceAndTheWayOut) {
               StatusIs(absl::StatusCode::kUnimplemented,
                        AllOf(HasSubstr("device cuda:1"), HasSubstr("no CUDA"),
                              HasSubstr("tools/setup --cuda"))));
+  EXPECT_THAT(DescribeGpus(), StatusIs(absl::StatusCode::kUnimplemented,
+                                       HasSubstr("tools/setup --cuda")));
 }
 
 }  // namespace

@@ -59,6 +59,21 @@ TEST(MachineChecksTest, TellsLibtorchsVersion) {
   EXPECT_NE(broken.fix, "");
 }
 
+TEST(MachineChecksTest, TellsTheGpus) {
+  const MachineCheck found = JudgeGpus("cuda:0 NVIDIA H100, 80.0 GiB\n", 0);
+  EXPECT_TRUE(found.ok);
+  EXPECT_EQ(found.detail, "cuda:0 NVIDIA H100, 80.0 GiB");
+
+  const MachineCheck none = JudgeGpus("fgnn: CUDA finds no GPU; do x\n", 2);
+  EXPECT_TRUE(none.ok);
+  EXPECT_EQ(none.detail, "none; CUDA finds no GPU; do x");
+
+  const MachineCheck broken = JudgeGpus("cannot open\nlibgrpc++.so\n", 127);
+  EXPECT_FALSE(broken.ok);
+  EXPECT_EQ(broken.detail, "fgnn-sampler: cannot open libgrpc++.so");
+  EXPECT_NE(broken.fix, "");
+}
+
 TEST(MachineChecksTest, OneMissingPieceMakesTheWholeNotOk) {
   const std::vector<MachineCheck> checks = {{"a", true, "x", ""},
                                             {"b", false, "y", "do z"}};

@@ -139,7 +139,11 @@ TEST(CudaDeviceSamplersTest, NamesAGpuThatIsNotThere) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("device cuda:2"),
                              HasSubstr("has 2 GPUs, cuda:0 to cuda:1"))));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::string gpus, DescribeGpus());
+  EXPECT_EQ(gpus, "cuda:0 emulated, 256.0 MiB; cuda:1 emulated, 256.0 MiB");
   simt::SetFakeDevice({.count = 0});
+  EXPECT_THAT(DescribeGpus(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("NVIDIA's driver")));
   EXPECT_THAT(OpenCudaSamplers(Gpu(0)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("device cuda:0"),
