@@ -70,6 +70,9 @@ class JobTest(CudaTest):
                          {'devices': '[cpu:0, cuda:1+cpu:1]'}):
             run_dir = self.service.run({**JOB, **settings}, '--digest')
             self.assert_same_run(run_dir, expected)
+        self.assertNotIn(
+            'does not write tasks directly',
+            (self.service.state_dir / 'logs/sampler.0.log').read_text())
 
     def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')

@@ -83,6 +83,24 @@ TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   EXPECT_TRUE(HoldsTestTask(slot->block(), BatchSeq(0)));
 }
 
+TEST(SegmentTest, AllBlocksOfTasksLieInOneRangeOfPages) {
+  const SegmentOptions options = SmallOptions();
+  ASSERT_GT(options.num_overflow_blocks, 0U);
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  const absl::Span<std::byte> all = segment->task_blocks();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(all.data()) % 4096, 0U);
+  const Segment::Regions& regions = segment->regions();
+  EXPECT_EQ(regions.slot_block(0).data(), all.data());
+  const absl::Span<std::byte> last_slot =
+      regions.slot_block(options.num_slots - 1);
+  const absl::Span<std::byte> last =
+      regions.overflow_block(options.num_overflow_blocks - 1);
+  EXPECT_LT(last_slot.data(), last.data());
+  EXPECT_LE(last.data() + last.size(), all.data() + all.size());
+  EXPECT_LT(reinterpret_cast<std::byte*>(regions.gradient(0).data()),
+            all.data());
+}
+
 TEST(SegmentTest, KeepsHowManyDevicesHaveMemoryForARole) {
   SegmentOptions options = SmallOptions();
   options.most_samplers = 3;
