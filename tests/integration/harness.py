@@ -59,16 +59,20 @@ def emulated_programs():
 class Service:
     """A state folder, and the commands of `fgnn` in it."""
 
-    def __init__(self, folder, programs=BIN_DIR):
-        self.programs = programs
+    programs = None  # Folder of the programs; None: BIN_DIR.
+
+    def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.state_dir = self.folder / 'state'
         self.dataset = self.folder / 'graph'
 
+    def program(self):
+        return (self.programs or BIN_DIR) / 'fgnn'
+
     def fgnn(self, *args, check=True, **options):
         """Runs a command to its end; asserts that it succeeds if `check`."""
         result = subprocess.run(
-            [self.programs / 'fgnn', '--state-dir', self.state_dir, *args],
+            [self.program(), '--state-dir', self.state_dir, *args],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=COMMAND_SECONDS, check=False, **options)
         if check and result.returncode != 0:
@@ -82,7 +86,7 @@ class Service:
     def start(self, *args, **options):
         """Starts a command; its stdout is a pipe of lines."""
         return subprocess.Popen(
-            [self.programs / 'fgnn', '--state-dir', self.state_dir, *args],
+            [self.program(), '--state-dir', self.state_dir, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, **options)
 

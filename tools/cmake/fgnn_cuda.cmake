@@ -15,7 +15,8 @@ if(FGNN_CUDA)
   endif()
   set(CMAKE_CUDA_COMPILER "${FGNN_CUDA_DIR}/bin/nvcc")
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 100-virtual)
-  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo -DNDEBUG")
+  # -lineinfo would put names of folders of the build into installed programs.
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
   set(CMAKE_CUDA_FLAGS_DEBUG "-O3 -lineinfo")
   # Programs name the static runtime themselves.
   set(CMAKE_CUDA_RUNTIME_LIBRARY None)
