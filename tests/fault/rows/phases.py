@@ -84,6 +84,7 @@ class Pair:
 
     def __init__(self, service, owners, chance, counts):
         self.service, self.chance, self.counts = service, chance, counts
+        self.kills = []  # What was killed in which phase, in order.
         self.jobs = [
             Owned(service, who, way,
                   service.folder / f'run-{counts["pairs"]}-{index}')
@@ -153,6 +154,7 @@ class Pair:
             os.kill(pid, signal.SIGKILL)
             self.counts[phase] += 1
             self.counts[victim] += 1
+            self.kills.append(f'{victim} {phase}')
         if victim == 'fgnn-scheduler' and again:
             self.service.wait_until_gone([pid])
             time.sleep(self.chance.choice((0, self.chance.random() * 0.3)))
@@ -160,7 +162,12 @@ class Pair:
 
     def end(self, expected):
         for job, run_dir in zip(self.jobs, expected):
-            self.service.fgnn('watch', job.job()['job_id'])
+            newest = job.job()['job_id']
+            watched = self.service.fgnn('watch', newest, check=False)
+            why = job.job().get('error_message')
+            check(watched.returncode == 0,
+                  f'{watched.stderr.strip()}: {why!r} after '
+                  f'{", ".join(self.kills)}')
             same_folder(job.run_dir, run_dir)
             check_unlocked(job.run_dir)
             shutil.rmtree(job.run_dir)
