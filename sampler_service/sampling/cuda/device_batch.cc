@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,10 +17,6 @@ namespace {
 
 // Blocks of 256 threads that a multiprocessor holds at once.
 constexpr uint32_t kBlocksPerMultiprocessor = 8;
-// Time between two ticks of the progress.
-constexpr std::chrono::milliseconds kTick{5};
-// A batch takes milliseconds. A device that works this long is lost.
-constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
 
@@ -102,7 +97,7 @@ absl::Status DeviceBatch::Sample(BatchPlace place, uint32_t num_seed_ids,
   }
   while (true) {
     FGNN_RETURN_IF_ERROR(Launch(place, num_seed_ids, num_positives));
-    FGNN_RETURN_IF_ERROR(WaitFor(done_, progress));
+    FGNN_RETURN_IF_ERROR(done_.WaitForWork([progress] { progress->Tick(); }));
     FGNN_ASSIGN_OR_RETURN(const bool fits, Fits());
     if (fits) break;
   }
@@ -208,20 +203,6 @@ absl::Status DeviceBatch::CheckGraph() const {
   return absl::OkStatus();
 }
 
-absl::Status DeviceBatch::WaitFor(const CudaEvent& event,
-                                  Progress* progress) const {
-  const Deadline patience = DeadlineIn(kPatience);
-  while (true) {
-    const absl::Status status = event.Wait(DeadlineIn(kTick));
-    progress->Tick();
-    if (!absl::IsDeadlineExceeded(status)) return status;
-    if (MonotonicClock::now() >= patience) {
-      return absl::InternalError(absl::StrCat(
-          "the device has worked on a batch for ", kPatience.count(), " s"));
-    }
-  }
-}
-
 absl::Status DeviceBatch::Copy(const void* from, uint64_t count, void* to) {
   if (count == 0) return absl::OkStatus();
   return CudaStatus(cudaMemcpyAsync(to, from, count * sizeof(uint32_t),
@@ -253,7 +234,7 @@ absl::Status DeviceBatch::CopyMarks(uint32_t* marks) {
 
 absl::Status DeviceBatch::Wait(Progress* progress) {
   FGNN_RETURN_IF_ERROR(done_.Record(stream_));
-  return WaitFor(done_, progress);
+  return done_.WaitForWork([progress] { progress->Tick(); });
 }
 
 uint64_t DeviceBatch::device_bytes() const {

@@ -100,7 +100,6 @@ class DeviceBatch {
   absl::StatusOr<bool> Fits();
   absl::Status Grow(uint64_t wanted_nodes);
   absl::Status CheckGraph() const;
-  absl::Status WaitFor(const CudaEvent& event, Progress* progress) const;
   // Starts a copy of `count` words.
   absl::Status Copy(const void* from, uint64_t count, void* to);
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 
@@ -59,6 +60,22 @@ absl::Status CudaEvent::Wait(Deadline deadline) const {
           "work on the device goes on after the deadline");
     }
     if (asks >= kAsksWithoutPause) std::this_thread::sleep_for(kPause);
+  }
+}
+
+absl::Status CudaEvent::WaitForWork(absl::FunctionRef<void()> tick) const {
+  constexpr std::chrono::milliseconds kTick{5};
+  constexpr std::chrono::seconds kPatience{60};
+  const Deadline patience = DeadlineIn(kPatience);
+  while (true) {
+    const absl::Status status = Wait(DeadlineIn(kTick));
+    tick();
+    if (!absl::IsDeadlineExceeded(status)) return status;
+    if (MonotonicClock::now() >= patience) {
+      return absl::InternalError(absl::StrCat("the device has worked for ",
+                                              kPatience.count(),
+                                              " s on what takes milliseconds"));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
@@ -42,6 +43,10 @@ class CudaEvent {
   // Waits until the marked work is done. DeadlineExceeded: it still runs.
   // Without a mark there is nothing to wait for.
   absl::Status Wait(Deadline deadline) const;
+  // Waits for work that takes milliseconds. Calls `tick` every few milliseconds
+  // and at the end, so that the thread is not taken for one that hangs.
+  // Internal: the work failed, or goes on after a minute.
+  absl::Status WaitForWork(absl::FunctionRef<void()> tick) const;
   // Returns the milliseconds of the device from `earlier` to this event. Both
   // were made with Times::kYes, recorded and waited for.
   absl::StatusOr<float> MillisecondsSince(const CudaEvent& earlier) const;

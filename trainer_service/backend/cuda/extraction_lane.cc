@@ -8,7 +8,6 @@
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 #include "trainer_service/features/cuda/order_misses.h"
-#include "trainer_service/features/cuda/wait_for_work.h"
 #include "trainer_service/nn/cuda/growing_array.h"
 
 namespace fgnn {
@@ -54,7 +53,7 @@ absl::StatusOr<uint64_t> ExtractionLane::Gather(const WantedRows& wanted,
   const absl::Status queued = Queue(wanted, team);
   CountBytes();
   FGNN_RETURN_IF_ERROR(queued);
-  FGNN_RETURN_IF_ERROR(WaitForWork(done_, team));
+  FGNN_RETURN_IF_ERROR(done_.WaitForWork([&team] { team.CountTask(); }));
   return *host_num_hits_.get();
 }
 

@@ -9,7 +9,6 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/features/cuda/wait_for_work.h"
 
 namespace fgnn {
 namespace {
@@ -40,7 +39,7 @@ absl::Status Fill(const FeatureStore& store, absl::Span<const GlobalId> hottest,
   FGNN_ASSIGN_OR_RETURN(Chunk one, MakeChunk(rows_per_chunk * row_bytes));
   FGNN_ASSIGN_OR_RETURN(Chunk other, MakeChunk(rows_per_chunk * row_bytes));
   for (uint64_t first = 0; first < hottest.size(); first += rows_per_chunk) {
-    FGNN_RETURN_IF_ERROR(WaitForWork(one.copied, team));
+    FGNN_RETURN_IF_ERROR(one.copied.WaitForWork([&team] { team.CountTask(); }));
     const absl::Span<const GlobalId> nodes =
         hottest.subspan(first, rows_per_chunk);
     FGNN_RETURN_IF_ERROR(store.LoadStoredRows(nodes, one.rows.get(), team));
@@ -53,7 +52,7 @@ absl::Status Fill(const FeatureStore& store, absl::Span<const GlobalId> hottest,
     std::swap(one, other);
   }
   // The last copy ends after all others.
-  return WaitForWork(other.copied, team);
+  return other.copied.WaitForWork([&team] { team.CountTask(); });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/device_wait.h"
 #include "trainer_service/nn/cuda/dropout.h"
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
 
@@ -119,7 +118,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
         absl::StrCat("batch ", batch.task->view().seq.value(), " of ",
                      batch.task->view().num_input_nodes, " input nodes"));
   }
-  FGNN_RETURN_IF_ERROR(WaitForBatch(done_));
+  FGNN_RETURN_IF_ERROR(done_.WaitForWork([] {}));
   return loss_.ResultOf(parameters_.TakeFetched(gradient), batch.task->view());
 }
 

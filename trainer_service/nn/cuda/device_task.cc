@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/device_wait.h"
 #include "trainer_service/nn/cuda/growing_array.h"
 
 namespace fgnn {
@@ -62,7 +61,7 @@ absl::Status DeviceTask::Upload(const TaskView& task, const CudaStream& stream,
     FGNN_ASSIGN_OR_RETURN(ready_, CudaEvent::Make());
   }
   // Earlier work may still read the pinned buffer, and write x.
-  FGNN_RETURN_IF_ERROR(WaitForBatch(*ready_));
+  FGNN_RETURN_IF_ERROR(ready_->WaitForWork([] {}));
   ComputeScales(task, graph_indptr);
   const absl::Status status = CopyArrays(task, stream);
   if (!status.ok()) Reset();

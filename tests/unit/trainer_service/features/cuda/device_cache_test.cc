@@ -13,7 +13,6 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/test_gpu.h"
 #include "trainer_service/features/cuda/miss_rows.h"
-#include "trainer_service/features/cuda/wait_for_work.h"
 
 namespace fgnn {
 namespace {
