@@ -2,6 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -57,6 +60,12 @@ absl::StatusOr<uint32_t> NumMultiprocessors(int device) {
 JobSpec WithoutMatch(JobSpec spec) {
   spec.features.match = "off";
   return spec;
+}
+
+// Destructors would wait for a device that does not answer.
+void EndProcess(const absl::Status& why) {
+  LogError("{}; this process ends", MessageOf(why));
+  std::_Exit(ExitCode(why));
 }
 
 size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
@@ -220,6 +229,18 @@ absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {
   bytes.host += count_->pinned + model_->pinned_bytes();
   bytes.device = DeviceBytes();
   return bytes;
+}
+
+BackendFactory CudaBackendsWith(ProductsOpener open_products, int device) {
+  return
+      [open_products = std::move(open_products), device](
+          const JobSpec& spec,
+          int num_threads) -> absl::StatusOr<std::unique_ptr<TrainerBackend>> {
+        return CudaBackend::OpenForJob(spec, num_threads,
+                                       {.device = device,
+                                        .open_products = open_products,
+                                        .on_lost = EndProcess});
+      };
 }
 
 }  // namespace fgnn

@@ -29,11 +29,14 @@
 
 namespace fgnn {
 
+// Opens the library of dense products on the current device.
+using ProductsOpener =
+    std::function<absl::StatusOr<std::unique_ptr<DenseProducts>>()>;
+
 // What a CudaBackend is made for.
 struct CudaBackendOptions {
   int device = 0;  // Number of the GPU.
-  // Opens the library of dense products, on the device.
-  std::function<absl::StatusOr<std::unique_ptr<DenseProducts>>()> open_products;
+  ProductsOpener open_products;
   // Called, on any thread, when the device is lost to this process: after an
   // error of CUDA that stays. Need not return. May be empty.
   std::function<void(const absl::Status&)> on_lost = nullptr;
@@ -138,6 +141,9 @@ class CudaBackend final : public TrainerBackend {
   std::unique_ptr<DenseProducts> products_;
   std::unique_ptr<CudaModel> model_;
 };
+
+// Returns CudaBackends() of cuda_backends.h, with these products.
+BackendFactory CudaBackendsWith(ProductsOpener open_products, int device);
 
 }  // namespace fgnn
 
