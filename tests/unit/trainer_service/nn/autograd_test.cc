@@ -16,6 +16,7 @@
 
 #include "absl/types/span.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/autograd_cases.h"
 #include "tests/unit/trainer_service/nn/autograd_reference.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
@@ -23,51 +24,9 @@
 namespace fgnn {
 namespace {
 
-struct Case {
-  std::string name;
-  RandomBatchOptions options;
-};
-
-Case MakeCase(std::string name, uint32_t layers, uint64_t columns,
-              uint32_t hidden, uint32_t classes) {
-  Case made;
-  made.name = std::move(name);
-  made.options.model.layers = layers;
-  made.options.model.input_columns = columns;
-  made.options.model.hidden = hidden;
-  made.options.model.num_classes = classes;
-  return made;
-}
-
 std::vector<Case> Cases() {
-  std::vector<Case> cases;
-  cases.push_back(MakeCase("OneLayer", 1, 13, 1, 3));
-  cases.push_back(MakeCase("TwoLayers", 2, 17, 9, 4));
-  cases.push_back(MakeCase("WideInput", 2, 211, 8, 7));
-  cases.push_back(MakeCase("ThreeLayers", 3, 100, 65, 47));
-  cases.push_back(MakeCase("OneColumn", 2, 1, 1, 1));
-  cases.push_back(MakeCase("NoEdges", 2, 5, 6, 3));
-  cases.back().options.largest_degree = 0;
-  cases.push_back(MakeCase("OneSeed", 3, 5, 6, 3));
-  cases.back().options.num_seeds = 1;
-  cases.push_back(MakeCase("NoNewSources", 2, 5, 6, 3));
-  cases.back().options.growth = 0;
-  cases.push_back(MakeCase("Dropout", 3, 20, 33, 5));
-  cases.back().options.model.dropout = 0.5;
-  cases.push_back(MakeCase("InputDropout", 2, 20, 33, 5));
-  cases.back().options.model.dropout = 0.3;
-  cases.back().options.model.input_dropout = 0.6;
-  cases.push_back(MakeCase("LabelSmoothing", 2, 17, 9, 4));
-  cases.back().options.model.label_smoothing = 0.3;
-  cases.push_back(MakeCase("Residual", 4, 11, 21, 5));
-  cases.back().options.model.residual = true;
-  cases.back().options.model.dropout = 0.3;
-  cases.push_back(MakeCase("BatchNorm", 3, 11, 21, 5));
-  cases.back().options.model.normalization = "batch";
-  cases.back().options.model.dropout = 0.3;
-  cases.push_back(MakeCase("LayerNormResidual", 3, 11, 37, 5));
-  cases.back().options.model.normalization = "layer";
-  cases.back().options.model.residual = true;
+  std::vector<Case> cases = CasesOfAnyDevice();
+  cases.push_back(MakeCase("ThreeWideLayers", 3, 100, 65, 47));
   cases.push_back(MakeCase("ManyRows", 2, 30, 16, 5));
   cases.back().options.num_seeds = 1100;
   cases.back().options.largest_degree = 12;
