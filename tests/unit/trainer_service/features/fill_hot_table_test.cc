@@ -117,9 +117,10 @@ TEST_F(FillHotTableTest, TwoTrainersReadEachRowOnce) {
 TEST_F(FillHotTableTest, ATrainerWaitsForTheChunksOfAnother) {
   Notification reads;
   Notification go_on;
-  std::atomic<bool> is_first = true;
-  store_.before_read_ = [&](GlobalId) {
-    if (!is_first.exchange(false)) return absl::OkStatus();
+  // Two threads of a trainer take chunks: the read of the first chunk may come
+  // second, so the chunk is told by its rows.
+  store_.before_read_ = [&](GlobalId first) {
+    if (first != hottest_[0]) return absl::OkStatus();
     reads.Notify();
     go_on.WaitUntil(DeadlineIn(std::chrono::minutes(1)));
     return absl::OkStatus();
