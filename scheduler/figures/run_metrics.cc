@@ -41,15 +41,11 @@ absl::StatusOr<Scores> ParseMetricsLine(std::string_view text, uint32_t epoch) {
   bool is_sound =
       line.is_object() && line.value("epoch", nlohmann::json()) == epoch;
   Scores scores;
-  for (const Objective objective :
-       {Objective::kClasses, Objective::kLinks, Objective::kValues,
-        Objective::kLabelSets}) {
-    for (const ScoreField& field : ScoreFields(objective)) {
-      const auto found = line.find(absl::StrCat("valid_", field.key));
-      if (!is_sound || found == line.end() || !field.is_of_best) continue;
-      is_sound = found->is_null() || found->is_number();
-      if (found->is_number()) scores.*field.score = found->get<double>();
-    }
+  for (const ScoreField& field : AllScoreFields()) {
+    const auto found = line.find(absl::StrCat("valid_", field.key));
+    if (!is_sound || found == line.end() || !field.is_of_best) continue;
+    is_sound = found->is_null() || found->is_number();
+    if (found->is_number()) scores.*field.score = found->get<double>();
   }
   if (is_sound) return scores;
   return absl::DataLossError(absl::StrCat("is not of epoch ", epoch));

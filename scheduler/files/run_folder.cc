@@ -179,11 +179,10 @@ double SecondsBefore(const fs::path& run_dir, const std::string& job_id) {
   return SecondsInSummary(*text).value_or(recorded);
 }
 
-bool HasTrained(const fs::path& run_dir, uint64_t epochs) {
+std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
   const absl::StatusOr<std::string> text = ReadSmallFile(run_dir / kSummary);
-  if (!text.ok()) return false;
-  const std::optional<uint64_t> trained = EpochsOfCompleted(*text);
-  return trained.has_value() && *trained >= epochs;
+  if (!text.ok()) return std::nullopt;
+  return ParseCompletedRun(*text);
 }
 
 RunFolder::RunFolder(fs::path path, RunLock lock)
@@ -239,6 +238,11 @@ absl::Status RunFolder::GoOn(const std::string& job_yaml,
   if (error) return ErrorOf(error, path_);
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
   return WriteFileAtomically(path_ / kJobYaml, job_yaml);
+}
+
+bool RunFolder::has_begun() const {
+  std::error_code error;
+  return fs::exists(path_ / kJobYaml, error);
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) {

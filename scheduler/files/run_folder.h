@@ -41,8 +41,10 @@ absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
 double SecondsBefore(const std::filesystem::path& run_dir,
                      const std::string& job_id);
 
-// Returns whether a completed run has trained `epochs` or more, by its summary.
-bool HasTrained(const std::filesystem::path& run_dir, uint64_t epochs);
+// Returns the facts of the run in the folder. nullopt: its summary does not say
+// that it is completed, or it has none.
+std::optional<CompletedRun> ReadCompletedRun(
+    const std::filesystem::path& run_dir);
 
 // A run's folder, held by the running job; no other job of any service gets it
 // meanwhile. Not thread-safe.
@@ -72,6 +74,8 @@ class RunFolder {
   // Removes summary.json, since the run goes on.
   absl::Status GoOn(const std::string& job_yaml, const RunRecord& record) const;
 
+  // Returns whether the folder has job.yaml, so that its run can be resumed.
+  bool has_begun() const;
   const std::filesystem::path& path() const { return path_; }
   const CheckpointFolder& checkpoints() const { return checkpoints_; }
 

@@ -50,17 +50,32 @@ std::optional<double> SecondsInSummary(const std::string& text) {
   return seconds->get<double>();
 }
 
-std::optional<uint64_t> EpochsOfCompleted(const std::string& text) {
+std::optional<CompletedRun> ParseCompletedRun(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr,
                                           /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
+  const auto is_number = [&](const std::string& key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number();
+  };
+  const auto is_count = [&](const std::string& key) {
+    return is_number(key) && json[key].is_number_unsigned();
+  };
   const auto state = json.find("state");
-  const auto epochs = json.find("epochs");
-  if (state == json.end() || epochs == json.end() ||
-      *state != NameOf(JobState::kCompleted) || !epochs->is_number_unsigned()) {
+  const auto job_id = json.find("job_id");
+  if (state == json.end() || *state != NameOf(JobState::kCompleted) ||
+      job_id == json.end() || !job_id->is_string() || !is_count("epochs") ||
+      !is_count("batches_committed")) {
     return std::nullopt;
   }
-  return epochs->get<uint64_t>();
+  CompletedRun run = {.job_id = *job_id,
+                      .epochs = json["epochs"],
+                      .batches_committed = json["batches_committed"]};
+  for (const ScoreField& field : AllScoreFields()) {
+    const std::string key = absl::StrCat("test_", field.key);
+    if (is_number(key)) run.test.*field.score = json[key].get<double>();
+  }
+  return run;
 }
 
 }  // namespace fgnn

@@ -48,9 +48,18 @@ struct RunSummary {
 std::string SummaryToJson(const RunSummary& summary);
 // Returns `seconds` of a text that may be any; nullopt: it has none.
 std::optional<double> SecondsInSummary(const std::string& text);
-// Returns the epochs of a completed run. nullopt: the text is of a run that
+
+// Facts of a completed run, as its summary has them.
+struct CompletedRun {
+  std::string job_id;   // Id of the job that completed the run.
+  uint64_t epochs = 0;  // Epochs that were finished.
+  uint64_t batches_committed = 0;
+  Scores test = {};
+};
+
+// Returns the facts of a completed run. nullopt: the text is of a run that
 // ended otherwise, or no summary.
-std::optional<uint64_t> EpochsOfCompleted(const std::string& text);
+std::optional<CompletedRun> ParseCompletedRun(const std::string& text);
 
 }  // namespace fgnn
 

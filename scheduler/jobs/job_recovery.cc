@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,19 +40,29 @@ std::chrono::seconds HoldAfter(uint32_t interruptions) {
   return std::min(std::chrono::seconds(1 << doublings), kLongestHold);
 }
 
-// Returns whether the job was cancelled before its run was complete. Otherwise
-// it goes on, and is completed, as it is without the service's death.
-bool IsCancelled(const Job& job) {
-  return job.state == JobState::kCancelling &&
-         (job.progress.epochs == 0 ||
-          !HasTrained(job.run_dir, job.progress.epochs));
+// Completes a job if its run is complete: the service ended after the job's
+// summary was written and before its end was stored. Returns whether it is so.
+// Such a job is not started again, since a client could cancel it meanwhile.
+bool CompleteIfItWas(Job& job) {
+  const std::optional<CompletedRun> run = ReadCompletedRun(job.run_dir);
+  if (!run.has_value() || run->job_id != job.id) return false;
+  job.state = JobState::kCompleted;
+  job.finished_ms = UnixMilliseconds();
+  JobProgress& progress = job.progress;
+  progress.phase = std::string(NameOf(job.state));
+  progress.epochs_done = static_cast<uint32_t>(run->epochs);
+  progress.batches_committed = run->batches_committed;
+  progress.test = run->test;
+  LogInfo("job {}: was completed before the service ended", job.id);
+  return true;
 }
 
 // Decides whether a job that ran when the service ended goes on or ends.
 void SettleInterrupted(Job& job) {
+  if (CompleteIfItWas(job)) return;
   ++job.interruptions;
   if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
-  if (IsCancelled(job)) {
+  if (job.state == JobState::kCancelling) {
     job.state = JobState::kCancelled;
     job.error =
         absl::CancelledError("cancelled; the service ended before the job had");

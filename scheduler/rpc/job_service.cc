@@ -140,7 +140,9 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
     return absl::OkStatus();
   }
   FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
-  if (request.resume() && HasTrained(request.run_dir(), read.request.epochs)) {
+  const auto completed =
+      request.resume() ? ReadCompletedRun(request.run_dir()) : std::nullopt;
+  if (completed.has_value() && completed->epochs >= read.request.epochs) {
     response->add_notes(
         absl::StrCat("the run has trained all its ", read.request.epochs,
                      " epochs, so nothing is left to train; to train on, raise "

@@ -28,12 +28,8 @@ constexpr size_t kMostDevices = 64;
 // Returns the names of numbers that at least one of the lines has.
 std::vector<std::string> ColumnsOf(const std::vector<json>& epochs) {
   std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
-  for (const Objective objective :
-       {Objective::kClasses, Objective::kLinks, Objective::kValues,
-        Objective::kLabelSets}) {
-    for (const ScoreField& field : ScoreFields(objective)) {
-      names.push_back(absl::StrCat("valid_", field.key));
-    }
+  for (const ScoreField& field : AllScoreFields()) {
+    names.push_back(absl::StrCat("valid_", field.key));
   }
   std::vector<std::string> columns = {"epoch"};
   for (const std::string& name : names) {

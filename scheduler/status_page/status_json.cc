@@ -33,13 +33,9 @@ ordered_json Texts(const std::vector<std::string>& texts) {
 // Returns the scores that are known, by their keys.
 ordered_json ScoresToJson(const Scores& scores) {
   ordered_json json = ordered_json::object();
-  for (const Objective objective :
-       {Objective::kClasses, Objective::kLinks, Objective::kValues,
-        Objective::kLabelSets}) {
-    for (const ScoreField& field : ScoreFields(objective)) {
-      const std::optional<double>& score = scores.*field.score;
-      if (score.has_value()) json[field.key] = *score;
-    }
+  for (const ScoreField& field : AllScoreFields()) {
+    const std::optional<double>& score = scores.*field.score;
+    if (score.has_value()) json[field.key] = *score;
   }
   return json;
 }

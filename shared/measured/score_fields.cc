@@ -44,6 +44,17 @@ absl::Span<const ScoreField> ScoreFields(Objective objective) {
   return {};
 }
 
+std::vector<ScoreField> AllScoreFields() {
+  std::vector<ScoreField> all;
+  for (const Objective objective :
+       {Objective::kClasses, Objective::kLinks, Objective::kValues,
+        Objective::kLabelSets}) {
+    const auto fields = ScoreFields(objective);
+    all.insert(all.end(), fields.begin(), fields.end());
+  }
+  return all;
+}
+
 const ScoreField& ComparedField(Objective objective) {
   // A mean rank stands before the MRR.
   return ScoreFields(objective)[objective == Objective::kLinks ? 1 : 0];

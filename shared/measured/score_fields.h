@@ -3,6 +3,7 @@
 #define FGNN_SHARED_MEASURED_SCORE_FIELDS_H_
 
 #include <optional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "shared/config/objective.h"
@@ -21,6 +22,10 @@ struct ScoreField {
 
 // Returns the scores of an objective, in the order in which files have them.
 absl::Span<const ScoreField> ScoreFields(Objective objective);
+
+// Returns the scores of all objectives. A score of several objectives occurs
+// several times.
+std::vector<ScoreField> AllScoreFields();
 
 // Returns the score by which epochs are compared.
 const ScoreField& ComparedField(Objective objective);

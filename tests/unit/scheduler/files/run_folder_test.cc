@@ -13,6 +13,7 @@
 #include "nlohmann/json.hpp"
 #include "scheduler/figures/epoch_sum.h"
 #include "shared/base/files/file.h"
+#include "shared/measured/score_fields.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -372,23 +373,62 @@ TEST(RunFolderTest, TheSummaryOfTargetsHasTheirScores) {
   }
 }
 
-// The folder is its owner's, who may put anything there.
-TEST(RunFolderTest, OnlyACompletedRunHasTrainedItsEpochs) {
+TEST(RunFolderTest, FactsOfACompletedRunAreRead) {
   const TempFolder temp;
-  EXPECT_FALSE(HasTrained(temp.path(), 1));
+  EXPECT_EQ(ReadCompletedRun(temp.path()), std::nullopt);
   FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
                             RunFolder::Create(temp / "run", "yaml", {}));
   RunSummary summary;
+  summary.job_id = "some-job";
   summary.state = JobState::kCompleted;
   summary.epochs = 3;
-  FGNN_ASSERT_OK(folder.WriteSummary(summary));
-  EXPECT_TRUE(HasTrained(temp / "run", 3));
-  EXPECT_FALSE(HasTrained(temp / "run", 4));
-  summary.state = JobState::kCancelled;
-  FGNN_ASSERT_OK(folder.WriteSummary(summary));
-  EXPECT_FALSE(HasTrained(temp / "run", 3));
-  Write(temp / "run/summary.json", "[3");
-  EXPECT_FALSE(HasTrained(temp / "run", 0));
+  summary.batches_committed = 12;
+  for (const ScoreField& field : AllScoreFields()) {
+    SCOPED_TRACE(field.key);
+    summary.scores = {};
+    for (const Objective objective :
+         {Objective::kClasses, Objective::kLinks, Objective::kValues,
+          Objective::kLabelSets}) {
+      summary.scores.objective = objective;
+      summary.scores.test.*field.score = 0.25;
+      FGNN_ASSERT_OK(folder.WriteSummary(summary));
+      const auto run = ReadCompletedRun(temp / "run");
+      ASSERT_TRUE(run.has_value());
+      EXPECT_EQ(run->job_id, "some-job");
+      EXPECT_EQ(run->epochs, 3);
+      EXPECT_EQ(run->batches_committed, 12);
+      bool has_it = false;
+      for (const ScoreField& of_objective : ScoreFields(objective)) {
+        has_it |= of_objective.score == field.score;
+      }
+      EXPECT_EQ(run->test.*field.score,
+                has_it ? std::optional(0.25) : std::nullopt);
+    }
+  }
+}
+
+// The folder is its owner's, who may put anything there.
+TEST(RunFolderTest, OtherSummariesAreOfNoCompletedRun) {
+  const TempFolder temp;
+  for (const char* text :
+       {"[3", "[]", "3", R"({"state": "completed"})",
+        R"({"state": "completed", "job_id": 3, "epochs": 3,
+            "batches_committed": 3})",
+        R"({"state": "completed", "job_id": "a", "epochs": -3,
+            "batches_committed": 3})",
+        R"({"state": "completed", "job_id": "a", "epochs": 3,
+            "batches_committed": "3"})",
+        R"({"state": "cancelled", "job_id": "a", "epochs": 3,
+            "batches_committed": 3})"}) {
+    Write(temp / "summary.json", text);
+    EXPECT_EQ(ReadCompletedRun(temp.path()), std::nullopt) << text;
+  }
+  Write(temp / "summary.json",
+        R"({"state": "completed", "job_id": "a", "epochs": 3,
+            "batches_committed": 3, "test_accuracy": "high"})");
+  const auto run = ReadCompletedRun(temp.path());
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->test.accuracy, std::nullopt);
 }
 
 TEST(RunFolderTest, MetricsThatAreNoPlainFileAreRefusedAtOnce) {

@@ -49,26 +49,49 @@ TEST_F(JobTableTest, AJobThatWasBeingCancelledIsCancelledByARestart) {
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
-TEST_F(JobTableTest, AJobWhoseRunWasCompleteWhenCancelledIsNotCancelled) {
-  const auto settled = [this](const char* summary) {
-    JobRequest request = RequestOf("spec");
-    request.epochs = 3;
-    const std::string id = table_->Submit(request)->id;
+// The service dies between a job's summary and the store's record of its end.
+TEST_F(JobTableTest, AJobWhoseRunIsCompleteIsCompletedByARestart) {
+  // Returns the job as a restart finds it, after a summary of `state` by the
+  // job, or by the earlier job `by`.
+  const auto settled = [this](const std::string& state, bool is_cancelled,
+                              std::string by = "") {
+    const std::string id = Submit();
     const fs::path run_dir = Start().run_dir;
     fs::create_directories(run_dir);
-    std::ofstream(run_dir / "summary.json") << summary;
-    EXPECT_THAT(table_->Cancel(id, absl::CancelledError("by hand")), IsOk());
+    std::ofstream(run_dir / "summary.json")
+        << R"({"state": ")" << state << R"(", "job_id": ")"
+        << (by.empty() ? id : by)
+        << R"(", "epochs": 2, "batches_committed": 8, "test_mrr": 0.5})";
+    if (is_cancelled) {
+      EXPECT_THAT(table_->Cancel(id, absl::CancelledError("by hand")), IsOk());
+    }
     Reopen();
-    return StateOf(id);
+    const Job job = table_->Get(id)->job;
+    // The next job is the only one.
+    if (!IsFinal(job.state)) {
+      EXPECT_THAT(table_->Cancel(id, absl::CancelledError("over")), IsOk());
+    }
+    return job;
   };
-  EXPECT_EQ(settled(R"({"state": "cancelled", "epochs": 3})"),
-            JobState::kCancelled);
-  // A run of fewer epochs, which the job was to go on with.
-  EXPECT_EQ(settled(R"({"state": "completed", "epochs": 2})"),
-            JobState::kCancelled);
-  EXPECT_EQ(settled(R"({"state": "completed", "epochs": 3})"),
-            JobState::kQueued);
-  EXPECT_TRUE(Start().resume);
+  for (const bool is_cancelled : {false, true}) {
+    SCOPED_TRACE(is_cancelled);
+    const Job job = settled("completed", is_cancelled);
+    EXPECT_EQ(job.state, JobState::kCompleted);
+    FGNN_ASSERT_OK(job.error);
+    EXPECT_GT(job.finished_ms, 0);
+    EXPECT_EQ(job.progress.phase, "completed");
+    EXPECT_EQ(job.progress.epochs_done, 2);
+    EXPECT_EQ(job.progress.batches_committed, 8);
+    EXPECT_EQ(job.progress.test.mrr, 0.5);
+    // Its daemons may still have its memory.
+    EXPECT_THAT(table_->interrupted(), testing::ElementsAre(job.id));
+    EXPECT_FALSE(table_->resumes_interrupted());
+    EXPECT_EQ(settled("cancelled", is_cancelled).state,
+              is_cancelled ? JobState::kCancelled : JobState::kQueued);
+    // The job was to train this run further.
+    EXPECT_EQ(settled("completed", is_cancelled, "job-of-before").state,
+              is_cancelled ? JobState::kCancelled : JobState::kQueued);
+  }
 }
 
 TEST_F(JobTableTest, AJobThatTakesTheServiceDownAgainAndAgainLetsOthersPass) {
