@@ -245,8 +245,10 @@ SummaryScores JobRun::ScoresInSummary() const {
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
   if (!run_.folder.has_value()) return absl::OkStatus();
-  // The summary of the run that was to be resumed stays.
-  if (!run_.in_folder && run_.job.folder == FolderUse::kResume) {
+  // The summary of the run that was to be resumed stays. A folder in which no
+  // run has begun stays free for the next job.
+  if (!run_.in_folder &&
+      (run_.job.folder == FolderUse::kResume || !run_.folder->has_begun())) {
     return absl::OkStatus();
   }
   return run_.folder->WriteSummary(

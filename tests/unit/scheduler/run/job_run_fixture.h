@@ -58,6 +58,7 @@ class ScriptedCalls final : public ExecutorCalls {
 
   absl::Status Attach(const std::string& socket, const AttachCall& call,
                       const Patience& /*patience*/) override {
+    if (on_attach) on_attach();
     const auto segment = host_->SegmentFor(::getpid(), call.job_id);
     if (!segment.ok()) return segment.status();
     const auto plan =
@@ -273,6 +274,7 @@ class ScriptedCalls final : public ExecutorCalls {
   fs::path dataset;                           // Dataset of the job's spec.
   std::deque<absl::Status> saves;             // Next answers; empty: OK.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
+  std::function<void()> on_attach;
   std::function<void()> on_profile;
   std::function<void()> on_evaluate;
   std::function<void(const fs::path&)> on_save;

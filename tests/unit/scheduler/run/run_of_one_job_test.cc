@@ -157,6 +157,32 @@ TEST_F(RunOfOneJobTest, AJobThatWaitsForRoomCanBeCancelled) {
   EXPECT_EQ(job.folder, FolderUse::kMake);
 }
 
+// The scheduler died when it had made the folder and nothing in it.
+TEST_F(RunOfOneJobTest, AFolderInWhichNoRunHasBegunStaysFree) {
+  const fs::path run_dir = temp_ / "run";
+  OpenTable();
+  id_ = table_->Submit({.spec_bytes = "spec", .run_dir = run_dir.string()})->id;
+  FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id_));
+  calls_.on_attach = [this] {
+    EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
+  };
+  EXPECT_EQ(RunToItsEnd().state, JobState::kCancelled);
+  EXPECT_TRUE(fs::exists(run_dir));
+  FGNN_ASSERT_OK(CheckRunFolderIsFree(run_dir));
+
+  // The same job is submitted again.
+  calls_.on_attach = nullptr;
+  OpenTable();
+  id_ = table_
+            ->Submit({.spec_bytes = "spec",
+                      .run_dir = run_dir.string(),
+                      .digest = true})
+            ->id;
+  const Job job = RunToItsEnd();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+}
+
 TEST_F(RunOfOneJobTest, WhatAKilledTrainerLeftGoesWithTheNextCheckpoint) {
   bool was_there = false;
   calls_.on_save = [&](const fs::path& path) {
