@@ -12,6 +12,7 @@
 #include "shared/config/rules/device_rules.h"
 #include "shared/config/rules/match_rules.h"
 #include "shared/config/rules/model_rules.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -89,6 +90,17 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(
         "model.residual is true, but of ", model.layers(),
         " layers none lies between others; leave it out, or use 3"));
+  }
+  return absl::OkStatus();
+}
+
+// All trainers are GPUs if a device is one.
+absl::Status CheckModelOfGpus(const v1::JobSpec& spec) {
+  for (const std::string& name : spec.devices()) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
+    if (device.kind == DeviceKind::kCuda) {
+      return CheckGpusTrain(spec.model().kind(), spec.model().aggregator());
+    }
   }
   return absl::OkStatus();
 }
@@ -319,6 +331,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
+  FGNN_RETURN_IF_ERROR(CheckModelOfGpus(*spec));
   FGNN_RETURN_IF_ERROR(CheckExecutors(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
   FGNN_RETURN_IF_ERROR(CheckTask(*spec));

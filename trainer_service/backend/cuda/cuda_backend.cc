@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/rules/model_rules.h"
 #include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
@@ -20,14 +21,6 @@ namespace {
 // from NewFeatures() of this back end.
 CudaFeatures* AsCudas(TaskFeatures* features) {
   return static_cast<CudaFeatures*>(features);
-}
-
-absl::Status CheckModelKind(const std::string& kind) {
-  if (kind != "plugin" && kind != "torchscript") return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("model.kind: a GPU does not train '", kind,
-                   "', the user's model; train it on cores of the host, with "
-                   "devices such as cpu:0-7"));
 }
 
 // FailedPrecondition: the device is not there.
@@ -74,7 +67,7 @@ size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
-  FGNN_RETURN_IF_ERROR(CheckModelKind(spec.model.kind));
+  FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind, spec.model.aggregator));
   FGNN_RETURN_IF_ERROR(CheckDevice(options.device));
   if (spec.features.match == "on") {
     LogWarning(

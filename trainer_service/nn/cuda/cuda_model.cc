@@ -5,6 +5,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/config/rules/model_rules.h"
 #include "shared/device/cuda/status.h"
 #include "trainer_service/nn/cuda/dropout.h"
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
@@ -22,7 +23,7 @@ FeatureType TypeOf(Precision precision) {
 absl::StatusOr<std::unique_ptr<CudaModel>> CudaModel::Make(
     const ModelOptions& options, DenseProducts* products, ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  FGNN_RETURN_IF_ERROR(CheckHasCudaLayers(options));
+  FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind, options.aggregator));
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   FGNN_ASSIGN_OR_RETURN(CudaEvent done, CudaEvent::Make());
   return absl::WrapUnique(new CudaModel(options, products, order,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/config/job_spec_proto.h"
@@ -178,6 +179,20 @@ TEST(JobRulesTest, CoresSampleWhileGpusTrain) {
       EffectiveOf("devices: [cuda:0, cpu:0]\nsamplers: 2\ntrainers: 3");
   EXPECT_EQ(more.samplers, 2U);
   EXPECT_EQ(more.trainers, 3U);
+}
+
+TEST(JobRulesTest, SomeModelsTrainOnCoresAlone) {
+  for (const auto& [model, named] :
+       {std::pair("{kind: pinsage}", "model.kind pinsage"),
+        std::pair("{aggregator: pool}", "model.aggregator pool"),
+        std::pair("{kind: plugin, plugin: /m.so}", "model.kind plugin"),
+        std::pair("{kind: torchscript, file: /m.pt}",
+                  "model.kind torchscript")}) {
+    const std::string job = absl::StrCat("model: ", model, "\ndevices: ");
+    EXPECT_EQ(EffectiveOf(job + "[cpu:0]").devices.size(), 1U);
+    EXPECT_THAT(ErrorIn(job + "[cpu:0, cuda:0]"),
+                AllOf(HasSubstr(named), HasSubstr("name no GPU in devices")));
+  }
 }
 
 TEST(JobRulesTest, CoresBesideAGpuTakeNoTurns) {

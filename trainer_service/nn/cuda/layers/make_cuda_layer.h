@@ -5,17 +5,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/status/status.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
 #include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {
 
-// Unimplemented for valid options that only CPU devices have, with the field
-// and the way out.
-absl::Status CheckHasCudaLayers(const ModelOptions& options);
-
-// `describer` is of `options`, which have passed the check.
+// `describer` is of `options`, which have passed CheckGpusTrain().
 std::unique_ptr<CudaLayer> MakeCudaLayer(const ModelOptions& options,
                                          const LayerDescriber& describer,
                                          uint32_t layer, ProductOrder order);

@@ -13,7 +13,7 @@ TEST_F(CudaErrorsTest, RefusesModelsOfTheUser) {
   for (const char* kind : {"plugin", "torchscript"}) {
     spec_.model.kind = kind;
     EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, Options()),
-                StatusIs(absl::StatusCode::kUnimplemented,
+                StatusIs(absl::StatusCode::kInvalidArgument,
                          AllOf(HasSubstr("model.kind"), HasSubstr(kind),
                                HasSubstr("cpu:0-7"))));
   }

@@ -1,4 +1,4 @@
-// Models on an emulated device beside those of the CPU.
+// Models on a device beside those of the CPU.
 #include "trainer_service/nn/cuda/cuda_model.h"
 
 #include <gmock/gmock.h>
@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/cuda/cuda_model_kinds.h"
 #include "tests/unit/trainer_service/nn/cuda/device_gradient.h"
+#include "tests/unit/trainer_service/nn/cuda/test_products.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "tests/unit/trainer_service/nn/small_model.h"
 #include "tests/unit/trainer_service/test_gpu.h"
@@ -84,57 +85,8 @@ void ExpectAsOnCpu(const RandomBatchOptions& options,
   EXPECT_LE(distances[distances.size() / 2], rounds ? 0.15 : 1e-5);
 }
 
-struct Kind {
-  std::string name;
-  std::string kind;
-  std::string degree_norm = "both";
-  Precision precision = Precision::kFloat32;
-  std::string normalization = "none";
-  bool residual = false;
-  Objective objective = Objective::kClasses;
-};
-
-class CudaModelTest : public testing::TestWithParam<Kind> {
- protected:
-  RandomBatchOptions BatchOf(uint32_t num_seeds) const {
-    RandomBatchOptions options;
-    options.model = SmallModel();
-    options.model.kind = GetParam().kind;
-    options.model.degree_norm = GetParam().degree_norm;
-    options.model.precision = GetParam().precision;
-    options.model.normalization = GetParam().normalization;
-    options.model.residual = GetParam().residual;
-    options.model.objective = GetParam().objective;
-    options.num_seeds = num_seeds;
-    if (options.model.predicts_links() && num_seeds > 0) {
-      options.model.num_classes = 0;
-      options.num_pairs = 2 * num_seeds;
-      options.num_positives = num_seeds;
-    }
-    return options;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(
-    AllKinds, CudaModelTest,
-    testing::Values(
-        Kind{"Sage", "graphsage"}, Kind{"Gcn", "gcn"},
-        Kind{"GcnRight", "gcn", "right"}, Kind{"Gin", "gin"},
-        Kind{"Gat", "gat"},
-        Kind{"BatchNorm", "graphsage", "both", Precision::kFloat32, "batch",
-             true},
-        Kind{"Residual", "gcn", "both", Precision::kBfloat16, "none", true},
-        Kind{"Links", "graphsage", "both", Precision::kFloat32, "none", false,
-             Objective::kLinks},
-        Kind{"Values", "gin", "both", Precision::kFloat32, "none", false,
-             Objective::kValues},
-        Kind{"LabelSets", "gat", "both", Precision::kBfloat16, "layer", true,
-             Objective::kLabelSets},
-        Kind{"GatBfloat16", "gat", "both", Precision::kBfloat16},
-        Kind{"SageBfloat16", "graphsage", "both", Precision::kBfloat16},
-        Kind{"GcnBfloat16", "gcn", "both", Precision::kBfloat16},
-        Kind{"GinBfloat16", "gin", "both", Precision::kBfloat16}),
-    [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(AllKinds, CudaModelTest, testing::ValuesIn(AllKinds()),
+                         NameOfKind);
 
 TEST_P(CudaModelTest, HasTheCpusGradientForAnyNumberOfSeeds) {
   for (const uint32_t seeds : {1U, 31U, 32U, 33U}) {
@@ -235,80 +187,6 @@ TEST_P(CudaModelTest, ABatchWithoutSeedsTeachesNothing) {
   EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
 }
 
-TEST_P(CudaModelTest, WaitsOnceAndCopiesLittle) {
-  SetInterleaving(0);
-  RandomBatchOptions options = BatchOf(9);
-  options.largest_degree = 40;
-  RandomBatch batch(options);
-  const OnCpu on_cpu = ByCpu(options.model, batch);
-  DeviceGradient device(options.model);
-  device.Of(on_cpu.weights, batch, 1);
-  // Pieces of memory become one.
-  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 1));
-  const simt::FakeCounts before = simt::GetFakeCounts();
-  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 1));
-  const simt::FakeCounts after = simt::GetFakeCounts();
-  EXPECT_EQ(after.waits - before.waits, 1U);
-  // Labels or targets; the gradient.
-  const uint64_t copies = options.model.predicts_links() ? 1 : 2;
-  EXPECT_EQ(after.copies - before.copies, copies);
-  EXPECT_EQ(after.allocations, before.allocations);
-  EXPECT_LE(after.launches - before.launches, 40U * options.model.layers);
-  EXPECT_EQ(after.allocated_bytes,
-            device.model().device_bytes() + device.task().device_bytes());
-  FGNN_ASSERT_OK(device.Compute(on_cpu.weights, batch, 2));
-  const simt::FakeCounts next = simt::GetFakeCounts();
-  EXPECT_EQ(next.waits - after.waits, 1U);
-  EXPECT_EQ(next.copies - after.copies, copies + 1);  // The new version too.
-}
-
-RandomBatchOptions SageBatch() {
-  RandomBatchOptions options;
-  options.model = SmallModel();
-  options.num_seeds = 20;
-  return options;
-}
-
-TEST(CudaModelErrorsTest, ABatchIsTooLargeForTheDevice) {
-  SetInterleaving(0);
-  RandomBatchOptions options = SageBatch();
-  RandomBatch small(options);
-  options.num_seeds = 1000;
-  RandomBatch large(options);
-  const OnCpu on_cpu = ByCpu(options.model, small);
-  DeviceGradient fresh(options.model);
-  const DeviceOutcome expected = fresh.Of(on_cpu.weights, small);
-  DeviceGradient device(options.model);
-  device.Upload(large);
-  simt::FakeDevice limited;
-  limited.memory_bytes = simt::GetFakeCounts().allocated_bytes + (3 << 20);
-  simt::SetFakeDevice(limited);
-  EXPECT_THAT(
-      device.Compute(on_cpu.weights, large),
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("input nodes")));
-  // The model is still of use.
-  EXPECT_TRUE(
-      SameBits(device.Of(on_cpu.weights, small).gradient, expected.gradient));
-}
-
-TEST(CudaModelErrorsTest, AnErrorOfTheDeviceStays) {
-  SetInterleaving(0);
-  RandomBatchOptions options = SageBatch();
-  RandomBatch batch(options);
-  const OnCpu on_cpu = ByCpu(options.model, batch);
-  for (const uint64_t calls : {0U, 5U, 20U}) {
-    SetInterleaving(0);
-    DeviceGradient device(options.model);
-    device.Upload(batch);
-    simt::FailAfter(calls, cudaErrorIllegalAddress, /*sticky=*/true);
-    for (int repetition = 0; repetition < 2; ++repetition) {
-      EXPECT_THAT(
-          device.Compute(on_cpu.weights, batch),
-          StatusIs(absl::StatusCode::kInternal, HasSubstr("IllegalAddress")));
-    }
-  }
-}
-
 TEST(CudaModelErrorsTest, RefusesBatchesOfAnotherModel) {
   SetInterleaving(0);
   RandomBatchOptions options = SageBatch();
@@ -337,20 +215,20 @@ TEST(CudaModelErrorsTest, RefusesBatchesOfAnotherModel) {
 
 TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
   SetInterleaving(0);
-  const std::unique_ptr<DenseProducts> products = simt::NewPlainProducts();
+  const std::unique_ptr<DenseProducts> products = NewTestProducts();
   const auto expect_refused = [&](const ModelOptions& options,
                                   const std::string& field) {
-    EXPECT_THAT(CudaModel::Make(options, products.get()),
-                StatusIs(absl::StatusCode::kUnimplemented,
-                         testing::AllOf(HasSubstr(field),
-                                        HasSubstr("on a CPU device"))));
+    EXPECT_THAT(
+        CudaModel::Make(options, products.get()),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 testing::AllOf(HasSubstr(field), HasSubstr("[cpu:0-7]"))));
   };
   ModelOptions pools = SmallModel();
   pools.aggregator = "pool";
-  expect_refused(pools, "model.aggregator: pool");
+  expect_refused(pools, "model.aggregator pool");
   ModelOptions pinsage = SmallModel();
   pinsage.kind = "pinsage";
-  expect_refused(pinsage, "model.kind: pinsage");
+  expect_refused(pinsage, "model.kind pinsage");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "tests/fakes/cuda/plain_products.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/nn/cuda/test_products.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cuda/cuda_model.h"
@@ -27,7 +27,7 @@ class DeviceGradient {
  public:
   explicit DeviceGradient(const ModelOptions& options,
                           ProductOrder order = ProductOrder::kCheapest)
-      : products_(simt::NewPlainProducts()),
+      : products_(NewTestProducts()),
         task_(options.input_columns, CudaModel::RowTypeOf(options)),
         stream_(*CudaStream::Make()) {
     auto model = CudaModel::Make(options, products_.get(), order);
