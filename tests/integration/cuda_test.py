@@ -3,8 +3,10 @@ fault changes."""
 
 import json
 import os
+import pathlib
 import shutil
 import signal
+import subprocess
 import unittest.mock
 
 import harness
@@ -122,6 +124,21 @@ class JobTest(CudaTest):
         self.assert_same_run(run_dir, expected)
 
 
+class GpuScriptTest(CudaTest):
+
+    def test_jobs_for_a_gpu_run_in_the_emulator_too(self):
+        script = pathlib.Path(__file__).resolve().parents[1] / 'gpu/jobs.py'
+        done = subprocess.run(
+            [script, '--bin', self.programs, '--scale', '10', '--hidden', '8',
+             '--batch-size', '32', '--kills', '2', '--only', 'batches',
+             '--only', 'kills', '--only', 'resume'],
+            capture_output=True, text=True, check=False,
+            timeout=3 * harness.COMMAND_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r'daemons killed +2 kills')
+        self.assertEqual(done.stdout.splitlines()[-1], '11 passed, 0 failed')
+
+
 class DoctorTest(CudaTest):
 
     def test_names_the_gpus_or_why_there_are_none(self):
@@ -151,6 +168,12 @@ class RefusalTest(CudaTest):
         _, said = self.refused({**ALONE, 'limits.restarts': 0})
         self.assertIn('device cuda:0: CUDA finds no GPU', said)
         self.assertIn("NVIDIA's driver", said)
+
+    def test_models_that_only_cores_train_are_refused_at_once(self):
+        code, said = self.refused({**ALONE, 'model.kind': 'pinsage'})
+        self.assertEqual(code, 2, said)
+        self.assertIn('model.kind pinsage trains on cores of the host alone; '
+                      'name no GPU in devices', said)
 
     def test_cores_beside_a_gpu_take_no_turns(self):
         for executors in ('factored', 'time_sharing'):

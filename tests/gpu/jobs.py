@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Jobs on a GPU through the whole service: what tests/gpu/run jobs runs.
+
+  tests/gpu/jobs.py --bin DIR [--only NAME]… [--scale 20] [--kills 50]
+
+  batches  the same batches on cores, on the GPU, and on both; the same weights
+           wherever the GPU trains
+  kills    daemons killed at random moments change no weight
+  resume   a job that is cancelled and resumed has the same weights
+  turns    seconds an epoch of one GPU whose executors take turns, and where they
+           share it all the time
+  epochs   seconds an epoch of each model, with the seconds of its stages
+
+The graph is R-MAT with 100 features. Its size goes by --scale, so that the parts
+take minutes on a GPU and seconds in the emulator.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+# A packed folder has the module beside this file.
+sys.path[:0] = [str(HERE), str(HERE.parent / 'integration')]
+import harness  # noqa: E402
+
+CORES = f'cpu:0-{len(os.sched_getaffinity(0)) - 1}'
+ON_CORES = {'devices': f'[{CORES}]'}
+ON_GPU = {'devices': '[cuda:0]'}
+ON_BOTH = {'devices': f'[cuda:0, {CORES}]'}
+KINDS = ('graphsage', 'gcn', 'gin', 'gat')
+TIMED_EPOCHS = 4
+
+
+class Report:
+    """Lines as tests/gpu/report.h has them."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def figure(self, name, value, beside=''):
+        print(f'{name:<62} {value:<14} {beside}', flush=True)
+        self.passed += 1
+
+    def check(self, name, holds, beside=''):
+        print(f'{name:<62} {"ok" if holds else "FAILED":<14} {beside}',
+              flush=True)
+        if holds:
+            self.passed += 1
+        else:
+            self.failed += 1
+
+
+class Jobs:
+
+    def __init__(self, options, folder):
+        self.options = options
+        self.report = Report()
+        self.chance = random.Random(options.seed)
+        self.service = harness.Service(folder)
+        self.service.programs = options.bin
+        self.service.fgnn(
+            'dataset', 'generate', 'rmat', '--scale', str(options.scale),
+            '--edge-factor', '16', '--features', '100', '--classes', '47',
+            '--train-fraction', '0.1', '--seed', '7', '--out',
+            self.service.dataset)
+
+    def settings(self, *more):
+        found = {'model.layers': 3, 'model.hidden': self.options.hidden,
+                 'sampling.fanouts': '[15, 10, 5]',
+                 'sampling.batch_size': self.options.batch_size,
+                 'training.epochs': 2, 'training.batches_per_step': 2}
+        for one in more:
+            found.update(one)
+        return found
+
+    def run(self, *more):
+        return self.service.run(self.settings(*more), '--digest')
+
+    def is_same(self, name, run_dir, expected):
+        digests = [(folder / 'batches.crc').read_bytes()
+                   for folder in (run_dir, expected)]
+        self.report.check(f'{name}: batches', digests[0] == digests[1])
+        self.report.check(
+            f'{name}: weights, bit by bit',
+            harness.last_weights(run_dir) == harness.last_weights(expected))
+
+    def batches(self):
+        on_gpu = self.run(ON_GPU)
+        self.is_same('GPU, and cores that sample', self.run(ON_BOTH), on_gpu)
+        self.is_same('GPU, again', self.run(ON_GPU), on_gpu)
+        on_cores = self.run(ON_CORES)
+        self.report.check('cores: batches',
+                          (on_cores / 'batches.crc').read_bytes() ==
+                          (on_gpu / 'batches.crc').read_bytes())
+        losses = [[line['loss'] for line in harness.lines_of(run_dir)]
+                  for run_dir in (on_gpu, on_cores)]
+        distance = max(abs(a - b) for a, b in zip(*losses, strict=True))
+        self.report.check('losses of GPU and cores', distance < 1e-3,
+                          f'{distance:.1e} apart')
+
+    def kills(self):
+        job = (ON_GPU, {'training.epochs': 2 + self.options.kills // 2,
+                        'training.evaluate_every': 0,
+                        'training.checkpoint_every': 0,
+                        'limits.restarts': 10 * self.options.kills})
+        expected = self.run(*job)
+        whole = harness.committed_of(expected)
+        self.service.fgnn('up')
+        job_id, run_dir = self.submit(*job)
+        done = 0
+        while done < self.options.kills:
+            gap = self.chance.randrange(1, max(2, whole // (
+                self.options.kills + 1)))
+            goal = harness.committed_of(run_dir) + gap
+            if goal >= whole:
+                break
+            self.service.wait_for_batches(run_dir, goal)
+            daemons = [pid for pid, name in self.service.processes().items()
+                       if name != 'fgnn-scheduler']
+            with contextlib.suppress(ProcessLookupError, IndexError):
+                os.kill(self.chance.choice(sorted(daemons)), signal.SIGKILL)
+                done += 1
+        self.service.fgnn('watch', job_id)
+        self.service.fgnn('down')
+        self.report.figure('daemons killed', f'{done} kills')
+        self.is_same('killed', run_dir, expected)
+
+    def submit(self, *more):
+        run_dir = self.service.folder / f'run-{self.chance.random()}'
+        answer = self.service.json(
+            'submit', *self.service.job_words(self.settings(*more)),
+            '--run-dir', str(run_dir), '--digest')
+        return answer['job_id'], run_dir
+
+    def resume(self):
+        job = (ON_GPU, {'training.epochs': 6, 'training.checkpoint_steps': 5})
+        expected = self.run(*job)
+        half = harness.committed_of(expected) // 2
+        self.service.fgnn('up')
+        job_id, run_dir = self.submit(*job)
+        self.service.wait_for_batches(run_dir, half)
+        self.service.fgnn('cancel', job_id)
+        self.service.fgnn('resume', str(run_dir))
+        self.service.fgnn('down')
+        self.is_same('resumed', run_dir, expected)
+
+    def seconds(self, *more):
+        """The median of the epochs behind the first, and its line."""
+        run_dir = self.run({'training.epochs': TIMED_EPOCHS,
+                            'training.evaluate_every': 0}, *more)
+        lines = harness.lines_of(run_dir)[1:]
+        median = statistics.median_low(line['seconds'] for line in lines)
+        return median, next(line for line in lines
+                            if line['seconds'] == median)
+
+    def turns(self):
+        alone, _ = self.seconds(ON_GPU)
+        shared, _ = self.seconds(ON_GPU, {'executors': 'factored'})
+        self.report.figure('an epoch, executors take turns', f'{alone:.3f} s')
+        self.report.figure('an epoch, executors share the GPU',
+                           f'{shared:.3f} s', f'{shared / alone:.2f} times')
+
+    def epochs(self):
+        for kind in KINDS:
+            for precision in ('f32', 'bf16'):
+                job = {'model.kind': kind, 'training.precision': precision}
+                for place, devices in (('cuda:0', ON_GPU),
+                                       ('and cores', ON_BOTH)):
+                    seconds, line = self.seconds(devices, job)
+                    stages = ', '.join(
+                        f'{name} {1e3 * value / line["batches"]:.2f}'
+                        for name, value in line['stages'].items() if value)
+                    self.report.figure(
+                        f'{kind} {precision}, {place}: an epoch',
+                        f'{seconds:.3f} s',
+                        f'{line["batches"]} batches; ms a batch: {stages}')
+
+
+PARTS = (Jobs.batches, Jobs.kills, Jobs.resume, Jobs.turns, Jobs.epochs)
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--bin', type=pathlib.Path, required=True)
+    parser.add_argument('--only', action='append', metavar='NAME',
+                        choices=[part.__name__ for part in PARTS])
+    parser.add_argument('--scale', type=int, default=20)
+    parser.add_argument('--hidden', type=int, default=256)
+    parser.add_argument('--batch-size', type=int, default=1024)
+    parser.add_argument('--kills', type=int, default=50)
+    parser.add_argument('--seed', type=int, default=1)
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    folder = tempfile.mkdtemp(prefix='fgnn-gpu-')
+    harness.COMMAND_SECONDS = 500
+    jobs = None
+    try:
+        jobs = Jobs(options, folder)
+        if 'cuda:0' not in jobs.service.fgnn('doctor', check=False).stdout:
+            print("skipped: 'fgnn doctor' finds no GPU")
+            return 77
+        for part in PARTS:
+            if not options.only or part.__name__ in options.only:
+                print(f'-- {part.__name__}', flush=True)
+                part(jobs)
+    except AssertionError as error:
+        print(f'FAILED: {error}')
+        if jobs:
+            jobs.report.failed += 1
+    finally:
+        if jobs:
+            jobs.service.kill_all()
+        shutil.rmtree(folder, ignore_errors=True)
+    if jobs is None:
+        return 1
+    print(f'{jobs.report.passed} passed, {jobs.report.failed} failed')
+    return 1 if jobs.report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
