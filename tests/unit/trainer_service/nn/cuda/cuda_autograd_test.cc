@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/autograd_cases.h"
 #include "tests/unit/trainer_service/nn/autograd_reference.h"
@@ -89,16 +90,22 @@ TEST_P(CudaAutogradTest, Agrees) {
 class CudaBfloat16AutogradTest : public testing::TestWithParam<Parameters> {};
 
 // Rounding moves few activations to the other side of a ReLU, which changes a
-// gradient a lot; in one of five batches it must not. GIN's sums are larger.
+// gradient a lot; in one of five batches it must not. GIN's sums are larger. A
+// sanitized build has one batch, which may be one of the others.
 TEST_P(CudaBfloat16AutogradTest, Agrees) {
   std::vector<double> of_losses;
   std::vector<double> of_gradients;
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= Rounds(5); ++seed) {
     RandomBatchOptions options = OptionsOf(GetParam(), Precision::kBfloat16);
     options.seed = seed;
     const Distance distance = DistanceOf(options, std::get<2>(GetParam()));
     of_losses.push_back(distance.of_loss);
     of_gradients.push_back(distance.of_gradient);
+  }
+  if (of_losses.size() == 1) {
+    EXPECT_LE(of_losses[0], 0.1);
+    EXPECT_LE(of_gradients[0], 0.5);
+    return;
   }
   std::sort(of_losses.begin(), of_losses.end());
   std::sort(of_gradients.begin(), of_gradients.end());

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/cuda/cuda_model_kinds.h"
 #include "tests/unit/trainer_service/nn/cuda/device_gradient.h"
@@ -65,7 +66,7 @@ void ExpectAsOnCpu(const RandomBatchOptions& options,
   std::vector<double> distances;
   // Where numbers are rounded, few may come to lie on the other side of a ReLU,
   // which changes a gradient a lot. So one batch of several is enough.
-  for (uint64_t seed = 1; seed <= (rounds ? 3 : 1); ++seed) {
+  for (uint64_t seed = 1; seed <= (rounds ? Rounds(3) : 1); ++seed) {
     RandomBatchOptions of_seed = options;
     of_seed.seed = seed;
     RandomBatch batch(of_seed);
@@ -81,6 +82,10 @@ void ExpectAsOnCpu(const RandomBatchOptions& options,
     distances.push_back(DistanceOf(outcome.gradient, expected.gradient));
   }
   std::sort(distances.begin(), distances.end());
+  if (rounds && distances.size() == 1) {  // A sanitized build.
+    EXPECT_LE(distances[0], 0.5);
+    return;
+  }
   EXPECT_LE(distances[0], rounds ? 4e-2 : 1e-5);
   EXPECT_LE(distances[distances.size() / 2], rounds ? 0.15 : 1e-5);
 }
