@@ -1,10 +1,10 @@
 // Devices and errors of CUDA's API.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/fakes/cuda/fake_runtime.h"
-#include "tests/fakes/cuda/memory_accounts.h"
 
 namespace {
 
@@ -66,12 +66,15 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return OnDevice(device, [] { return cudaSuccess; });
+  return OnDevice(device, [device] {
+    FakeRuntime::SetCurrent(device);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaGetDevice(int* device) {
   return R().Call([&] {
-    *device = 0;
+    *device = FakeRuntime::current();
     return cudaSuccess;
   });
 }
@@ -104,8 +107,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return R().Call([&] {
     *total = R().device().memory_bytes;
-    *free = *total - fgnn::simt::BookedMemory(R().device().shared_accounts,
-                                              R().memory().device_bytes());
+    const size_t used =
+        R().memory().BookedBytes(R().device(), FakeRuntime::current());
+    *free = *total - std::min(*total, used);
     return cudaSuccess;
   });
 }

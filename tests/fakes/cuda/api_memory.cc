@@ -17,7 +17,8 @@ FakeRuntime& R() { return FakeRuntime::Get(); }
 cudaError_t Allocate(void** out, size_t bytes, MemoryKind kind) {
   return R().Call([&] {
     ++R().mutable_counts().allocations;
-    return R().memory().Allocate(R().device(), out, bytes, kind);
+    return R().memory().Allocate(R().device(), FakeRuntime::current(), out,
+                                 bytes, kind);
   });
 }
 

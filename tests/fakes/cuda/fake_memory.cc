@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string>
 
 #include "tests/fakes/cuda/memory_accounts.h"
 
@@ -24,12 +25,18 @@ void SetPoisoned(const void* memory, size_t bytes, bool poisoned) {
       memory, bytes);
 }
 
+// The accounts of one device.
+std::string AccountsOf(const FakeDevice& device, int index) {
+  if (device.shared_accounts.empty()) return {};
+  return device.shared_accounts + "." + std::to_string(index);
+}
+
 }  // namespace
 
-cudaError_t FakeMemory::Allocate(const FakeDevice& device, void** out,
-                                 size_t bytes, MemoryKind kind) {
+cudaError_t FakeMemory::Allocate(const FakeDevice& device, int index,
+                                 void** out, size_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::kDevice &&
-      !BookMemory(device.shared_accounts, device_bytes_ + bytes,
+      !BookMemory(AccountsOf(device, index), device_bytes_[index] + bytes,
                   device.memory_bytes)) {
     return cudaErrorMemoryAllocation;
   }
@@ -37,9 +44,9 @@ cudaError_t FakeMemory::Allocate(const FakeDevice& device, void** out,
     return cudaErrorMemoryAllocation;
   }
   std::memset(*out, 0xff, bytes);
-  memory_[static_cast<char*>(*out)] = {bytes, kind};
+  memory_[static_cast<char*>(*out)] = {bytes, kind, index};
   if (kind == MemoryKind::kDevice) {
-    device_bytes_ += bytes;
+    device_bytes_[index] += bytes;
     SetPoisoned(*out, bytes, true);
   }
   return cudaSuccess;
@@ -53,7 +60,7 @@ cudaError_t FakeMemory::Register(void* memory, size_t bytes) {
       (next != memory_.end() && next->first < begin + bytes)) {
     return cudaErrorHostMemoryAlreadyRegistered;
   }
-  memory_[begin] = {bytes, MemoryKind::kRegistered};
+  memory_[begin] = {bytes, MemoryKind::kRegistered, /*index=*/0};
   return cudaSuccess;
 }
 
@@ -66,8 +73,9 @@ void FakeMemory::Free(const FakeDevice& device, void* memory, MemoryKind kind) {
   }
   SetPoisoned(memory, found->second.bytes, false);
   if (kind == MemoryKind::kDevice) {
-    device_bytes_ -= found->second.bytes;
-    BookMemory(device.shared_accounts, device_bytes_, SIZE_MAX);
+    const int index = found->second.index;
+    device_bytes_[index] -= found->second.bytes;
+    BookMemory(AccountsOf(device, index), device_bytes_[index], SIZE_MAX);
   }
   memory_.erase(found);
   if (kind != MemoryKind::kRegistered) std::free(memory);
@@ -79,6 +87,18 @@ const FakeMemory::Memory* FakeMemory::Find(const void* address) const {
   if (next == memory_.begin()) return nullptr;
   const auto& [begin, memory] = *std::prev(next);
   return at < begin + memory.bytes ? &memory : nullptr;
+}
+
+size_t FakeMemory::device_bytes() const {
+  size_t sum = 0;
+  for (const auto& [index, bytes] : device_bytes_) sum += bytes;
+  return sum;
+}
+
+size_t FakeMemory::BookedBytes(const FakeDevice& device, int index) const {
+  const auto mine = device_bytes_.find(index);
+  return BookedMemory(AccountsOf(device, index),
+                      mine == device_bytes_.end() ? 0 : mine->second);
 }
 
 bool FakeMemory::IsDevice(const void* address) const {

@@ -15,6 +15,8 @@ namespace {
   std::abort();
 }
 
+thread_local int current_device = 0;
+
 bool CanRun(const CUstream_st& stream) {
   if (stream.work.empty()) return false;
   const Work& first = stream.work.front();
@@ -35,6 +37,7 @@ void FakeRuntime::SetDevice(const FakeDevice& device) {
   counts_ = {};
   sticky_ = last_ = cudaSuccess;
   calls_left_ = UINT64_MAX;
+  fault_now_ = false;
 }
 
 void FakeRuntime::Plan(uint64_t calls, cudaError_t error, bool sticky) {
@@ -43,6 +46,9 @@ void FakeRuntime::Plan(uint64_t calls, cudaError_t error, bool sticky) {
   planned_ = error;
   planned_is_sticky_ = sticky;
 }
+
+int FakeRuntime::current() { return current_device; }
+void FakeRuntime::SetCurrent(int device) { current_device = device; }
 
 FakeCounts FakeRuntime::counts() {
   const std::lock_guard lock(mutex_);
@@ -54,6 +60,11 @@ FakeCounts FakeRuntime::counts() {
 cudaError_t FakeRuntime::Begin() {
   if (device_.count == 0) return Remember(cudaErrorInsufficientDriver);
   if (sticky_ != cudaSuccess) return sticky_;
+  if (fault_now_.exchange(false)) {
+    calls_left_ = 0;
+    planned_ = cudaErrorIllegalAddress;
+    planned_is_sticky_ = true;
+  }
   if (calls_left_-- != 0) return cudaSuccess;
   if (planned_is_sticky_) {
     sticky_ = planned_;
@@ -135,6 +146,7 @@ void SetFakeDevice(const FakeDevice& device) {
 void FailAfter(uint64_t calls, cudaError_t error, bool sticky) {
   FakeRuntime::Get().Plan(calls, error, sticky);
 }
+void FailNow() { FakeRuntime::Get().PlanFaultNow(); }
 FakeCounts GetFakeCounts() { return FakeRuntime::Get().counts(); }
 
 cudaError_t Enqueue(cudaStream_t stream, std::function<void()> work) {

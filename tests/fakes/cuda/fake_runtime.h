@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -51,6 +52,7 @@ class FakeRuntime {
 
   void SetDevice(const FakeDevice& device);
   void Plan(uint64_t calls, cudaError_t error, bool sticky);
+  void PlanFaultNow() { fault_now_ = true; }  // Also in a signal's handler.
   FakeCounts counts();
 
   // A function of the API: `body` returns its error, under the lock, unless an
@@ -72,6 +74,9 @@ class FakeRuntime {
 
   // The rest is for bodies.
   const FakeDevice& device() const { return device_; }
+  // The number of the calling thread's device.
+  static int current();
+  static void SetCurrent(int device);
   FakeMemory& memory() { return memory_; }
   FakeCounts& mutable_counts() { return counts_; }
 
@@ -99,6 +104,7 @@ class FakeRuntime {
   uint64_t calls_left_ = UINT64_MAX;  // Before the planned error.
   cudaError_t planned_ = cudaSuccess;
   bool planned_is_sticky_ = false;
+  std::atomic<bool> fault_now_ = false;
   cudaError_t sticky_ = cudaSuccess;
   cudaError_t last_ = cudaSuccess;
 };

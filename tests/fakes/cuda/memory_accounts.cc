@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -14,12 +16,12 @@ namespace fgnn::simt {
 namespace {
 
 struct Account {
-  pid_t pid;
-  size_t bytes;
+  int64_t pid;
+  uint64_t bytes;
 };
 
 // Also of a process that has ended but has not been waited for.
-bool HasEnded(pid_t pid) {
+bool HasEnded(int64_t pid) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (fd < 0) return true;
   pollfd ended = {fd, POLLIN, 0};
@@ -28,13 +30,19 @@ bool HasEnded(pid_t pid) {
   return has_ended;
 }
 
-// The file, locked until the object's end.
+// The file, locked until the object's end: a number, and as many accounts. A
+// write is one call, so that a process that is killed leaves the old accounts
+// or the new ones.
 class Accounts {
  public:
   explicit Accounts(const std::string& path)
       : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
     if (fd_ < 0 || ::flock(fd_, LOCK_EX) != 0) Die(path.c_str());
-    for (Account a; ::read(fd_, &a, sizeof(a)) == ssize_t{sizeof(a)};) {
+    uint64_t count = 0;
+    if (::read(fd_, &count, sizeof(count)) < 0) Die("its reading");
+    for (uint64_t i = 0; i < count; ++i) {
+      Account a;
+      if (::read(fd_, &a, sizeof(a)) != ssize_t{sizeof(a)}) Die("its reading");
       if (a.pid != ::getpid() && !HasEnded(a.pid)) others_.push_back(a);
     }
   }
@@ -48,10 +56,13 @@ class Accounts {
     return sum;
   }
   void Write(size_t mine) {
-    others_.push_back({::getpid(), mine});
-    const size_t size = others_.size() * sizeof(Account);
-    if (::ftruncate(fd_, 0) != 0 ||
-        ::pwrite(fd_, others_.data(), size, 0) != static_cast<ssize_t>(size)) {
+    std::vector<Account> accounts = others_;
+    accounts.push_back({::getpid(), mine});
+    uint64_t count = accounts.size();
+    const iovec parts[] = {{&count, sizeof(count)},
+                           {accounts.data(), count * sizeof(Account)}};
+    const size_t size = parts[0].iov_len + parts[1].iov_len;
+    if (::pwritev(fd_, parts, 2, 0) != static_cast<ssize_t>(size)) {
       Die("its writing");
     }
   }

@@ -9,6 +9,7 @@ namespace fgnn::simt {
 
 // Writes into the file `path` that this process has `mine` bytes, unless all
 // living processes would then have more than `limit`. Returns whether it did.
+// The file: a number of accounts, then a pid and bytes of each, all of 64 bits.
 // An account without a file (empty path) is this process's alone.
 bool BookMemory(const std::string& path, size_t mine, size_t limit);
 

@@ -69,6 +69,18 @@ TEST_F(FakeErrorsTest, AStickyErrorAnswersAllCallsAndNothingRunsOn) {
   EXPECT_EQ(array.get()[0], 1);
 }
 
+TEST_F(FakeErrorsTest, AFaultNowAnswersTheNextCallAndAllAfterIt) {
+  EXPECT_THAT(DeviceArray<char>::Make(1).status(), IsOk());
+  simt::FailNow();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(
+        DeviceArray<char>::Make(1).status(),
+        StatusIs(StatusCode::kInternal, HasSubstr("cudaErrorIllegalAddress")));
+  }
+  simt::SetFakeDevice({});
+  EXPECT_THAT(DeviceArray<char>::Make(1).status(), IsOk());
+}
+
 TEST_F(FakeErrorsTest, WaitsCopiesAndBytesAreCounted) {
   FGNN_ASSERT_OK_AND_ASSIGN(const CudaStream stream, CudaStream::Make());
   FGNN_ASSERT_OK_AND_ASSIGN(CudaEvent event, CudaEvent::Make());

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
 #include <vector>
 
 #include "shared/device/cuda/device_array.h"
@@ -131,6 +132,31 @@ TEST_F(FakeMemoryTest, ProcessesShareADeviceAndTheDeadHaveNothing) {
       ::waitid(P_PID, static_cast<id_t>(holder), &gone, WEXITED | WNOWAIT), 0);
   EXPECT_THAT(DeviceArray<char>::Make(60).status(), IsOk());
   ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+}
+
+TEST_F(FakeMemoryTest, EveryDeviceHasMemoryOfItsOwn) {
+  const TempFolder folder;
+  for (const std::string& accounts :
+       {std::string(), std::string(folder.path() / "accounts")}) {
+    SCOPED_TRACE(accounts);
+    simt::SetFakeDevice(
+        {.count = 2, .memory_bytes = 100, .shared_accounts = accounts});
+    FGNN_ASSERT_OK_AND_ASSIGN(auto of_first, DeviceArray<char>::Make(70));
+    int device = 77;
+    ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+    ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+    EXPECT_EQ(device, 1);
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto of_second,
+                              DeviceArray<char>::Make(60));
+    EXPECT_THAT(DeviceArray<char>::Make(41).status(),
+                StatusIs(StatusCode::kResourceExhausted));
+    of_first = {};  // Of the device that is not the thread's.
+    size_t free = 0, total = 0;
+    ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    EXPECT_EQ(free, 40u);
+    ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_THAT(DeviceArray<char>::Make(100).status(), IsOk());
+  }
 }
 
 TEST(FakeMemoryDeathTest, TheHostMayNotTouchDeviceMemory) {
