@@ -61,6 +61,28 @@ void EndProcess(const absl::Status& why) {
   std::_Exit(ExitCode(why));
 }
 
+// Says what an error means after which the device is lost to this process.
+absl::Status ReportLost(const absl::Status& error,
+                        const CudaBackendOptions& options) {
+  const absl::Status lost = absl::InternalError(absl::StrCat(
+      error.message(), "; cuda:", options.device,
+      " answers this process no more, which has to end and be restarted"));
+  if (options.on_lost != nullptr) options.on_lost(lost);
+  return lost;
+}
+
+// Returns `error`. One that stays is the answer to every call of this process.
+absl::Status ReportIfLost(const absl::Status& error,
+                          const CudaBackendOptions& options) {
+  size_t free = 0;
+  size_t total = 0;
+  if (!absl::IsInternal(error) ||
+      cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    return error;
+  }
+  return ReportLost(error, options);
+}
+
 size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 
 }  // namespace
@@ -68,7 +90,8 @@ size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind, spec.model.aggregator));
-  FGNN_RETURN_IF_ERROR(CheckDevice(options.device));
+  // The device may be lost since an earlier job.
+  FGNN_RETURN_IF_ERROR(ReportIfLost(CheckDevice(options.device), options));
   if (spec.features.match == "on") {
     LogWarning(
         "features.match is on; a GPU's trainer loads all rows of a batch");
@@ -76,8 +99,10 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<CpuBackend> host,
       CpuBackend::OpenForJob(WithoutMatch(spec), num_threads));
-  FGNN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(options.device),
-                                  absl::StrCat("cuda:", options.device)));
+  FGNN_RETURN_IF_ERROR(
+      ReportIfLost(CudaStatus(cudaSetDevice(options.device),
+                              absl::StrCat("cuda:", options.device)),
+                   options));
   auto backend = absl::WrapUnique(
       new CudaBackend(options, std::move(host), std::make_shared<ByteCount>()));
   const absl::Status opened = backend->Open();
@@ -143,11 +168,7 @@ absl::Status CudaBackend::Explain(const absl::Status& error) const {
   size_t total = 0;
   // An error that stays is the answer to this call too.
   if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
-    const absl::Status lost = absl::InternalError(absl::StrCat(
-        error.message(), "; cuda:", options_.device,
-        " answers this process no more, which has to end and be restarted"));
-    if (options_.on_lost != nullptr) options_.on_lost(lost);
-    return lost;
+    return ReportLost(error, options_);
   }
   if (!absl::IsResourceExhausted(error)) return error;
   return absl::ResourceExhaustedError(absl::StrCat(
