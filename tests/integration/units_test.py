@@ -49,12 +49,33 @@ class UnitsTest(unittest.TestCase):
 
     def test_daemons_of_a_gpu_may_use_it(self):
         devices, _ = self.make('FGNN_DEVICES=cuda:0,cpu:0-3,cuda:1+cpu:4\n')
-        self.assertEqual(devices, ['cpu:0-3', 'cuda:0'])
+        self.assertEqual(devices, ['cpu:0-3', 'cuda:0', r'cuda:1\x2bcpu:4'])
         out, = (path for path in self.folder.iterdir() if path.is_dir())
         for role in ('sampler', 'trainer'):
-            drop_in = out / f'fgnn-{role}@cuda:0.service.d/cuda.conf'
-            self.assertIn('PrivateDevices=no\n', drop_in.read_text())
-        self.assertIn('cuda:1+cpu:4', (out / 'kmsg').read_text())
+            for device in devices[1:]:
+                drop_in = out / f'fgnn-{role}@{device}.service.d/cuda.conf'
+                self.assertIn('PrivateDevices=no\n', drop_in.read_text())
+            self.assertFalse(
+                (out / f'fgnn-{role}@cpu:0-3.service.d').exists())
+
+    def test_names_that_no_unit_can_have_are_escaped(self):
+        devices, _ = self.make('FGNN_DEVICES=cpu:0,2-3,cuda:1+cpu:4,5\n')
+        self.assertEqual(devices, [r'cpu:0\x2c2-3', r'cuda:1\x2bcpu:4\x2c5'])
+        out, = (path for path in self.folder.iterdir() if path.is_dir())
+        for role in ('sampler', 'trainer'):
+            for device, name in zip(('cpu:0,2-3', 'cuda:1+cpu:4,5'), devices):
+                unit = out / f'fgnn-{role}@{name}.service.d'
+                self.assertIn(f'ExecStart=\nExecStart=fgnn-{role} --device '
+                              f'{device} --state-dir /var/lib/fgnn\n',
+                              (unit / 'device.conf').read_text())
+                self.assertEqual((unit / 'cuda.conf').exists(),
+                                 device.startswith('cuda'))
+
+    def test_what_is_no_name_of_a_device_makes_no_unit(self):
+        devices, _ = self.make('FGNN_DEVICES=cpu:0,gpu:../x,cuda:%i\n')
+        self.assertEqual(devices, ['cpu:0'])
+        out, = (path for path in self.folder.iterdir() if path.is_dir())
+        self.assertIn('cuda:%i', (out / 'kmsg').read_text())
 
     def test_pages_beyond_the_machine_get_through_where_they_are_allowed(self):
         public = 'FGNN_OPTIONS="--max-jobs 5 --http-public"\n'
