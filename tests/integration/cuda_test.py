@@ -4,11 +4,10 @@ fault changes."""
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
-import unittest.mock
 
+import emulated
 import harness
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
@@ -20,24 +19,7 @@ LONG = {**JOB, 'training.epochs': 30, 'training.evaluate_every': 0,
 FEW_BYTES = 64 << 10
 
 
-class CudaTest(harness.ServiceTest):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.programs = harness.emulated_programs()
-        cls.addClassCleanup(shutil.rmtree, cls.programs)
-
-    def setUp(self):
-        super().setUp()
-        self.service.programs = self.programs
-
-    def set_gpus(self, **variables):
-        patch = unittest.mock.patch.dict(os.environ, {
-            f'FGNN_FAKE_{name}': str(value)
-            for name, value in variables.items()})
-        patch.start()
-        self.addCleanup(patch.stop)
+class CudaTest(emulated.EmulatedTest):
 
     def refused(self, settings, *words):
         """What a job that does not run says, in one line."""

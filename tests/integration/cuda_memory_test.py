@@ -1,0 +1,136 @@
+"""What the daemons of one GPU do in its memory: they share it, those who come
+back get what the dead had, and a batch costs few waits and copies."""
+
+import os
+import shutil
+import signal
+
+import emulated
+import harness
+
+ALONE = {'devices': '[cuda:0]', 'training.batches_per_step': 2,
+         'training.evaluate_every': 0, 'training.checkpoint_every': 0,
+         'cache.policy': 'degree', 'limits.restarts': 100}
+BATCHES_PER_EPOCH = 10
+# Small batches beside a cache that has all features.
+CACHED = {**ALONE, 'cache.capacity': 1.0, 'sampling.batch_size': 20,
+          'sampling.fanouts': '[3, 3]', 'training.epochs': 8}
+CACHE_BYTES = 2000 * 64 * 4
+TOTAL = 256 << 20
+
+
+class MemoryTest(emulated.EmulatedTest):
+
+    graph = ('--nodes', '2000', '--features', '64', '--classes', '4',
+             '--train-fraction', '0.3', '--seed', '7')
+
+    def setUp(self):
+        super().setUp()
+        name = self.service.folder / 'gpu'
+        self.set_gpus(GPUS=2, GPU_BYTES=TOTAL, GPU_ACCOUNTS=name)
+        self.accounts = emulated.Accounts(name)
+
+    def start(self, name, settings):
+        self.service.fgnn('up')
+        run_dir, job = self.submit(name, settings)
+        self.service.wait_for_batches(run_dir, 2 * BATCHES_PER_EPOCH)
+        return run_dir, job
+
+    def bytes_of(self, job, role):
+        return self.accounts.read()[self.pid_of(job, role)]
+
+    def kill(self, run_dir, job, role):
+        """Kills a daemon, and waits until the job has gone on."""
+        batches = harness.committed_of(run_dir)
+        os.kill(self.pid_of(job, role), signal.SIGKILL)
+        # Batches that were ready are trained without a sampler.
+        self.service.wait_for_batches(run_dir, batches + 40)
+
+    def test_the_memory_of_the_dead_comes_back(self):
+        settings = {**ALONE, 'training.epochs': 24}
+        run_dir, job = self.start('killed', settings)
+        sizes = [self.bytes_of(job, role) for role in ('sampler', 'trainer')]
+        # What is left is too little for another sampler or trainer.
+        self.accounts.take(TOTAL - sum(sizes) - min(sizes) // 2)
+        for role in ('sampler', 'trainer', 'sampler', 'trainer'):
+            self.kill(run_dir, job, role)
+        self.service.fgnn('watch', job)
+        self.accounts.take(0)
+        self.service.fgnn('down')
+        self.assert_same_run(run_dir, self.service.run(settings, '--digest'))
+
+    def restart_in(self, size, job):
+        """Lets a trainer come back that has `size` bytes of the GPU."""
+        others = self.bytes_of(job, 'sampler')
+        self.accounts.take(TOTAL - others - size)
+        os.kill(self.pid_of(job, 'trainer'), signal.SIGKILL)
+
+    def test_a_cache_shrinks_for_a_batch(self):
+        expected = self.service.run(CACHED, '--digest')
+        run_dir, job = self.start('shrunk', CACHED)
+        log = (self.service.state_dir / 'logs' /
+               f'{self.daemon_of(job, "trainer")["name"]}.log')
+        self.assertNotIn('is freed', log.read_text())
+        # Enough for the cache, and not for a batch beside it.
+        self.restart_in(CACHE_BYTES * 5 // 4, job)
+        self.service.fgnn('watch', job)
+        self.assertRegex(log.read_text(),
+                         '(?s)of 2000 rows is freed.* of 1000 vertices')
+        self.assertEqual(log.read_text().count('is freed'), 1)
+        self.assert_same_run(run_dir, expected)
+
+    def test_a_batch_without_memory_fails_the_job_with_sizes(self):
+        _, job = self.start('failed', {
+            **CACHED, **harness.ENDLESS, 'sampling.batch_size': 200,
+            'sampling.fanouts': '[9, 9]'})
+        # Too little for two batches, also without the cache.
+        self.restart_in(CACHE_BYTES * 5 // 4, job)
+        watched = self.service.fgnn('watch', job, check=False)
+        self.assertEqual(watched.returncode, 1)
+        self.assertRegex(watched.stderr, r'cuda:0 has .* of 256.0 MiB left')
+        self.assertIn('lower cache.capacity', watched.stderr)
+
+    def test_a_gpu_has_nothing_of_another_ones_daemons(self):
+        self.service.run({**ALONE, 'devices': '[cuda:1]'})
+        self.assertFalse(os.path.exists(self.accounts.path))
+
+    def counts_of(self, epochs):
+        """What the daemons of a job did, {program: {what: number}}."""
+        folder = self.service.folder / 'counts'
+        folder.mkdir()
+        self.set_gpus(GPU_COUNTS=folder)
+        self.service.fgnn('up')
+        self.service.run({**ALONE, 'training.epochs': epochs})
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        counts = emulated.counts_in(folder)
+        shutil.rmtree(folder)
+        return counts
+
+    def test_waits_and_copies_of_a_batch_are_few(self):
+        # What a job's start and end cost is in both.
+        few, many = (self.counts_of(epochs) for epochs in (2, 12))
+        batches = 10 * BATCHES_PER_EPOCH
+        per_batch = {
+            program: {what: (number - few[program][what]) / batches
+                      for what, number in counts.items()}
+            for program, counts in many.items()}
+        sampler = per_batch['fgnn-sampler']
+        trainer = per_batch['fgnn-trainer']
+        print(*(f'{name}: {of["waits"]:.2f} waits, {of["copies"]:.2f} copies, '
+                f'{of["launches"]:.2f} launches a batch'
+                for name, of in sorted(per_batch.items())), sep='\n')
+        # For the sizes, and for the copies.
+        self.assertLessEqual(sampler['waits'], 2.05)
+        self.assertGreater(sampler['waits'], 1)
+        # Of two hops: sizes, seeds and back; arrays, vertices and marks.
+        self.assertLessEqual(sampler['copies'], 9.5)
+        # For the features, and for the gradient.
+        self.assertLessEqual(trainer['waits'], 2.05)
+        self.assertGreater(trainer['waits'], 1)
+        # Task, hits, labels, gradient with its loss; weights of each step.
+        self.assertLessEqual(trainer['copies'], 5.5)
+
+
+if __name__ == '__main__':
+    harness.main()

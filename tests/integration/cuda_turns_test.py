@@ -1,0 +1,75 @@
+"""Executors of GPUs that change their roles, pause, and go on after everything
+died: not a bit of a run changes."""
+
+import json
+
+import emulated
+import harness
+
+# Some hundred batches, with checkpoints within epochs.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 24,
+       'training.evaluate_every': 0, 'training.checkpoint_every': 0,
+       'training.checkpoint_steps': 17}
+BATCHES = 240
+HANDS = (('cuda:0', 'sampler'), ('cuda:1', 'trainer'), ('cuda:1', 'sampler'),
+         ('cuda:0', 'trainer'), ('cuda:0', 'auto'), ('cuda:1', 'auto'))
+
+
+class TurnsTest(emulated.EmulatedTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.graphs.programs = cls.programs
+        cls.expected = cls.graphs.run({**JOB, 'devices': '[cuda:0]'},
+                                      '--digest')
+
+    def setUp(self):
+        super().setUp()
+        self.set_gpus(GPUS=2, GPU_ACCOUNTS=self.service.folder / 'gpu')
+
+    def wait_for_more(self, run_dir, batches):
+        self.service.wait_for_batches(
+            run_dir, harness.committed_of(run_dir) + batches)
+
+    def disturb(self, name, settings, hands=()):
+        """Runs the job with roles given by hand, a death of everything, and a
+        pause; its run folder."""
+        self.service.fgnn('up')
+        run_dir, job = self.submit(name, {**JOB, **settings})
+        # Past a checkpoint.
+        self.wait_for_more(run_dir, 40)
+        for device, role in hands:
+            answer = self.service.json('switch', device, role)
+            self.assertEqual(answer['by_hand'], role != 'auto')
+            self.wait_for_more(run_dir, 12)
+        self.service.kill_all()
+        self.service.fgnn('up')
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.wait_for_more(run_dir, 12)
+        self.assertEqual(self.service.json('pause', job)['state'], 'paused')
+        self.assertEqual(self.service.segments(), [])
+        self.service.fgnn('resume', job)
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.assertEqual(summary['batches_committed'], BATCHES)
+        return run_dir
+
+    def test_two_gpus_that_change_roles(self):
+        run_dir = self.disturb('two', {'devices': '[cuda:0, cuda:1]',
+                                       'samplers': 1}, HANDS)
+        self.assert_same_run(run_dir, self.expected)
+
+    def test_one_gpu_that_takes_turns_with_itself(self):
+        run_dir = self.disturb('one', {'devices': '[cuda:0]',
+                                       'executors': 'factored'})
+        self.assert_same_run(run_dir, self.expected)
+
+    def test_a_gpu_beside_cores(self):
+        run_dir = self.disturb('mixed', {'devices': '[cuda:0, cpu:0]'})
+        self.assert_same_run(run_dir, self.expected)
+
+
+if __name__ == '__main__':
+    harness.main()
