@@ -78,6 +78,13 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                             std::move(segment));
 }
 
+void SamplerDaemon::AddMetrics(MetricPage& page) const {
+  totals_.AddTo(page);
+  if (const std::optional<uint64_t> bytes = device_->gpu_bytes()) {
+    AddGpuMemory(*bytes, page);
+  }
+}
+
 absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const JobSpec& spec, uint32_t num_batches,
     const std::function<absl::Status()>& check) {

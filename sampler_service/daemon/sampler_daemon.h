@@ -40,7 +40,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
-  void AddMetrics(MetricPage& page) const override { totals_.AddTo(page); }
+  void AddMetrics(MetricPage& page) const override;
   // SamplerCalls. Any number of calls at a time.
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const JobSpec& spec, uint32_t num_batches,

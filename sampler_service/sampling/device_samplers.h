@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,6 +45,10 @@ class DeviceSamplers {
   // Internal: the device has met an error after which this process cannot use
   // it. Another process can.
   virtual absl::Status Check() = 0;
+
+  // Returns the bytes of the GPU's memory that this process has; nullopt: the
+  // device is no GPU.
+  virtual std::optional<uint64_t> gpu_bytes() const { return std::nullopt; }
 };
 
 // Opens the samplers of a device. The thread is pinned to the device's cores.

@@ -3,6 +3,7 @@
 #ifndef FGNN_SHARED_METRICS_METRIC_PAGE_H_
 #define FGNN_SHARED_METRICS_METRIC_PAGE_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,6 +45,9 @@ class MetricPage {
 // metrics that Prometheus' clients share. What the kernel does not tell is
 // left out.
 void AddProcessMetrics(const std::string& version, MetricPage& page);
+
+// Adds fgnn_gpu_memory_bytes, of a daemon that works on a GPU.
+void AddGpuMemory(uint64_t bytes, MetricPage& page);
 
 }  // namespace fgnn
 

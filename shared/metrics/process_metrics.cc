@@ -103,4 +103,11 @@ void AddProcessMetrics(const std::string& version, MetricPage& page) {
   AddStart(page);
 }
 
+void AddGpuMemory(uint64_t bytes, MetricPage& page) {
+  page.AddGauge("fgnn_gpu_memory_bytes",
+                "Bytes of the GPU's memory that this daemon has; its context "
+                "on the GPU is not in them.",
+                static_cast<double>(bytes));
+}
+
 }  // namespace fgnn

@@ -2,8 +2,10 @@
 back get what the dead had, and a batch costs few waits and copies."""
 
 import os
+import re
 import shutil
 import signal
+import urllib.request
 
 import emulated
 import harness
@@ -89,6 +91,27 @@ class MemoryTest(emulated.EmulatedTest):
         self.assertEqual(watched.returncode, 1)
         self.assertRegex(watched.stderr, r'cuda:0 has .* of 256.0 MiB left')
         self.assertIn('lower cache.capacity', watched.stderr)
+
+    def test_daemons_say_what_they_have(self):
+        pages = f'http://{self.service.json("up", "--http", "0")["http"]}'
+        _, job = self.submit('shown', {**ALONE, **harness.ENDLESS})
+        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 50)
+
+        def said_by(name):
+            with urllib.request.urlopen(
+                    f'{pages}/metrics/daemon?name={name}',
+                    timeout=harness.COMMAND_SECONDS) as page:
+                found = re.search(r'^fgnn_gpu_memory_bytes (\S+)$',
+                                  page.read().decode(), re.MULTILINE)
+                return found and float(found[1])
+        for role in ('sampler', 'trainer'):
+            name = self.daemon_of(job, role)['name']
+            # A larger batch may come between two looks.
+            self.service.wait_for(
+                lambda: said_by(name) == self.bytes_of(job, role),
+                f'the memory of the {role}')
+            # The service also has daemons for its cores.
+            self.assertIsNone(said_by(f'{role}.0'))
 
     def test_a_gpu_has_nothing_of_another_ones_daemons(self):
         self.service.run({**ALONE, 'devices': '[cuda:1]'})

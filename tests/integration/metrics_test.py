@@ -13,8 +13,8 @@ import harness
 ROOT = pathlib.Path(os.environ.get('FGNN_SOURCE_DIR', '.'))
 GRAFANA = ROOT / 'deploy' / 'grafana'
 NAME = re.compile(r'\b(?:fgnn|process)_[a-z_]+\b')
-# Families that need a fault or a job of another kind.
-RARE = {'fgnn_device_busy_ratio', 'fgnn_device_plan'}
+# Families that need a fault, a GPU, or a job of another kind.
+RARE = {'fgnn_device_busy_ratio', 'fgnn_device_plan', 'fgnn_gpu_memory_bytes'}
 
 
 def get(url):

@@ -14,16 +14,18 @@ namespace fgnn {
 
 absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
     const ExecutorDaemonOptions& options, BackendFactory open,
-    const SignalWaiter* stop) {
-  auto daemon =
-      absl::WrapUnique(new TrainerDaemon(options, std::move(open), stop));
+    const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes) {
+  auto daemon = absl::WrapUnique(
+      new TrainerDaemon(options, std::move(open), stop, std::move(gpu_bytes)));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
   return daemon;
 }
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
-                             BackendFactory open, const SignalWaiter* stop)
+                             BackendFactory open, const SignalWaiter* stop,
+                             std::function<uint64_t()> gpu_bytes)
     : open_(std::move(open)),
+      gpu_bytes_(std::move(gpu_bytes)),
       rpc_(this),
       executor_(options, "trainer", this, stop) {}
 
@@ -57,6 +59,11 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   LogInfo("job {}: training with {} threads", options.job_id, num_threads);
   return TrainingJob::Start(std::move(options), std::move(backend),
                             std::move(segment));
+}
+
+void TrainerDaemon::AddMetrics(MetricPage& page) const {
+  totals_.AddTo(page);
+  if (gpu_bytes_ != nullptr) AddGpuMemory(gpu_bytes_(), page);
 }
 
 absl::StatusOr<TrainingProfile> TrainerDaemon::ProfileTraining(

@@ -2,7 +2,9 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_TRAINER_DAEMON_H_
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +26,12 @@ namespace fgnn {
 class TrainerDaemon : private JobStarter, private TrainerCalls {
  public:
   // See ExecutorDaemon::Start(). `open` makes the back end of each job, and is
-  // called from several threads. `stop` is borrowed until destruction.
+  // called from several threads. `gpu_bytes` returns the bytes of the GPU's
+  // memory that this process has, on any thread; empty: the device is no GPU.
+  // `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<TrainerDaemon>> Start(
       const ExecutorDaemonOptions& options, BackendFactory open,
-      const SignalWaiter* stop);
+      const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes = nullptr);
   TrainerDaemon(const TrainerDaemon&) = delete;
   TrainerDaemon& operator=(const TrainerDaemon&) = delete;
 
@@ -36,11 +40,11 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
  private:
   TrainerDaemon(const ExecutorDaemonOptions& options, BackendFactory open,
-                const SignalWaiter* stop);
+                const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes);
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
-  void AddMetrics(MetricPage& page) const override { totals_.AddTo(page); }
+  void AddMetrics(MetricPage& page) const override;
 
   // TrainerCalls. Any number of calls at a time.
   absl::StatusOr<TrainingProfile> ProfileTraining(
@@ -62,6 +66,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
 
   const BackendFactory open_;
+  const std::function<uint64_t()> gpu_bytes_;
   TrainingTotals totals_;
   TrainerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the functions above.

@@ -53,8 +53,10 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
   const absl::Status status = fgnn::CatchExceptions([&] {
     // Start() returns the error of a name that is wrong.
     const auto device = fgnn::ParseDeviceName(options.device);
+    const fgnn::Device on = device.value_or(fgnn::Device());
     const auto daemon = fgnn::TrainerDaemon::Start(
-        options, BackendsOn(device.value_or(fgnn::Device()), plugins), &stop);
+        options, BackendsOn(on, plugins), &stop,
+        on.kind == fgnn::DeviceKind::kCuda ? fgnn::GpuBytesInUse : nullptr);
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
   });
   if (status.ok()) return 0;

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/units.h"
+#include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/pinned_range.h"
 #include "shared/device/cuda/status.h"
 
@@ -115,6 +117,9 @@ class CudaDeviceSamplers final : public DeviceSamplers {
     size_t free = 0;
     size_t total = 0;
     return CudaStatus(cudaMemGetInfo(&free, &total), what);
+  }
+  std::optional<uint64_t> gpu_bytes() const override {
+    return DeviceBytesInArrays();
   }
 
  private:

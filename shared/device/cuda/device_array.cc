@@ -2,13 +2,25 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+
 #include "absl/strings/str_cat.h"
 #include "shared/device/cuda/status.h"
 
 namespace fgnn {
 
+namespace {
+
+// Of the process, as CUDA's memory is.
+std::atomic<uint64_t> bytes_in_arrays = 0;
+
+}  // namespace
+
 // An error of a destructor is an earlier one's, which was reported.
-void FreeDeviceMemory::operator()(void* memory) const { cudaFree(memory); }
+void FreeDeviceMemory::operator()(void* memory) const {
+  cudaFree(memory);
+  bytes_in_arrays -= bytes;
+}
 void FreePinnedMemory::operator()(void* memory) const { cudaFreeHost(memory); }
 
 absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes) {
@@ -17,8 +29,11 @@ absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes) {
   FGNN_RETURN_IF_ERROR(CudaStatus(
       cudaMalloc(&memory, bytes),
       absl::StrCat("cannot allocate ", bytes, " bytes of device memory")));
+  bytes_in_arrays += bytes;
   return memory;
 }
+
+uint64_t DeviceBytesInArrays() { return bytes_in_arrays; }
 
 absl::StatusOr<void*> AllocatePinnedMemory(uint64_t bytes) {
   void* memory = nullptr;

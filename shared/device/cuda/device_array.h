@@ -16,6 +16,7 @@ namespace fgnn {
 
 // Frees after all work of the device that is under way.
 struct FreeDeviceMemory {
+  uint64_t bytes = 0;  // Size of the memory.
   void operator()(void* memory) const;
 };
 struct FreePinnedMemory {
@@ -25,6 +26,10 @@ struct FreePinnedMemory {
 // Return nullptr for 0 bytes, ResourceExhausted if there is no such memory.
 absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes);
 absl::StatusOr<void*> AllocatePinnedMemory(uint64_t bytes);
+
+// Returns the bytes of device memory that this process has in arrays now, on
+// all its devices. Any thread.
+uint64_t DeviceBytesInArrays();
 
 // Returns count * size, ResourceExhausted if that is no number of bytes.
 absl::StatusOr<uint64_t> BytesOf(uint64_t count, uint64_t size);
@@ -48,7 +53,8 @@ class DeviceArray {
   uint64_t bytes() const { return count_ * sizeof(T); }
 
  private:
-  DeviceArray(T* memory, uint64_t count) : memory_(memory), count_(count) {}
+  DeviceArray(T* memory, uint64_t count)
+      : memory_(memory, FreeDeviceMemory{count * sizeof(T)}), count_(count) {}
   std::unique_ptr<T[], FreeDeviceMemory> memory_;
   uint64_t count_ = 0;
 };

@@ -10,8 +10,10 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/config/rules/model_rules.h"
+#include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/backend/cuda/cuda_backends.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
 
 namespace fgnn {
@@ -244,6 +246,8 @@ absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {
   bytes.device = DeviceBytes();
   return bytes;
 }
+
+uint64_t GpuBytesInUse() { return DeviceBytesInArrays(); }
 
 BackendFactory CudaBackendsWith(ProductsOpener open_products, int device) {
   return

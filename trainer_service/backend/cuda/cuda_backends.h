@@ -2,6 +2,8 @@
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_
 
+#include <cstdint>
+
 #include "trainer_service/backend/trainer_backend.h"
 
 namespace fgnn {
@@ -11,6 +13,9 @@ namespace fgnn {
 // be started again. Errors of the function: see CudaBackend::OpenForJob().
 // Unimplemented: this build has no CUDA.
 BackendFactory CudaBackends(int device);
+
+// Returns the bytes of GPUs' memory that this process has. Any thread.
+uint64_t GpuBytesInUse();
 
 }  // namespace fgnn
 

@@ -14,4 +14,6 @@ BackendFactory CudaBackends(int device) {
   };
 }
 
+uint64_t GpuBytesInUse() { return 0; }
+
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/device/cuda/device_array.h"
@@ -39,7 +40,11 @@ TEST_F(FakeMemoryTest, ADeviceHasItsBytesAndNoMore) {
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
   EXPECT_EQ(free, 400u);
   EXPECT_EQ(total, 1000u);
-  first = {};
+  EXPECT_EQ(DeviceBytesInArrays(), 600u);
+  DeviceArray<char> moved = std::move(first);
+  EXPECT_EQ(DeviceBytesInArrays(), 600u);
+  moved = {};
+  EXPECT_EQ(DeviceBytesInArrays(), 0u);
   EXPECT_THAT(DeviceArray<char>::Make(1000).status(), IsOk());
   EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0u);
 }
