@@ -61,11 +61,11 @@ class MemoryTest(emulated.EmulatedTest):
         self.service.fgnn('down')
         self.assert_same_run(run_dir, self.service.run(settings, '--digest'))
 
-    def restart_in(self, size, job):
-        """Lets a trainer come back that has `size` bytes of the GPU."""
-        others = self.bytes_of(job, 'sampler')
-        self.accounts.take(TOTAL - others - size)
-        os.kill(self.pid_of(job, 'trainer'), signal.SIGKILL)
+    def restart_in(self, size, job, role='trainer'):
+        """Lets a daemon come back that has `size` bytes of the GPU."""
+        other = {'trainer': 'sampler', 'sampler': 'trainer'}[role]
+        self.accounts.take(TOTAL - self.bytes_of(job, other) - size)
+        os.kill(self.pid_of(job, role), signal.SIGKILL)
 
     def test_a_cache_shrinks_for_a_batch(self):
         expected = self.service.run(CACHED, '--digest')
@@ -91,6 +91,14 @@ class MemoryTest(emulated.EmulatedTest):
         self.assertEqual(watched.returncode, 1)
         self.assertRegex(watched.stderr, r'cuda:0 has .* of 256.0 MiB left')
         self.assertIn('lower cache.capacity', watched.stderr)
+
+    def test_a_sampler_without_memory_fails_the_job_with_sizes(self):
+        _, job = self.start('failed', {**ALONE, **harness.ENDLESS})
+        self.restart_in(1024, job, 'sampler')
+        watched = self.service.fgnn('watch', job, check=False)
+        self.assertEqual(watched.returncode, 1)
+        self.assertRegex(watched.stderr, r'has .* of 256.0 MiB left')
+        self.assertRegex(watched.stderr, 'sample on a cpu device|lower ')
 
     def test_daemons_say_what_they_have(self):
         pages = f'http://{self.service.json("up", "--http", "0")["http"]}'

@@ -10,6 +10,7 @@
 #include "sampler_service/sampling/cuda/batch_launch.h"
 #include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
 #include "shared/device/cuda/status.h"
 
 namespace fgnn {
@@ -176,9 +177,15 @@ absl::StatusOr<bool> DeviceBatch::Fits() {
     return false;
   }
   lacks_memory_ = true;
+  size_t free = 0;
+  size_t total = 0;
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
+                                  "ask for the memory of the device"));
   return absl::FailedPreconditionError(absl::StrCat(
       "a mini-batch of ", wanted_nodes, " vertices: ", grown.message(),
-      "; lower sampling.batch_size or sampling.fanouts"));
+      "; the GPU has ", FormatBytes(free), " of ", FormatBytes(total),
+      " left; lower sampling.batch_size or sampling.fanouts, or end what else "
+      "uses the GPU"));
 }
 
 absl::Status DeviceBatch::Grow(uint64_t wanted_nodes) {
