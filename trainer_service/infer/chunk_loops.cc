@@ -1,15 +1,23 @@
 #include "trainer_service/infer/chunk_loops.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/infer/inference_arrays.h"
 #include "trainer_service/infer/shared_inference.h"
 
 namespace fgnn {
 namespace {
+
+constexpr int64_t kRangesOfALoop = 8;
+// 32,768 vertices.
+constexpr int64_t kMostChunksOfARange = 64;
 
 // Turns what a user's layer throws into a Status: it is no failure of ours.
 absl::Status WithoutThrowing(ChunkLoops::Task task, int64_t chunk, int worker) {
@@ -21,6 +29,28 @@ absl::Status WithoutThrowing(ChunkLoops::Task task, int64_t chunk, int worker) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<size_t>> CutIntoChunks(
+    const CscView& graph, absl::Span<const GlobalId> nodes) {
+  std::vector<size_t> starts = {0};
+  uint64_t edges = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const uint64_t degree = DegreeOf(graph, nodes[i]);
+    if (degree > std::numeric_limits<uint32_t>::max()) {
+      return absl::UnimplementedError(
+          absl::StrCat("vertex ", nodes[i], " has ", degree,
+                       " neighbours; more than 4294967295 are not supported"));
+    }
+    if (i > starts.back() && (i - starts.back() == kRowsPerChunk ||
+                              edges + degree > kEdgesPerChunk)) {
+      starts.push_back(i);
+      edges = 0;
+    }
+    edges += degree;
+  }
+  if (!nodes.empty()) starts.push_back(nodes.size());
+  return starts;
+}
 
 absl::Status ChunkLoops::Run(int64_t num_chunks, Task task) {
   const uint32_t loop = num_loops_++;
@@ -34,6 +64,35 @@ absl::Status ChunkLoops::Run(int64_t num_chunks, Task task) {
                          : RunSharedChunk(loop, num_chunks, task, worker));
       }));
   FGNN_RETURN_IF_ERROR(stopped.status());
+  return WaitForOthers(loop, num_chunks);
+}
+
+absl::Status ChunkLoops::RunRanges(int64_t num_chunks, RangeTask task) {
+  const uint32_t loop = num_loops_++;
+  // Several for each process, so that they end at about the same time.
+  const int64_t most =
+      std::clamp(num_chunks / kRangesOfALoop, int64_t{1}, kMostChunksOfARange);
+  ChunkRange range;
+  while (true) {
+    if (input_.shared != nullptr) {
+      const auto taken = input_.shared->TakeChunks(loop, num_chunks, most);
+      if (!taken.has_value()) break;
+      range = *taken;
+    } else {
+      range = {range.last, std::min(num_chunks, range.last + most)};
+      if (range.first == range.last) break;
+    }
+    if (input_.check) FGNN_RETURN_IF_ERROR(input_.check());
+    input_.team->CountTask();
+    FGNN_RETURN_IF_ERROR(task(range.first, range.last));
+    if (input_.shared != nullptr) {
+      input_.shared->ChunksDone(loop, num_chunks, range.last - range.first);
+    }
+  }
+  return WaitForOthers(loop, num_chunks);
+}
+
+absl::Status ChunkLoops::WaitForOthers(uint32_t loop, int64_t num_chunks) {
   if (input_.shared == nullptr) return absl::OkStatus();
   return input_.shared->WaitForLoop(loop, num_chunks, [this] {
     // Counted, as a process that waits for others hangs no more than they do.
@@ -44,11 +103,11 @@ absl::Status ChunkLoops::Run(int64_t num_chunks, Task task) {
 
 absl::Status ChunkLoops::RunSharedChunk(uint32_t loop, int64_t num_chunks,
                                         Task task, int worker) {
-  const std::optional<int64_t> chunk =
-      input_.shared->TakeChunk(loop, num_chunks);
+  const std::optional<ChunkRange> chunk =
+      input_.shared->TakeChunks(loop, num_chunks, 1);
   if (!chunk.has_value()) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(WithoutThrowing(task, *chunk, worker));
-  input_.shared->ChunkDone(loop, num_chunks);
+  FGNN_RETURN_IF_ERROR(WithoutThrowing(task, chunk->first, worker));
+  input_.shared->ChunksDone(loop, num_chunks, 1);
   return absl::OkStatus();
 }
 

@@ -3,13 +3,24 @@
 #ifndef FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
 #define FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/types.h"
+#include "shared/graph/dataset.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
+
+// Returns the starts of chunks of vertices, and the end. Each chunk has few
+// enough rows and edges. Unimplemented: a vertex has 2^32 neighbours or more.
+absl::StatusOr<std::vector<size_t>> CutIntoChunks(
+    const CscView& graph, absl::Span<const GlobalId> nodes);
 
 // The loops of one inference. One caller.
 class ChunkLoops {
@@ -17,6 +28,10 @@ class ChunkLoops {
   // Called with a chunk in [0, num_chunks) and the worker, in [0, team's size),
   // that runs it.
   using Task = absl::FunctionRef<absl::Status(int64_t chunk, int worker)>;
+
+  // Called with chunks [first, last).
+  using RangeTask =
+      absl::FunctionRef<absl::Status(int64_t first, int64_t last)>;
 
   // Borrows `input`.
   explicit ChunkLoops(const InferenceInput* input) : input_(*input) {}
@@ -26,8 +41,13 @@ class ChunkLoops {
   // all chunks are done. Errors: those of the check and of the task.
   // InvalidArgument: a user's layer threw.
   absl::Status Run(int64_t num_chunks, Task task);
+  // Does the same with ranges of chunks, one after the other on this thread:
+  // for a task that uses the team itself. The ranges of a process that is alone
+  // depend on num_chunks alone.
+  absl::Status RunRanges(int64_t num_chunks, RangeTask task);
 
  private:
+  absl::Status WaitForOthers(uint32_t loop, int64_t num_chunks);
   absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, Task task,
                               int worker);
 

@@ -7,6 +7,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
+#include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/shared_inference.h"
 
 namespace fgnn {
@@ -66,7 +67,13 @@ uint64_t InferenceBytes(const InferenceInput& input) {
       input.model->inference_working_bytes(largest_degree);
   // Lists of each layer's sources, and of the vertices that are asked for.
   const uint64_t lists = (options.layers + 1) * num_nodes * sizeof(GlobalId);
-  return InferenceArrayBytes(input) + lists +
+  // A device needs a place for each vertex, for its blocks.
+  const uint64_t of_device =
+      input.device == nullptr
+          ? 0
+          : num_nodes * sizeof(uint32_t) +
+                input.device->HostBytes(num_nodes, input.graph->num_edges());
+  return InferenceArrayBytes(input) + lists + of_device +
          static_cast<uint64_t>(input.team->size()) * per_thread;
 }
 

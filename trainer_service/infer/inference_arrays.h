@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,20 @@ inline constexpr uint64_t kEdgesPerChunk = 1 << 18;
 
 inline uint64_t DegreeOf(const CscView& graph, GlobalId v) {
   return static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
+}
+
+// Calls visit(u) for every in-neighbour u of v.
+template <typename Visit>
+void ForEachNeighbor(const CscView& graph, GlobalId v, const Visit& visit) {
+  const auto begin = static_cast<size_t>(graph.indptr[v]);
+  const size_t count = DegreeOf(graph, v);
+  std::visit(
+      [&](const auto& indices) {
+        for (const auto u : indices.subspan(begin, count)) {
+          visit(static_cast<GlobalId>(u));
+        }
+      },
+      graph.indices);
 }
 
 // Returns true if the messages of a layer must be made before they are read.

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/chunk_loops.h"
+#include "trainer_service/infer/device_layers.h"
 #include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
@@ -21,50 +22,12 @@ namespace {
 
 constexpr uint64_t kDegreesPerChunk = 1 << 16;
 
-// Calls visit(u) for every in-neighbour u of v.
-template <typename Visit>
-void ForEachNeighbor(const CscView& graph, GlobalId v, const Visit& visit) {
-  const auto begin = static_cast<size_t>(graph.indptr[v]);
-  const size_t count = DegreeOf(graph, v);
-  std::visit(
-      [&](const auto& indices) {
-        for (const auto u : indices.subspan(begin, count)) {
-          visit(static_cast<GlobalId>(u));
-        }
-      },
-      graph.indices);
-}
-
 std::vector<GlobalId> MarkedNodes(absl::Span<const uint8_t> marks) {
   std::vector<GlobalId> nodes;
   for (size_t v = 0; v < marks.size(); ++v) {
     if (marks[v] != 0) nodes.push_back(static_cast<GlobalId>(v));
   }
   return nodes;
-}
-
-// Returns the starts of chunks of vertices, and the end. Each chunk has few
-// enough rows and edges.
-absl::StatusOr<std::vector<size_t>> CutIntoChunks(
-    const CscView& graph, absl::Span<const GlobalId> nodes) {
-  std::vector<size_t> starts = {0};
-  uint64_t edges = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint64_t degree = DegreeOf(graph, nodes[i]);
-    if (degree > std::numeric_limits<uint32_t>::max()) {
-      return absl::UnimplementedError(
-          absl::StrCat("vertex ", nodes[i], " has ", degree,
-                       " neighbours; more than 4294967295 are not supported"));
-    }
-    if (i > starts.back() && (i - starts.back() == kRowsPerChunk ||
-                              edges + degree > kEdgesPerChunk)) {
-      starts.push_back(i);
-      edges = 0;
-    }
-    edges += degree;
-  }
-  if (!nodes.empty()) starts.push_back(nodes.size());
-  return starts;
 }
 
 class LayerWise {
@@ -84,6 +47,9 @@ class LayerWise {
   absl::Status Run(absl::Span<const GlobalId> vertices) {
     FGNN_RETURN_IF_ERROR(arrays_.Reserve());
     FGNN_RETURN_IF_ERROR(MeasureDegrees());
+    if (input_.device != nullptr) {
+      FGNN_RETURN_IF_ERROR(device_.emplace(&input_).Begin());
+    }
     // Finds the vertices that are needed, from the last layer down.
     std::vector<std::vector<GlobalId>> sources(num_layers_);
     for (uint32_t layer = num_layers_; layer-- > 0;) {
@@ -175,41 +141,138 @@ class LayerWise {
     }
     float* const messages = arrays_.messages();
     messages_source_ = messages;
+    const int64_t num_chunks =
+        NumTasks(static_cast<int64_t>(sources.size()), kRowsPerChunk);
+    if (device_.has_value() && model_.SendsProducts(layer)) {
+      return loops_.RunRanges(num_chunks, [&](int64_t first, int64_t last) {
+        const size_t begin = static_cast<size_t>(first) * kRowsPerChunk;
+        return MakeMessagesOnDevice(
+            layer, sources.subspan(begin, static_cast<size_t>(last - first) *
+                                              kRowsPerChunk));
+      });
+    }
+    return loops_.Run(num_chunks, [&](int64_t chunk, int worker) {
+      return MakeMessages(
+          layer,
+          sources.subspan(static_cast<size_t>(chunk) * kRowsPerChunk,
+                          kRowsPerChunk),
+          scratch_[static_cast<size_t>(worker)]);
+    });
+  }
+
+  absl::Status MakeMessages(uint32_t layer, absl::Span<const GlobalId> nodes,
+                            Scratch& scratch) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t width = model_.message_width(layer);
-    const size_t num_chunks =
-        (sources.size() + kRowsPerChunk - 1) / kRowsPerChunk;
-    return loops_.Run(
-        static_cast<int64_t>(num_chunks),
-        [&](int64_t chunk, int worker) -> absl::Status {
-          Scratch& scratch = scratch_[static_cast<size_t>(worker)];
-          const absl::Span<const GlobalId> nodes = sources.subspan(
-              static_cast<size_t>(chunk) * kRowsPerChunk, kRowsPerChunk);
-          float* rows = scratch.inputs.Floats(nodes.size() * in);
-          FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, rows));
-          if (model_.SendsProducts(layer)) {
-            float* made = scratch.outputs.Floats(nodes.size() * width);
-            layer_->Messages(rows, static_cast<int64_t>(nodes.size()), made);
-            rows = made;
-          }
-          for (size_t i = 0; i < nodes.size(); ++i) {
-            std::copy_n(rows + i * width, width, messages + nodes[i] * width);
-          }
-          return absl::OkStatus();
+    float* rows = scratch.inputs.Floats(nodes.size() * in);
+    FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, rows));
+    if (model_.SendsProducts(layer)) {
+      float* made = scratch.outputs.Floats(nodes.size() * width);
+      layer_->Messages(rows, static_cast<int64_t>(nodes.size()), made);
+      rows = made;
+    }
+    TakeMessages(layer, nodes, rows);
+    return absl::OkStatus();
+  }
+
+  void TakeMessages(uint32_t layer, absl::Span<const GlobalId> nodes,
+                    const float* rows) {
+    const uint64_t width = model_.message_width(layer);
+    float* const messages = arrays_.messages();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      std::copy_n(rows + i * width, width, messages + nodes[i] * width);
+    }
+  }
+
+  absl::Status MakeMessagesOnDevice(uint32_t layer,
+                                    absl::Span<const GlobalId> nodes) {
+    const auto copy = [&](absl::Span<const GlobalId> of, float* out) {
+      return CopyInputs(layer, of, out);
+    };
+    const auto take = [&](size_t first, size_t rows, const float* values) {
+      TakeMessages(layer, nodes.subspan(first, rows), values);
+    };
+    return device_->Messages(
+        layer, nodes, {model_.options().input_width(layer), copy},
+        {model_.message_width(layer), take}, [&](size_t first, size_t last) {
+          return RunOnCores(
+              nodes.subspan(first, last - first),
+              [&](size_t, absl::Span<const GlobalId> part, Scratch& scratch) {
+                return MakeMessages(layer, part, scratch);
+              });
         });
   }
 
   absl::Status UpdateAll(uint32_t layer, absl::Span<const GlobalId> nodes) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
                           CutIntoChunks(*input_.graph, nodes));
-    return loops_.Run(
+    const int64_t num_chunks = static_cast<int64_t>(starts.size()) - 1;
+    const auto part_of = [&](int64_t first, int64_t last) {
+      const size_t begin = starts[static_cast<size_t>(first)];
+      return nodes.subspan(begin, starts[static_cast<size_t>(last)] - begin);
+    };
+    if (device_.has_value()) {
+      return loops_.RunRanges(num_chunks, [&](int64_t first, int64_t last) {
+        return UpdateOnDevice(layer, part_of(first, last),
+                              starts[static_cast<size_t>(first)]);
+      });
+    }
+    return loops_.Run(num_chunks, [&](int64_t chunk, int worker) {
+      return UpdateChunk(layer, part_of(chunk, chunk + 1),
+                         starts[static_cast<size_t>(chunk)],
+                         scratch_[static_cast<size_t>(worker)]);
+    });
+  }
+
+  absl::Status UpdateOnDevice(uint32_t layer, absl::Span<const GlobalId> nodes,
+                              size_t first_of_all) {
+    const uint64_t width = model_.message_width(layer);
+    const uint64_t out = model_.options().output_width(layer);
+    const auto messages = [&](absl::Span<const GlobalId> of, float* rows) {
+      for (size_t i = 0; i < of.size(); ++i) {
+        std::copy_n(messages_source_ + of[i] * width, width, rows + i * width);
+      }
+      return absl::OkStatus();
+    };
+    const auto inputs = [&](absl::Span<const GlobalId> of, float* rows) {
+      return CopyInputs(layer, of, rows);
+    };
+    const auto take = [&](size_t first, size_t rows, const float* values) {
+      TakeOutputs(layer, nodes.subspan(first, rows), first_of_all + first,
+                  values);
+    };
+    return device_->Update(layer, nodes,
+                           {arrays_.degree_scales(),
+                            {width, messages},
+                            {model_.options().input_width(layer), inputs},
+                            {out, take}},
+                           [&](size_t first, size_t last) {
+                             return RunOnCores(
+                                 nodes.subspan(first, last - first),
+                                 [&](size_t at, absl::Span<const GlobalId> part,
+                                     Scratch& scratch) {
+                                   return UpdateChunk(layer, part,
+                                                      first_of_all + first + at,
+                                                      scratch);
+                                 });
+                           });
+  }
+
+  // Calls work(first, part, scratch) for chunks of `nodes` on the team.
+  template <typename Work>
+  absl::Status RunOnCores(absl::Span<const GlobalId> nodes, const Work& work) {
+    FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
+                          CutIntoChunks(*input_.graph, nodes));
+    FirstError failed;
+    FGNN_RETURN_IF_ERROR(input_.team->Run(
         static_cast<int64_t>(starts.size()) - 1,
         [&](int64_t chunk, int worker) {
           const size_t first = starts[static_cast<size_t>(chunk)];
           const size_t last = starts[static_cast<size_t>(chunk) + 1];
-          return UpdateChunk(layer, nodes.subspan(first, last - first), first,
-                             scratch_[static_cast<size_t>(worker)]);
-        });
+          failed.Note(work(first, nodes.subspan(first, last - first),
+                           scratch_[static_cast<size_t>(worker)]));
+        }));
+    return failed.status();
   }
 
   absl::Status UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
@@ -228,17 +291,22 @@ class LayerWise {
     }
     float* outputs = scratch.outputs.Floats(nodes.size() * out);
     layer_->Update(inputs, aggregates, rows, outputs);
+    TakeOutputs(layer, nodes, first, outputs);
+    return absl::OkStatus();
+  }
+
+  void TakeOutputs(uint32_t layer, absl::Span<const GlobalId> nodes,
+                   size_t first, const float* outputs) {
     if (layer + 1 == num_layers_) {
-      consume_(first, rows, outputs);
-      return absl::OkStatus();
+      return consume_(first, static_cast<int64_t>(nodes.size()), outputs);
     }
+    const uint64_t out = model_.options().output_width(layer);
     // Written over the layer's own input: no other task reads these rows, as a
     // layer between hidden ones sends products.
     float* const hidden = arrays_.hidden();
     for (size_t i = 0; i < nodes.size(); ++i) {
       std::copy_n(outputs + i * out, out, hidden + nodes[i] * out);
     }
-    return absl::OkStatus();
   }
 
   RowLists ListsOf(absl::Span<const GlobalId> nodes, Scratch& scratch) const {
@@ -263,6 +331,7 @@ class LayerWise {
   const RowsConsumer consume_;
   ChunkLoops loops_;
   InferenceArrays arrays_;
+  std::optional<DeviceLayers> device_;
   std::unique_ptr<const LayerInference> layer_;  // The current layer.
   std::vector<Scratch> scratch_;
   // The rows that the layer aggregates.

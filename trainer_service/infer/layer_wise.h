@@ -26,6 +26,7 @@
 #include "shared/graph/dataset.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/shared_inference.h"
 #include "trainer_service/nn/model.h"
 
@@ -44,6 +45,8 @@ struct InferenceInput {
   // Shared with the other processes that make this very inference; null: this
   // process is alone.
   SharedInference* shared = nullptr;
+  // Computes this process's chunks; null: the team's threads do.
+  InferenceDevice* device = nullptr;
 };
 
 // Takes the result for vertices[first, first + rows): [rows, columns]. Called
@@ -61,10 +64,10 @@ uint64_t InferenceBytes(const InferenceInput& input);
 uint64_t InferenceArrayBytes(const InferenceInput& input);
 
 // Computes the logits of `vertices`, num_classes columns. Every number of
-// threads gives the same bits. InvalidArgument: the model does not fit the
-// features, or a vertex is not in the graph. ResourceExhausted: the arrays do
-// not fit into memory. In a shared inference also the error of `check` while
-// this process waits for others.
+// threads gives the same bits; a device that has memory gives its own.
+// InvalidArgument: the model does not fit the features, or a vertex is not in
+// the graph. ResourceExhausted: the arrays do not fit into memory. In a shared
+// inference also the error of `check` while this process waits for others.
 absl::Status InferLogits(const InferenceInput& input,
                          absl::Span<const GlobalId> vertices,
                          RowsConsumer consume);

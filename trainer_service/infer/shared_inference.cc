@@ -95,24 +95,28 @@ absl::StatusOr<absl::Span<std::byte>> SharedInference::Reserve(uint64_t bytes) {
   return mapped_.back().subspan(0, bytes);
 }
 
-std::optional<int64_t> SharedInference::TakeChunk(uint32_t loop,
-                                                  int64_t num_chunks) {
+std::optional<ChunkRange> SharedInference::TakeChunks(uint32_t loop,
+                                                      int64_t num_chunks,
+                                                      int64_t most) {
   std::atomic_ref<uint64_t> taken(header_->loops[loop].taken);
-  // Read before the increment, so that late calls do not raise it for ever.
-  if (taken.load(std::memory_order_relaxed) >=
-      static_cast<uint64_t>(num_chunks)) {
-    return std::nullopt;
-  }
-  const uint64_t chunk = taken.fetch_add(1, std::memory_order_relaxed);
-  if (chunk >= static_cast<uint64_t>(num_chunks)) return std::nullopt;
-  return static_cast<int64_t>(chunk);
+  const auto all = static_cast<uint64_t>(num_chunks);
+  const auto wanted = static_cast<uint64_t>(most);
+  // Read before the addition, so that late calls do not raise it for ever.
+  if (taken.load(std::memory_order_relaxed) >= all) return std::nullopt;
+  const uint64_t first = taken.fetch_add(wanted, std::memory_order_relaxed);
+  if (first >= all) return std::nullopt;
+  return ChunkRange{
+      static_cast<int64_t>(first),
+      static_cast<int64_t>(first + std::min(wanted, all - first))};
 }
 
-void SharedInference::ChunkDone(uint32_t loop, int64_t num_chunks) {
-  std::atomic_ref<uint64_t> done(header_->loops[loop].done);
+void SharedInference::ChunksDone(uint32_t loop, int64_t num_chunks,
+                                 int64_t done) {
+  std::atomic_ref<uint64_t> all_done(header_->loops[loop].done);
+  const auto count = static_cast<uint64_t>(done);
   // The process that reads the last of these numbers sees everything that was
   // written before.
-  if (done.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+  if (all_done.fetch_add(count, std::memory_order_acq_rel) + count ==
       static_cast<uint64_t>(num_chunks)) {
     AnnounceOn(&header_->changes);
   }

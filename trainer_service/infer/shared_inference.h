@@ -31,7 +31,13 @@
 
 namespace fgnn {
 
-// TakeChunk() and ChunkDone(): any thread. The other methods: one thread.
+// Chunks [first, last) of a loop.
+struct ChunkRange {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// TakeChunks() and ChunksDone(): any thread. The other methods: one thread.
 class SharedInference {
  public:
   // `memory` is a memfd that can only grow; it is empty, or as another process
@@ -49,11 +55,12 @@ class SharedInference {
   // process has reserved them before.
   uint64_t Growth(uint64_t bytes) const;
 
-  // Takes a chunk of [0, num_chunks) that no process has taken; nullopt: none
-  // is left. Loops are numbered from 0, in [0, kMostLoops).
+  // Takes up to `most` chunks of [0, num_chunks) that no process has taken;
+  // nullopt: none are left. Loops are numbered from 0, in [0, kMostLoops).
   static constexpr uint32_t kMostLoops = 60;
-  std::optional<int64_t> TakeChunk(uint32_t loop, int64_t num_chunks);
-  void ChunkDone(uint32_t loop, int64_t num_chunks);
+  std::optional<ChunkRange> TakeChunks(uint32_t loop, int64_t num_chunks,
+                                       int64_t most);
+  void ChunksDone(uint32_t loop, int64_t num_chunks, int64_t done);
   // Returns once all chunks are done. Calls `check` at least ten times a
   // second; its error ends the wait.
   absl::Status WaitForLoop(uint32_t loop, int64_t num_chunks,

@@ -80,9 +80,11 @@ TEST(SharedInferenceTest, EachChunkOfALoopIsTakenOnce) {
   for (std::set<int64_t>& mine : taken) {
     threads.emplace_back([&] {
       const auto shared = Join(memory);
-      while (const auto chunk = shared->TakeChunk(1, kChunks)) {
-        mine.insert(*chunk);
-        shared->ChunkDone(1, kChunks);
+      // One takes several at a time.
+      const int64_t most = &mine == &taken[0] ? 7 : 1;
+      while (const auto chunks = shared->TakeChunks(1, kChunks, most)) {
+        for (int64_t c = chunks->first; c < chunks->last; ++c) mine.insert(c);
+        shared->ChunksDone(1, kChunks, chunks->last - chunks->first);
       }
       EXPECT_THAT(
           shared->WaitForLoop(1, kChunks, [] { return absl::OkStatus(); }),
@@ -100,16 +102,19 @@ TEST(SharedInferenceTest, EachChunkOfALoopIsTakenOnce) {
   EXPECT_EQ(all.size(), static_cast<size_t>(kChunks));
   EXPECT_EQ(*all.rbegin(), kChunks - 1);
   // The others are loops of their own.
-  EXPECT_EQ(Join(memory)->TakeChunk(0, kChunks), 0);
+  const auto other = Join(memory)->TakeChunks(0, kChunks, 1);
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->first, 0);
+  EXPECT_EQ(other->last, 1);
 }
 
 TEST(SharedInferenceTest, AnUnfinishedLoopIsWaitedForUntilTheCheckSaysSo) {
   const UniqueFd memory = NewMemory();
   const auto dead = Join(memory);
   const auto other = Join(memory);
-  ASSERT_EQ(dead->TakeChunk(0, 2), 0);
-  ASSERT_EQ(other->TakeChunk(0, 2), 1);
-  other->ChunkDone(0, 2);
+  ASSERT_TRUE(dead->TakeChunks(0, 2, 1).has_value());
+  ASSERT_TRUE(other->TakeChunks(0, 2, 1).has_value());
+  other->ChunksDone(0, 2, 1);
   int asked = 0;
   EXPECT_THAT(other->WaitForLoop(0, 2,
                                  [&asked] {

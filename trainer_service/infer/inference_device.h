@@ -1,0 +1,83 @@
+// The interface of a device that computes an inference's chunks in the place of
+// the host's cores. All arrays over vertices stay in the host's memory: a chunk
+// goes to the device row by row, and its results come back.
+#ifndef FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
+#define FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace fgnn {
+
+// Vertices with their whole lists of neighbours. Sources are numbered within
+// the block; destination d is source d. Borrowed.
+struct InferenceBlock {
+  uint32_t num_sources = 0;               // S
+  absl::Span<const uint32_t> indptr;      // [D + 1]
+  absl::Span<const uint32_t> indices;     // [entries]
+  absl::Span<const float> degree_scales;  // [S], see RowLists; empty without.
+
+  uint32_t num_destinations() const {  // D
+    return static_cast<uint32_t>(indptr.size() - 1);
+  }
+};
+
+// The sizes of a block.
+struct BlockSize {
+  uint64_t destinations = 0;
+  uint64_t sources = 0;
+  uint64_t entries = 0;
+};
+
+// Computes what LayerInference does, up to rounding. The same arguments give
+// the same bits. One call at a time.
+class InferenceDevice {
+ public:
+  // Writes rows [first, first + rows) of an input to `out`. Called in order.
+  using Source = absl::FunctionRef<absl::Status(uint64_t first, uint64_t rows,
+                                                float* out)>;
+  // Takes rows [first, first + rows) of a result. Called in order.
+  using Sink = absl::FunctionRef<absl::Status(uint64_t first, uint64_t rows,
+                                              const float* values)>;
+
+  virtual ~InferenceDevice() = default;
+
+  // Begins an inference with weights [P], which are borrowed until End(), and
+  // with the largest workspace. ResourceExhausted, with a line in the log: the
+  // device has no memory, and the caller computes on the host's cores.
+  virtual absl::Status Begin(absl::Span<const float> weights) = 0;
+  // Gives back all memory. Also ends what Begin() could not begin.
+  virtual void End() = 0;
+
+  // Return whether the workspace has room for a chunk: `rows` of Messages(), or
+  // a block of Update() of at most these sizes.
+  virtual bool HasRoomForMessages(uint32_t layer, uint64_t rows) const = 0;
+  virtual bool HasRoom(uint32_t layer, const BlockSize& most) const = 0;
+  // Lets the workspace be smaller than the last chunk, which found no memory.
+  // Returns false, with a line in the log, if so little is not worth it: the
+  // caller computes on the host's cores.
+  virtual bool TakeLess() = 0;
+
+  // Maps inputs [rows, input_width] to messages [rows, message_width]. Only for
+  // a layer that SendsProducts(). ResourceExhausted: there is no memory, and no
+  // result was given. Other errors: those of `inputs` and `messages`, and the
+  // device's.
+  virtual absl::Status Messages(uint32_t layer, uint64_t rows, Source inputs,
+                                Sink messages) = 0;
+  // Computes outputs [D, output_width] of a block. messages [S, message_width].
+  // inputs [D, input_width] are those of the destinations; they may be left
+  // unread. Errors: as above.
+  virtual absl::Status Update(uint32_t layer, const InferenceBlock& block,
+                              Source messages, Source inputs, Sink outputs) = 0;
+
+  // Returns the most bytes of the host's memory that it takes, with those of
+  // the blocks that it has room for.
+  virtual uint64_t HostBytes(uint64_t num_nodes, uint64_t num_edges) const = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
