@@ -39,6 +39,11 @@ struct NeighborLinearOptions {
   ProductOrder order = ProductOrder::kCheapest;
 };
 
+// Returns true if inference aggregates products: if these have fewer columns.
+inline bool SendsProducts(const NeighborLinearOptions& options) {
+  return options.out <= options.in;
+}
+
 // GraphSAGE of means, or GCN: the map alone.
 struct LinearLayerOptions {
   NeighborLinearOptions linear;

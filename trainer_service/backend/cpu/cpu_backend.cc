@@ -212,6 +212,7 @@ InferenceInput CpuBackend::ForInference(const ScoredWeights& weights) {
   input.team = &team_;
   input.check = weights.check;
   input.shared = weights.shared;
+  input.device = inference_device_;
   return input;
 }
 

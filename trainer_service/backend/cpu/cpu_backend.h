@@ -19,6 +19,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/nn/model.h"
 
@@ -93,6 +94,8 @@ class CpuBackend final : public TrainerBackend {
   }
   // The features that are cached now. Never null; any thread.
   std::shared_ptr<const LoadedCache> cache() const { return cache_.now(); }
+  // Lets a device, which is borrowed, compute all later inferences.
+  void InferOn(InferenceDevice* device) { inference_device_ = device; }
   // Returns the input of an inference. It borrows from this back end and from
   // the weights.
   InferenceInput ForInference(const ScoredWeights& weights);
@@ -111,6 +114,7 @@ class CpuBackend final : public TrainerBackend {
   std::unique_ptr<Model> model_;
   uint32_t code_crc32c_ = 0;
   bool matches_ = false;  // See ChooseMatch().
+  InferenceDevice* inference_device_ = nullptr;
 };
 
 }  // namespace fgnn

@@ -127,6 +127,11 @@ absl::Status CudaBackend::Open() {
   FGNN_ASSIGN_OR_RETURN(products_, options_.open_products());
   FGNN_ASSIGN_OR_RETURN(model_,
                         CudaModel::Make(model_options(), products_.get()));
+  FGNN_ASSIGN_OR_RETURN(
+      inference_,
+      CudaInferenceDevice::Make(model_options(), products_.get(),
+                                &host_->team(TrainerThread::kLoop), count_));
+  host_->InferOn(inference_.get());
   FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,
                         NumMultiprocessors(options_.device));
   const FeatureStore& store = misses_.store();
@@ -232,6 +237,35 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
     return result.status();
   }));
   return result;
+}
+
+absl::StatusOr<std::vector<SplitScore>> CudaBackend::Evaluate(
+    const ScoredWeights& weights,
+    const std::vector<absl::Span<const int64_t>>& splits) {
+  const absl::Status chosen = ChooseDevice();
+  if (!chosen.ok()) return Explain(chosen);
+  absl::StatusOr<std::vector<SplitScore>> scores =
+      host_->Evaluate(weights, splits);
+  if (absl::IsInternal(scores.status())) return Explain(scores.status());
+  return scores;
+}
+
+absl::StatusOr<std::vector<EdgeRanking>> CudaBackend::RankEdges(
+    const ScoredWeights& weights, absl::Span<const EdgeView> splits) {
+  const absl::Status chosen = ChooseDevice();
+  if (!chosen.ok()) return Explain(chosen);
+  absl::StatusOr<std::vector<EdgeRanking>> rankings =
+      host_->RankEdges(weights, splits);
+  if (absl::IsInternal(rankings.status())) return Explain(rankings.status());
+  return rankings;
+}
+
+EvaluationBytes CudaBackend::BytesOfEvaluation() {
+  EvaluationBytes bytes = host_->BytesOfEvaluation();
+  const CscView& graph = dataset().graph();
+  bytes.own.device =
+      inference_->MostBytes(graph.num_nodes(), graph.num_edges());
+  return bytes;
 }
 
 PlacedBytes CudaBackend::BytesOfFeatures(const TaskView& task) const {

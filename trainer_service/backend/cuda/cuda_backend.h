@@ -1,5 +1,5 @@
-// A trainer's back end on a CUDA device. The device extracts features and
-// computes gradients; cores of the host make steps and evaluate.
+// A trainer's back end on a CUDA device. The device extracts features, computes
+// gradients and evaluates; cores of the host make steps.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKEND_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKEND_H_
 
@@ -19,6 +19,7 @@
 #include "shared/graph/dataset.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/backend/cuda/byte_count.h"
+#include "trainer_service/backend/cuda/cuda_inference_device.h"
 #include "trainer_service/backend/cuda/extraction_lane.h"
 #include "trainer_service/backend/cuda/planned_device_cache.h"
 #include "trainer_service/backend/trainer_backend.h"
@@ -93,22 +94,16 @@ class CudaBackend final : public TrainerBackend {
                     const StepTensors& step) override {
     return host_->Step(seed, options, step);
   }
+  // Cores of the host compute what the device has no memory for.
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
-      const std::vector<absl::Span<const int64_t>>& splits) override {
-    return host_->Evaluate(weights, splits);
-  }
+      const std::vector<absl::Span<const int64_t>>& splits) override;
   absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
-      const ScoredWeights& weights,
-      absl::Span<const EdgeView> splits) override {
-    return host_->RankEdges(weights, splits);
-  }
+      const ScoredWeights& weights, absl::Span<const EdgeView> splits) override;
 
   PlacedBytes BytesOfFeatures(const TaskView& task) const override;
   absl::StatusOr<PlacedBytes> BytesInUse() const override;
-  EvaluationBytes BytesOfEvaluation() override {
-    return host_->BytesOfEvaluation();
-  }
+  EvaluationBytes BytesOfEvaluation() override;
   uint64_t progress(TrainerThread thread) const override {
     return host_->progress(thread);
   }
@@ -140,6 +135,7 @@ class CudaBackend final : public TrainerBackend {
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.
   std::unique_ptr<DenseProducts> products_;
   std::unique_ptr<CudaModel> model_;
+  std::unique_ptr<CudaInferenceDevice> inference_;
 };
 
 // Returns CudaBackends() of cuda_backends.h, with these products.

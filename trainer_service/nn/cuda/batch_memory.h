@@ -22,6 +22,10 @@ class BatchMemory {
   // in several pieces becomes one.
   void Start();
 
+  // Makes the first piece, of at least `bytes`. ResourceExhausted: no device
+  // memory.
+  absl::Status Reserve(uint64_t bytes) { return AddPiece(bytes); }
+
   // Returns T[count] without values at a multiple of 256 bytes, valid until
   // Start(). It is not null, also for a count of 0. ResourceExhausted: no
   // device memory.

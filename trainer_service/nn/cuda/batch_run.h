@@ -49,6 +49,11 @@ struct CudaLayerOutput {
   // Numbers after ReLU and dropout; null for a last layer, or one with a stage.
   void* rows = nullptr;
   float* logits = nullptr;  // Else the rows in f32, before these.
+
+  // Returns one or the other, on a run of f32.
+  float* Floats() const {
+    return logits != nullptr ? logits : static_cast<float*>(rows);
+  }
 };
 
 // Borrows all it is made of. Functions queue work on the stream, and return

@@ -25,11 +25,6 @@
 
 namespace fgnn {
 
-// Returns true if inference aggregates products: if these have fewer columns.
-inline bool SendsProducts(const NeighborLinearOptions& options) {
-  return options.out <= options.in;
-}
-
 // Part of a layer; Number: see GnnLayer. Keeps what its backward pass needs.
 // Not thread-safe; borrows the team. May throw std::bad_alloc.
 template <typename Number>

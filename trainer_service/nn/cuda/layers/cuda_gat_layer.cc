@@ -17,10 +17,28 @@ absl::StatusOr<CudaLayerOutput> CudaGatLayer::Forward(const BatchRun& run,
   attention_dropout_ = Dropout::Of(options_.attention_dropout, x.key);
   FGNN_RETURN_IF_ERROR(AddSelfLoops(run, block));
   FGNN_RETURN_IF_ERROR(Transform(run));
+  FGNN_RETURN_IF_ERROR(Score(run));
   FGNN_RETURN_IF_ERROR(Attend(run));
   FGNN_ASSIGN_OR_RETURN(float* const z, SumMessages(run));
   return run.FinishOutput(z, block_.num_destinations, width(),
                           options_.bias_offset, options_.last, dropout);
+}
+
+absl::StatusOr<float*> CudaGatLayer::Infer(const BatchRun& run,
+                                           const DeviceBlock& block,
+                                           const CudaInferenceRows& rows) {
+  x_ = {};
+  attention_dropout_ = Dropout();
+  messages_ = rows.messages;
+  FGNN_RETURN_IF_ERROR(AddSelfLoops(run, block));
+  FGNN_RETURN_IF_ERROR(Score(run));
+  FGNN_RETURN_IF_ERROR(Attend(run));
+  FGNN_ASSIGN_OR_RETURN(float* const z, SumMessages(run));
+  FGNN_ASSIGN_OR_RETURN(
+      const CudaLayerOutput output,
+      run.FinishOutput(z, block_.num_destinations, width(),
+                       options_.bias_offset, options_.last, Dropout()));
+  return output.Floats();
 }
 
 absl::Status CudaGatLayer::AddSelfLoops(const BatchRun& run,
@@ -53,13 +71,19 @@ absl::Status CudaGatLayer::AddSelfLoops(const BatchRun& run,
 
 absl::Status CudaGatLayer::Transform(const BatchRun& run) {
   const uint64_t num_sources = block_.num_sources;
+  FGNN_ASSIGN_OR_RETURN(void* const messages,
+                        run.MakeNumbers(num_sources * width()));
+  messages_ = messages;
+  return run.Forward(weight(), x_.rows, num_sources,
+                     {.to = messages, .type = run.type()});
+}
+
+absl::Status CudaGatLayer::Score(const BatchRun& run) {
+  const uint64_t num_sources = block_.num_sources;
   const uint64_t num_destinations = block_.num_destinations;
-  FGNN_ASSIGN_OR_RETURN(messages_, run.MakeNumbers(num_sources * width()));
   FGNN_ASSIGN_OR_RETURN(source_scores_, run.Make<float>(num_sources * heads()));
   FGNN_ASSIGN_OR_RETURN(destination_scores_,
                         run.Make<float>(num_destinations * heads()));
-  FGNN_RETURN_IF_ERROR(run.Forward(weight(), x_.rows, num_sources,
-                                   {.to = messages_, .type = run.type()}));
   HeadProductsArgs args;
   args.shape = shape();
   args.rows = block_.num_sources;

@@ -27,6 +27,12 @@ class CudaGatLayer final : public CudaLayer {
   absl::StatusOr<void*> Backward(const BatchRun& run, const DeviceBlock& block,
                                  const void* dz, float input_scale) override;
 
+  bool SendsProducts() const override { return true; }
+  DeviceWeight MessageWeight() const override { return weight(); }
+  bool ReadsInputs() const override { return false; }
+  absl::StatusOr<float*> Infer(const BatchRun& run, const DeviceBlock& block,
+                               const CudaInferenceRows& rows) override;
+
  private:
   uint32_t heads() const { return static_cast<uint32_t>(options_.shape.heads); }
   uint64_t width() const {
@@ -44,6 +50,7 @@ class CudaGatLayer final : public CudaLayer {
   // and kept_; z [D, width], which is returned.
   absl::Status AddSelfLoops(const BatchRun& run, const DeviceBlock& block);
   absl::Status Transform(const BatchRun& run);
+  absl::Status Score(const BatchRun& run);
   absl::Status Attend(const BatchRun& run);
   absl::StatusOr<float*> SumMessages(const BatchRun& run) const;
   // Sets to [E, H] to `from` with attention_dropout_; both may be one array.
@@ -61,7 +68,7 @@ class CudaGatLayer final : public CudaLayer {
   DeviceBlock block_;  // With self-loops.
   CudaLayerInput x_;
   Dropout attention_dropout_;
-  void* messages_ = nullptr;             // [S, width]
+  const void* messages_ = nullptr;       // [S, width]
   float* source_scores_ = nullptr;       // [S, H]
   float* destination_scores_ = nullptr;  // [D, H]
   float* alpha_ = nullptr;               // [E, H]

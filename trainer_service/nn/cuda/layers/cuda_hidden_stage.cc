@@ -1,8 +1,11 @@
 #include "trainer_service/nn/cuda/layers/cuda_hidden_stage.h"
 
+#include <cmath>
+
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 #include "trainer_service/nn/cuda/dropout.h"
+#include "trainer_service/nn/norm_epsilon.h"
 
 namespace fgnn {
 
@@ -23,6 +26,32 @@ absl::Status CudaHiddenStage::MeasureColumns(const BatchRun& run,
                     "cannot measure columns");
 }
 
+absl::StatusOr<float*> CudaHiddenStage::Normalize(const BatchRun& run, float* z,
+                                                  const void* x,
+                                                  const float* mean) {
+  const bool of_batch = options_.normalization == Normalization::kBatch;
+  if (!of_batch) {
+    FGNN_ASSIGN_OR_RETURN(inverse_deviation_, run.Make<float>(rows_));
+  }
+  FGNN_ASSIGN_OR_RETURN(float* const y, run.Make<float>(size()));
+  NormalizeArgs args;
+  args.rows = rows_;
+  args.columns = columns();
+  args.z = z;
+  args.scale = run.parameters().Floats(options_.scale_offset);
+  args.shift = run.parameters().Floats(options_.shift_offset);
+  args.x_type = run.type();
+  args.x = x;
+  args.y = y;
+  args.mean = mean;
+  args.inverse_deviation = inverse_deviation_;
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(of_batch ? LaunchNormalizeColumns(args, run.stream())
+                          : LaunchNormalizeRows(args, run.stream()),
+                 "cannot normalise rows"));
+  return y;
+}
+
 absl::StatusOr<void*> CudaHiddenStage::Forward(const BatchRun& run,
                                                uint32_t rows, float* z,
                                                const void* x,
@@ -36,32 +65,49 @@ absl::StatusOr<void*> CudaHiddenStage::Forward(const BatchRun& run,
       FGNN_RETURN_IF_ERROR(run.AddRows(added, rows, columns(), true, y));
     }
   } else {
-    const bool of_batch = options_.normalization == Normalization::kBatch;
-    if (of_batch) {
+    const float* mean = nullptr;
+    if (options_.normalization == Normalization::kBatch) {
       FGNN_RETURN_IF_ERROR(MeasureColumns(run, z));
-    } else {
-      FGNN_ASSIGN_OR_RETURN(inverse_deviation_, run.Make<float>(rows));
+      mean = run.parameters().Gradient(options_.mean_offset);
     }
-    FGNN_ASSIGN_OR_RETURN(y, run.Make<float>(size()));
-    NormalizeArgs args;
-    args.rows = rows;
-    args.columns = columns();
-    args.z = z;
-    args.scale = run.parameters().Floats(options_.scale_offset);
-    args.shift = run.parameters().Floats(options_.shift_offset);
-    args.x_type = run.type();
-    args.x = added;
-    args.y = y;
-    if (of_batch) {
-      args.mean = run.parameters().Gradient(options_.mean_offset);
-    }
-    args.inverse_deviation = inverse_deviation_;
-    FGNN_RETURN_IF_ERROR(
-        CudaStatus(of_batch ? LaunchNormalizeColumns(args, run.stream())
-                            : LaunchNormalizeRows(args, run.stream()),
-                   "cannot normalise rows"));
+    FGNN_ASSIGN_OR_RETURN(y, Normalize(run, z, added, mean));
   }
   return run.DropPositive(y, size(), dropout);
+}
+
+absl::Status CudaHiddenStage::TakeMeasured(const BatchRun& run) {
+  measured_.resize(columns());
+  for (uint32_t c = 0; c < columns(); ++c) {
+    measured_[c] = 1 / std::sqrt(run.HostWeight(options_.variance_offset + c) +
+                                 kNormEpsilon);
+  }
+  FGNN_ASSIGN_OR_RETURN(inverse_deviation_, run.Make<float>(columns()));
+  return CudaStatus(cudaMemcpyAsync(inverse_deviation_, measured_.data(),
+                                    measured_.size() * sizeof(float),
+                                    cudaMemcpyHostToDevice, run.stream()),
+                    "cannot copy deviations to the device");
+}
+
+absl::StatusOr<float*> CudaHiddenStage::Infer(const BatchRun& run,
+                                              uint32_t rows, float* z,
+                                              const float* x) {
+  rows_ = rows;
+  const float* const added = options_.adds_inputs ? x : nullptr;
+  float* y = z;
+  if (options_.normalization == Normalization::kNone) {
+    if (added != nullptr) {
+      FGNN_RETURN_IF_ERROR(run.AddRows(added, rows, columns(), true, y));
+    }
+  } else {
+    const float* mean = nullptr;
+    if (options_.normalization == Normalization::kBatch) {
+      FGNN_RETURN_IF_ERROR(TakeMeasured(run));
+      mean = run.parameters().Floats(options_.mean_offset);
+    }
+    FGNN_ASSIGN_OR_RETURN(y, Normalize(run, z, added, mean));
+  }
+  FGNN_ASSIGN_OR_RETURN(void* const h, run.DropPositive(y, size(), Dropout()));
+  return static_cast<float*>(h);
 }
 
 absl::StatusOr<const void*> CudaHiddenStage::Backward(const BatchRun& run,

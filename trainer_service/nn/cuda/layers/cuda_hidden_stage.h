@@ -4,6 +4,7 @@
 #define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_HIDDEN_STAGE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +27,11 @@ class CudaHiddenStage {
   // inputs are added. Returns h (numbers).
   absl::StatusOr<void*> Forward(const BatchRun& run, uint32_t rows, float* z,
                                 const void* x, const Dropout& dropout);
+  // The same for inference, on a run of f32: normalises with what was measured
+  // before, and drops nothing. Until the run's work is done, no other call of
+  // the object may follow.
+  absl::StatusOr<float*> Infer(const BatchRun& run, uint32_t rows, float* z,
+                               const float* x);
   // dy [rows, columns] (numbers) is the gradient before ReLU and dropout.
   // Returns the gradient of z (numbers); it may be dy. Writes the gradients of
   // scale and shift, and what was measured of the batch.
@@ -40,12 +46,19 @@ class CudaHiddenStage {
   uint32_t columns() const { return static_cast<uint32_t>(options_.columns); }
   uint64_t size() const { return uint64_t{rows_} * columns(); }
   absl::Status MeasureColumns(const BatchRun& run, const float* z);
+  // Copies what was measured, for inference.
+  absl::Status TakeMeasured(const BatchRun& run);
+  // Normalises z with `mean` [columns], or its rows, and adds x (numbers), if
+  // there is one. Returns y [rows, columns].
+  absl::StatusOr<float*> Normalize(const BatchRun& run, float* z, const void* x,
+                                   const float* mean);
 
   const HiddenStageOptions options_;
   // State of the last Forward().
   uint32_t rows_ = 0;
   float* normalized_ = nullptr;         // [rows, columns]
   float* inverse_deviation_ = nullptr;  // [columns], or [rows] with kLayer.
+  std::vector<float> measured_;         // [columns] Of the last Infer().
 };
 
 }  // namespace fgnn

@@ -22,6 +22,16 @@ struct CudaLayerInput {
   const float* own_scales = nullptr;
 };
 
+// The rows of a block for inference, in f32.
+struct CudaInferenceRows {
+  const float* messages = nullptr;  // [S, message width]
+  // [D, in] Inputs of the destinations; null unless the model reads them.
+  const float* inputs = nullptr;
+  // [S] r and r * r of DeviceTaskView; null without degrees.
+  const float* degree_scales = nullptr;
+  const float* own_scales = nullptr;
+};
+
 // Keeps what its backward pass needs, until the batch ends. Functions queue
 // work on the run's stream and do not wait. They return the errors of BatchRun.
 // Not thread-safe.
@@ -41,6 +51,19 @@ class CudaLayer {
   virtual absl::StatusOr<void*> Backward(const BatchRun& run,
                                          const DeviceBlock& block,
                                          const void* dz, float input_scale) = 0;
+
+  // Inference (see Model), on runs of f32. A layer that SendsProducts() has
+  // messages of x W^T [S, out] by MessageWeight(); else they are its inputs.
+  virtual bool SendsProducts() const = 0;
+  virtual DeviceWeight MessageWeight() const = 0;
+  // Whether Infer() reads the inputs.
+  virtual bool ReadsInputs() const = 0;
+  // Returns the output [D, out]: after ReLU, unless it is a last layer or has a
+  // stage. Does what Forward() does with whole neighbourhoods, and without
+  // dropout. No Backward() follows.
+  virtual absl::StatusOr<float*> Infer(const BatchRun& run,
+                                       const DeviceBlock& block,
+                                       const CudaInferenceRows& rows) = 0;
 };
 
 }  // namespace fgnn

@@ -14,12 +14,41 @@ absl::StatusOr<CudaLayerOutput> CudaLinearLayer::Forward(
                           options.bias_offset, last_, dropout);
 }
 
+absl::StatusOr<float*> CudaLinearLayer::Infer(const BatchRun& run,
+                                              const DeviceBlock& block,
+                                              const CudaInferenceRows& rows) {
+  FGNN_ASSIGN_OR_RETURN(float* const z, linear_.Infer(run, block, rows));
+  const NeighborLinearOptions& options = linear_.options();
+  FGNN_ASSIGN_OR_RETURN(
+      const CudaLayerOutput output,
+      run.FinishOutput(z, block.num_destinations,
+                       static_cast<uint64_t>(options.out), options.bias_offset,
+                       last_, Dropout()));
+  return output.Floats();
+}
+
 absl::StatusOr<CudaLayerOutput> CudaGinLayer::Forward(const BatchRun& run,
                                                       const DeviceBlock& block,
                                                       const CudaLayerInput& x,
                                                       const Dropout& dropout) {
-  const uint64_t rows = block.num_destinations;
   FGNN_ASSIGN_OR_RETURN(float* const between, linear_.Forward(run, block, x));
+  return Finish(run, block.num_destinations, between, dropout);
+}
+
+absl::StatusOr<float*> CudaGinLayer::Infer(const BatchRun& run,
+                                           const DeviceBlock& block,
+                                           const CudaInferenceRows& rows) {
+  FGNN_ASSIGN_OR_RETURN(float* const between, linear_.Infer(run, block, rows));
+  FGNN_ASSIGN_OR_RETURN(
+      const CudaLayerOutput output,
+      Finish(run, block.num_destinations, between, Dropout()));
+  return output.Floats();
+}
+
+absl::StatusOr<CudaLayerOutput> CudaGinLayer::Finish(const BatchRun& run,
+                                                     uint64_t rows,
+                                                     float* between,
+                                                     const Dropout& dropout) {
   FGNN_ASSIGN_OR_RETURN(
       const CudaLayerOutput hidden,
       run.FinishOutput(between, rows, out(), options_.first_linear.bias_offset,

@@ -24,6 +24,16 @@ class CudaLinearLayer final : public CudaLayer {
     return linear_.Backward(run, block, dz, input_scale);
   }
 
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(linear_.options());
+  }
+  DeviceWeight MessageWeight() const override { return linear_.weight(); }
+  bool ReadsInputs() const override {
+    return linear_.options().self_offset.has_value();
+  }
+  absl::StatusOr<float*> Infer(const BatchRun& run, const DeviceBlock& block,
+                               const CudaInferenceRows& rows) override;
+
  private:
   const bool last_;
   CudaNeighborLinear linear_;
@@ -41,7 +51,19 @@ class CudaGinLayer final : public CudaLayer {
   absl::StatusOr<void*> Backward(const BatchRun& run, const DeviceBlock& block,
                                  const void* dz, float input_scale) override;
 
+  bool SendsProducts() const override {
+    return fgnn::SendsProducts(options_.first_linear);
+  }
+  DeviceWeight MessageWeight() const override { return linear_.weight(); }
+  bool ReadsInputs() const override { return false; }
+  absl::StatusOr<float*> Infer(const BatchRun& run, const DeviceBlock& block,
+                               const CudaInferenceRows& rows) override;
+
  private:
+  // Turns the first map's result [D, out], without b_1, into the output.
+  absl::StatusOr<CudaLayerOutput> Finish(const BatchRun& run, uint64_t rows,
+                                         float* between,
+                                         const Dropout& dropout);
   uint64_t out() const {
     return static_cast<uint64_t>(options_.first_linear.out);
   }

@@ -45,6 +45,32 @@ absl::StatusOr<float*> CudaNeighborLinear::Forward(const BatchRun& run,
   return y;
 }
 
+absl::StatusOr<float*> CudaNeighborLinear::Infer(
+    const BatchRun& run, const DeviceBlock& block,
+    const CudaInferenceRows& rows) {
+  x_ = {};
+  x_.degree_scales = rows.degree_scales;
+  x_.own_scales = rows.own_scales;
+  const uint64_t num_destinations = block.num_destinations;
+  const bool sends_products = SendsProducts(options_);
+  const uint64_t columns = sends_products ? out() : in();
+  FGNN_ASSIGN_OR_RETURN(float* const sums,
+                        run.Make<float>(num_destinations * columns));
+  FGNN_RETURN_IF_ERROR(SumNeighbors(run, block, rows.messages, columns,
+                                    FeatureType::kFloat32, sums));
+  float* y = sums;
+  if (!sends_products) {
+    FGNN_ASSIGN_OR_RETURN(y, run.Make<float>(num_destinations * out()));
+    FGNN_RETURN_IF_ERROR(
+        run.Forward(weight(), sums, num_destinations, {.to = y}));
+  }
+  if (options_.self_offset) {
+    FGNN_RETURN_IF_ERROR(run.Forward(
+        self_weight(), rows.inputs, num_destinations, {.to = y, .adds = true}));
+  }
+  return y;
+}
+
 absl::Status CudaNeighborLinear::SumNeighbors(
     const BatchRun& run, const DeviceBlock& block, const void* rows,
     uint64_t columns, FeatureType out_type, void* out) const {

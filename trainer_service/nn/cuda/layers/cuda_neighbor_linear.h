@@ -21,10 +21,14 @@ class CudaNeighborLinear {
       : options_(options) {}
 
   const NeighborLinearOptions& options() const { return options_; }
+  DeviceWeight weight() const { return {options_.weight_offset, out(), in()}; }
 
   // Returns y [D, out], without b.
   absl::StatusOr<float*> Forward(const BatchRun& run, const DeviceBlock& block,
                                  const CudaLayerInput& x);
+  // Returns the same of whole neighbourhoods: see CudaLayer::Infer().
+  absl::StatusOr<float*> Infer(const BatchRun& run, const DeviceBlock& block,
+                               const CudaInferenceRows& rows);
   // Turns dy [D, out] (numbers) into the gradients of the parameters and of x:
   // see CudaLayer::Backward().
   absl::StatusOr<void*> Backward(const BatchRun& run, const DeviceBlock& block,
@@ -36,7 +40,6 @@ class CudaNeighborLinear {
   bool ReachesSources() const { return transforms_first_ || !options_.first; }
   uint64_t in() const { return static_cast<uint64_t>(options_.in); }
   uint64_t out() const { return static_cast<uint64_t>(options_.out); }
-  DeviceWeight weight() const { return {options_.weight_offset, out(), in()}; }
   DeviceWeight self_weight() const {
     return {*options_.self_offset, out(), in()};
   }
