@@ -10,4 +10,11 @@ BackendFactory CudaBackends(int device) {
   return CudaBackendsWith([] { return simt::NewPlainProducts(); }, device);
 }
 
+InferenceDeviceOpener CudaInferences() {
+  return [](int device, const ModelOptions& options, ThreadTeam* team) {
+    return CudaInferenceDevice::Open(
+        device, [] { return simt::NewPlainProducts(); }, options, team);
+  };
+}
+
 }  // namespace fgnn

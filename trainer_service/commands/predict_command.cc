@@ -230,6 +230,22 @@ void DescribeModel(const CheckpointInfo& info, const ClassMap& map,
   summary->epoch = info.epoch;
 }
 
+// Lets the device compute, if it is a GPU, and returns it; null: cores do.
+absl::StatusOr<std::unique_ptr<InferenceDevice>> OpenGpu(
+    const PredictOptions& options, const Device& device, CpuBackend& backend) {
+  if (device.kind != DeviceKind::kCuda) return nullptr;
+  absl::StatusOr<std::unique_ptr<InferenceDevice>> gpu =
+      options.open_device(device.index, backend.model_options(),
+                          &backend.team(TrainerThread::kLoop));
+  if (absl::IsFailedPrecondition(gpu.status())) {
+    return absl::NotFoundError(
+        absl::StrCat("--device: ", MessageOf(gpu.status())));
+  }
+  if (!gpu.ok()) return Annotate(gpu.status(), "--device");
+  backend.InferOn(gpu->get());
+  return gpu;
+}
+
 }  // namespace
 
 absl::StatusOr<fs::path> FindCheckpoint(const fs::path& run) {
@@ -252,8 +268,7 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
                            : PredictionKindOf(options.what).status());
   FGNN_ASSIGN_OR_RETURN(
       const Device device,
-      ParseCpuDevice(options.device.empty() ? AllCoresDevice()
-                                            : options.device));
+      ParseDevice(options.device.empty() ? AllCoresDevice() : options.device));
   FGNN_RETURN_IF_ERROR(PinThisThread(device));
   PredictSummary summary;
   summary.out = options.out;
@@ -281,6 +296,8 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   FGNN_ASSIGN_OR_RETURN(
       const ClassMap map,
       MapToDataset(options, checkpoint.info, kind, backend->dataset()));
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceDevice> gpu,
+                        OpenGpu(options, device, *backend));
   AlignedBuffer weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "trainer_service/commands/predict_summary.h"
+#include "trainer_service/infer/inference_device.h"
 
 namespace fgnn {
 
@@ -28,8 +29,10 @@ struct PredictOptions {
   std::filesystem::path vertices;
   // For scores: the file with pairs of ids, ReadIdFile().
   std::filesystem::path pairs;
-  std::string device;             // Cores such as "cpu:0-3". Empty: all cores.
-  std::filesystem::path plugins;  // The folder of the user's libraries.
+  // Cores such as "cpu:0-3", or a GPU such as "cuda:0". Empty: all cores.
+  std::string device;
+  std::filesystem::path plugins;      // The folder of the user's libraries.
+  InferenceDeviceOpener open_device;  // Opens the GPU.
 };
 
 // Returns checkpoints/best.safetensors of the run, or else the checkpoint of
@@ -38,8 +41,8 @@ absl::StatusOr<std::filesystem::path> FindCheckpoint(
     const std::filesystem::path& run);
 
 // Predicts `what` of the vertices and writes `out`. Pins the calling thread to
-// the device. Classes are numbered as in the dataset (MapClasses()), but
-// columns of probabilities and numbers as in the model. Names that the
+// the device's cores. Classes are numbered as in the dataset (MapClasses()),
+// but columns of probabilities and numbers as in the model. Names that the
 // checkpoint does not have are read from the run's folder, if they are there.
 absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options);
 

@@ -30,7 +30,7 @@ TrainerCommands::TrainerCommands(Command app)
   predict_.AddOption("--top-k", predict.top_k, "Best classes of each");
   predict_.AddOption("--vertices", predict.vertices, "A file with ids");
   predict_.AddOption("--pairs", predict.pairs, "A file with pairs of ids");
-  predict_.AddOption("--device", predict.device, "Cores; all if not given");
+  predict_.AddOption("--device", predict.device, "Default: all cores");
   predict_.AddFlag("--json", json_, "Print one JSON document");
 
   profile_.AddOption("--request", request_, "ProfileTrainingRequest as JSON")
@@ -58,6 +58,7 @@ absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
     return TorchText();
   }
   predict_options_.plugins = tools.plugins;
+  predict_options_.open_device = tools.open_inference;
   FGNN_ASSIGN_OR_RETURN(const PredictSummary summary,
                         RunPredict(predict_options_));
   if (json_) return summary.ToJson();

@@ -19,6 +19,7 @@ struct CommandTools {
   std::filesystem::path plugins;  // The folder of the user's libraries.
   BackendFactory open;
   ThreadedProfiler profile;
+  InferenceDeviceOpener open_inference;
 };
 
 // `fgnn predict` executes this program, and `fgnn plan` starts it. So its

@@ -5,10 +5,15 @@
 #define FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "trainer_service/compute/thread_team.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -77,6 +82,14 @@ class InferenceDevice {
   // the blocks that it has room for.
   virtual uint64_t HostBytes(uint64_t num_nodes, uint64_t num_edges) const = 0;
 };
+
+// A function that opens GPU number `device` for inferences with a model, on
+// the calling thread. `team` is borrowed. Unimplemented, with the way out: the
+// program has no CUDA, or GPUs have no such model. FailedPrecondition: there is
+// no such GPU.
+using InferenceDeviceOpener =
+    std::function<absl::StatusOr<std::unique_ptr<InferenceDevice>>(
+        int device, const ModelOptions& options, ThreadTeam* team)>;
 
 }  // namespace fgnn
 

@@ -88,12 +88,12 @@ int main(int argc, char** argv) {
   const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
   if (!app.Chosen().has_value()) return RunDaemon(options, log_json, plugins);
   fgnn::InitLog("fgnn-trainer");
-  // Commands compute on cores of the host.
+  // Commands train on cores of the host.
   const fgnn::BackendFactory open = BackendsOn(fgnn::Device(), plugins);
   const fgnn::ThreadedProfiler profile =
       [&open](const fgnn::JobSpec& spec, absl::Span<const fgnn::HopSize> hops,
               int num_threads) {
         return fgnn::ProfileTraining(spec, hops, num_threads, open);
       };
-  return commands.Run({plugins, open, profile});
+  return commands.Run({plugins, open, profile, fgnn::CudaInferences()});
 }

@@ -27,6 +27,7 @@ struct PredictFlags {
   std::optional<uint32_t> top_k;
   std::string vertices;
   std::string pairs;
+  std::string device;
   bool force = false;
 };
 
@@ -56,6 +57,8 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
     args.insert(args.end(), {"--vertices", flags.vertices});
   }
   if (!flags.pairs.empty()) args.insert(args.end(), {"--pairs", flags.pairs});
+  if (!flags.device.empty())
+    args.insert(args.end(), {"--device", flags.device});
   if (context.json) args.push_back("--json");
   std::cout.flush();
   return ReplaceByProgram(trainer, args);
@@ -116,6 +119,11 @@ void AddPredictCommand(Command app, CommandContext& context) {
                  "Checkpoint file; default: that of the best epoch")
       .Takes("FILE");
   AddChoices(predict, *flags);
+  predict
+      .AddOption("--device", flags->device,
+                 "Cores (cpu:0-7) or a GPU (cuda:0) that compute; default: all "
+                 "cores")
+      .Takes("DEVICE");
   predict.AddFlag("--force", flags->force, "Overwrite the file of --out");
   predict.OnRun(
       [flags, &context] { context.status = Predict(*flags, context); });

@@ -13,6 +13,7 @@
 #include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
 
@@ -23,24 +24,6 @@ namespace {
 // from NewFeatures() of this back end.
 CudaFeatures* AsCudas(TaskFeatures* features) {
   return static_cast<CudaFeatures*>(features);
-}
-
-// FailedPrecondition: the device is not there.
-absl::Status CheckDevice(int device) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && device < count) return absl::OkStatus();
-  const bool has_none = error == cudaSuccess || error == cudaErrorNoDevice ||
-                        error == cudaErrorInsufficientDriver;
-  if (!has_none) return CudaStatus(error, "cannot ask for CUDA devices");
-  cudaGetLastError();  // It is reported here, and would be the next call's.
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cuda:", device, " is not there: ",
-      error == cudaSuccess
-          ? absl::StrCat("this machine has ", count, " CUDA devices")
-          : absl::StrCat("there is no driver (", cudaGetErrorString(error),
-                         ")"),
-      "; see fgnn doctor, or train on cpu:0-7 or the like"));
 }
 
 absl::StatusOr<uint32_t> NumMultiprocessors(int device) {
@@ -93,7 +76,7 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind, spec.model.aggregator));
   // The device may be lost since an earlier job.
-  FGNN_RETURN_IF_ERROR(ReportIfLost(CheckDevice(options.device), options));
+  FGNN_RETURN_IF_ERROR(ReportIfLost(CheckCudaDevice(options.device), options));
   if (spec.features.match == "on") {
     LogWarning(
         "features.match is on; a GPU's trainer loads all rows of a batch");

@@ -30,10 +30,6 @@
 
 namespace fgnn {
 
-// Opens the library of dense products on the current device.
-using ProductsOpener =
-    std::function<absl::StatusOr<std::unique_ptr<DenseProducts>>()>;
-
 // What a CudaBackend is made for.
 struct CudaBackendOptions {
   int device = 0;  // Number of the GPU.

@@ -9,4 +9,10 @@ BackendFactory CudaBackends(int device) {
   return CudaBackendsWith(OpenCublasLt, device);
 }
 
+InferenceDeviceOpener CudaInferences() {
+  return [](int device, const ModelOptions& options, ThreadTeam* team) {
+    return CudaInferenceDevice::Open(device, OpenCublasLt, options, team);
+  };
+}
+
 }  // namespace fgnn

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/infer/inference_device.h"
 
 namespace fgnn {
 
@@ -16,6 +17,9 @@ BackendFactory CudaBackends(int device);
 
 // Returns the bytes of GPUs' memory that this process has. Any thread.
 uint64_t GpuBytesInUse();
+
+// Returns the function that opens a GPU for inferences alone.
+InferenceDeviceOpener CudaInferences();
 
 }  // namespace fgnn
 

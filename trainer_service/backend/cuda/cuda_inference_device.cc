@@ -13,6 +13,7 @@
 #include "shared/base/units.h"
 #include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/nn/cuda/growing_array.h"
 
 namespace fgnn {
@@ -45,6 +46,21 @@ absl::StatusOr<std::unique_ptr<CudaInferenceDevice>> CudaInferenceDevice::Make(
       std::move(inference),
       {Staged{{}, std::move(first)}, Staged{{}, std::move(second)}}, team,
       std::move(count), most_bytes));
+}
+
+absl::StatusOr<std::unique_ptr<InferenceDevice>> CudaInferenceDevice::Open(
+    int device, const ProductsOpener& open_products,
+    const ModelOptions& options, ThreadTeam* team) {
+  FGNN_RETURN_IF_ERROR(CheckCudaDevice(device));
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(cudaSetDevice(device), absl::StrCat("cuda:", device)));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DenseProducts> products,
+                        open_products());
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<CudaInferenceDevice> opened,
+      Make(options, products.get(), team, std::make_shared<ByteCount>()));
+  opened->own_products_ = std::move(products);
+  return opened;
 }
 
 CudaInferenceDevice::CudaInferenceDevice(

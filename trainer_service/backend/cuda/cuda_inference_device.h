@@ -40,6 +40,13 @@ class CudaInferenceDevice final : public InferenceDevice {
       std::shared_ptr<ByteCount> count,
       uint64_t most_bytes = kMostInferenceBytes);
 
+  // The same on GPU number `device`, which becomes the calling thread's, with
+  // products of its own. Also the errors of CheckCudaDevice() and of
+  // open_products.
+  static absl::StatusOr<std::unique_ptr<InferenceDevice>> Open(
+      int device, const ProductsOpener& open_products,
+      const ModelOptions& options, ThreadTeam* team);
+
   absl::Status Begin(absl::Span<const float> weights) override;
   void End() override;
   bool HasRoomForMessages(uint32_t layer, uint64_t rows) const override;
@@ -87,6 +94,7 @@ class CudaInferenceDevice final : public InferenceDevice {
   absl::StatusOr<Staged*> NextStaged();
   absl::Status WaitFor(const Staged& staged) const;
 
+  std::unique_ptr<DenseProducts> own_products_;  // Of Open().
   const std::unique_ptr<CudaInference> inference_;
   std::array<Staged, 2> staged_;
   size_t next_staged_ = 0;

@@ -3,14 +3,28 @@
 #include "trainer_service/backend/cuda/cuda_backends.h"
 
 namespace fgnn {
+namespace {
+
+absl::Status Unavailable(int device) {
+  return absl::UnimplementedError(absl::StrCat(
+      "device cuda:", device,
+      ": this build has no CUDA; use a cpu device, or run 'tools/setup "
+      "--cuda' and build again"));
+}
+
+}  // namespace
 
 BackendFactory CudaBackends(int device) {
   return [device](const JobSpec& /*spec*/, int /*num_threads*/)
              -> absl::StatusOr<std::unique_ptr<TrainerBackend>> {
-    return absl::UnimplementedError(absl::StrCat(
-        "device cuda:", device,
-        ": this build has no CUDA; use a cpu device, or run 'tools/setup "
-        "--cuda' and build again"));
+    return Unavailable(device);
+  };
+}
+
+InferenceDeviceOpener CudaInferences() {
+  return [](int device, const ModelOptions& /*options*/, ThreadTeam* /*team*/)
+             -> absl::StatusOr<std::unique_ptr<InferenceDevice>> {
+    return Unavailable(device);
   };
 }
 

@@ -5,8 +5,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "shared/graph/feature_type.h"
 
 namespace fgnn {
@@ -46,6 +49,10 @@ class DenseProducts {
   // Returns the bytes of device memory that the object holds.
   virtual uint64_t workspace_bytes() const = 0;
 };
+
+// Opens the library of dense products on the current device.
+using ProductsOpener =
+    std::function<absl::StatusOr<std::unique_ptr<DenseProducts>>()>;
 
 // Returns InvalidArgument, with the sizes, for arguments that break the rules
 // above.

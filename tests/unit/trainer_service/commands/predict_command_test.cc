@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "tests/unit/trainer_service/infer/host_device.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/commands/predict_flags.h"
+#include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
 namespace {
@@ -279,6 +282,36 @@ TEST_F(PredictCommandTest, ChosenVerticesKeepTheOrderOfTheirFile) {
                        AllOf(HasSubstr("ids.txt: line 2 is '120'"),
                              HasSubstr("[0, 120)"))));
   EXPECT_FALSE(fs::exists(options_.out));
+}
+
+TEST_F(PredictCommandTest, ComputesOnTheGpuThatIsNamed) {
+  SaveModel({});
+  const auto expected = Predict();
+  std::unique_ptr<Model> model;
+  absl::Status fails_with;
+  options_.device = "cuda:1";
+  options_.open_device = [&](int device, const ModelOptions& options,
+                             ThreadTeam* team)
+      -> absl::StatusOr<std::unique_ptr<InferenceDevice>> {
+    EXPECT_EQ(device, 1);
+    model = MakeCpuModel(options, team).value();
+    auto gpu = std::make_unique<HostDevice>(model.get(), 1000);
+    gpu->fails_with = fails_with;
+    return gpu;
+  };
+  EXPECT_EQ(Predict(), expected);
+  EXPECT_NE(model, nullptr);
+  fails_with = absl::InternalError("the GPU is lost");
+  EXPECT_THAT(RunPredict(options_), StatusIs(absl::StatusCode::kInternal,
+                                             HasSubstr("the GPU is lost")));
+  options_.open_device =
+      [](int, const ModelOptions&,
+         ThreadTeam*) -> absl::StatusOr<std::unique_ptr<InferenceDevice>> {
+    return absl::FailedPreconditionError("cuda:1 is not there");
+  };
+  EXPECT_THAT(RunPredict(options_),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("--device: cuda:1 is not there")));
 }
 
 TEST_F(PredictCommandTest, RefusesMoreClassesThanThereAre) {

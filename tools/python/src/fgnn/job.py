@@ -223,7 +223,8 @@ class Job:
 
     def predict(self, dataset: str | os.PathLike[str],
                 what: What | None = None,
-                timeout: float = _PREDICT_SECONDS) -> 'np.ndarray[Any, Any]':
+                timeout: float = _PREDICT_SECONDS,
+                device: str | None = None) -> 'np.ndarray[Any, Any]':
         """A row per vertex of the dataset, by the checkpoint of the best epoch:
         classes, i64 [vertices]; values, f32 [vertices, columns], of
         node_regression; probabilities, f32 [vertices, classes]; or embeddings,
@@ -231,7 +232,8 @@ class Job:
         classes; those of multi_label_classification are the probabilities. By
         `fgnn predict`. Classes have the dataset's numbers, -1 where it has no
         class of the name; columns of probabilities and values are in the
-        model's order. Warns if the two differ."""
+        model's order. Warns if the two differ. `device`: 'cuda:0', or cores
+        such as 'cpu:0-7'; default: all cores."""
         import numpy
         with tempfile.TemporaryDirectory(prefix='fgnn-') as folder:
             file = pathlib.Path(folder) / 'rows.npy'
@@ -239,6 +241,7 @@ class Job:
                 self._service.program, self._service.state_dir,
                 ['predict', str(self.run_dir), '--dataset', os.fspath(dataset),
                  *(['--what', what] if what else []),
+                 *(['--device', device] if device else []),
                  '--out', str(file), '--json'], timeout)
             rows: np.ndarray[Any, Any] = numpy.load(file)
         notice = json.loads(answer)['notice']

@@ -1,0 +1,49 @@
+"""Predictions on a GPU, which is emulated, beside those of cores."""
+
+import shutil
+
+import harness
+from npy_array import values
+
+
+class CudaPredictTest(harness.ServiceTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.programs = harness.emulated_programs()
+        cls.addClassCleanup(shutil.rmtree, cls.programs)
+
+    def setUp(self):
+        super().setUp()
+        self.service.programs = self.programs
+
+    def predict(self, run, *words, check=True):
+        return self.service.fgnn(
+            'predict', str(run), '--dataset', str(self.service.dataset),
+            '--what', 'probabilities', '--out',
+            str(self.service.folder / 'out.npy'), '--force', *words,
+            check=check)
+
+    def rows(self):
+        return values((self.service.folder / 'out.npy').read_bytes())
+
+    def test_predictions_of_a_gpu_are_those_of_cores(self):
+        run = self.service.run({'training.epochs': 1, 'devices': '[cuda:0]'})
+        self.predict(run)
+        on_cores = self.rows()
+        answer = self.predict(run, '--device', 'cuda:0')
+        self.assertNotIn('cores of the host', answer.stderr)
+        on_gpu = self.rows()
+        self.assertEqual(len(on_gpu), len(on_cores))
+        for one, other in zip(on_gpu, on_cores):
+            self.assertAlmostEqual(one, other, delta=1e-5)
+        self.predict(run, '--device', 'cuda:0')
+        self.assertEqual(self.rows(), on_gpu)
+        refused = self.predict(run, '--device', 'cuda:1', check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('--device: cuda:1 is not there', refused.stderr)
+
+
+if __name__ == '__main__':
+    harness.main()
