@@ -73,6 +73,12 @@ absl::Status BlockMaker::FindSources(absl::Span<const GlobalId> nodes) {
           ForEachNeighbor(graph_, nodes[i], look_at);
         }
       });
+  // By their addresses, in which devices and cores find rows faster.
+  const absl::Status sorted =
+      team_.Run(static_cast<int64_t>(found_.size()), [&](int64_t of, int) {
+        std::sort(found_[static_cast<size_t>(of)].begin(),
+                  found_[static_cast<size_t>(of)].end());
+      });
   // Also after an error, so that the next call clears all places.
   for (const std::vector<GlobalId>& found : found_) {
     for (const GlobalId u : found) {
@@ -80,7 +86,7 @@ absl::Status BlockMaker::FindSources(absl::Span<const GlobalId> nodes) {
       sources_.push_back(u);
     }
   }
-  return searched;
+  return searched.ok() ? sorted : searched;
 }
 
 absl::Status BlockMaker::FillLists(absl::Span<const GlobalId> nodes) {

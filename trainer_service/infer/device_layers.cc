@@ -7,6 +7,15 @@
 #include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
+namespace {
+
+InferenceDevice::Rows RowsOf(const DeviceLayers::RowsOfNodes& rows,
+                             absl::Span<const GlobalId> nodes,
+                             InferenceDevice::Source copy) {
+  return {copy, rows.are_features ? nodes : absl::Span<const GlobalId>()};
+}
+
+}  // namespace
 
 DeviceLayers::DeviceLayers(const InferenceInput* input)
     : input_(*input),
@@ -55,11 +64,12 @@ absl::Status DeviceLayers::Messages(uint32_t layer,
         return first + rows;
       },
       [&](size_t first, size_t last) {
+        const auto part = nodes.subspan(first, last - first);
+        const auto copy = [&](uint64_t at, uint64_t rows, float* out) {
+          return Copy(inputs, part.subspan(at, rows), out);
+        };
         return device_.Messages(
-            layer, last - first,
-            [&](uint64_t at, uint64_t rows, float* out) {
-              return Copy(inputs, nodes.subspan(first + at, rows), out);
-            },
+            layer, last - first, RowsOf(inputs, part, copy),
             [&](uint64_t at, uint64_t rows, const float* values) {
               return Take(messages, first + at, rows, values);
             });
@@ -99,17 +109,18 @@ absl::Status DeviceLayers::UpdateOnDevice(uint32_t layer,
                                           size_t first,
                                           const UpdateRows& rows) {
   FGNN_RETURN_IF_ERROR(blocks_.Make(nodes, rows.degree_scales));
-  return device_.Update(
-      layer, blocks_.block(),
-      [&](uint64_t at, uint64_t count, float* out) {
-        return Copy(rows.messages, blocks_.sources().subspan(at, count), out);
-      },
-      [&](uint64_t at, uint64_t count, float* out) {
-        return Copy(rows.inputs, nodes.subspan(at, count), out);
-      },
-      [&](uint64_t at, uint64_t count, const float* values) {
-        return Take(rows.outputs, first + at, count, values);
-      });
+  const auto messages = [&](uint64_t at, uint64_t count, float* out) {
+    return Copy(rows.messages, blocks_.sources().subspan(at, count), out);
+  };
+  const auto inputs = [&](uint64_t at, uint64_t count, float* out) {
+    return Copy(rows.inputs, nodes.subspan(at, count), out);
+  };
+  return device_.Update(layer, blocks_.block(),
+                        RowsOf(rows.messages, blocks_.sources(), messages),
+                        RowsOf(rows.inputs, nodes, inputs),
+                        [&](uint64_t at, uint64_t count, const float* values) {
+                          return Take(rows.outputs, first + at, count, values);
+                        });
 }
 
 absl::Status DeviceLayers::ForRows(

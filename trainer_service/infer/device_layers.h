@@ -27,6 +27,7 @@ class DeviceLayers {
     absl::FunctionRef<absl::Status(absl::Span<const GlobalId> nodes,
                                    float* out)>
         copy;
+    bool are_features = false;
   };
   // Takes the results of nodes [first, first + rows).
   struct Results {

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/base/types.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
 
@@ -44,6 +45,13 @@ class InferenceDevice {
   // Writes rows [first, first + rows) of an input to `out`. Called in order.
   using Source = absl::FunctionRef<absl::Status(uint64_t first, uint64_t rows,
                                                 float* out)>;
+  // The rows of an input.
+  struct Rows {
+    Source copy;
+    // If the rows are features, the vertices whose they are: a device may read
+    // them itself. Else empty.
+    absl::Span<const GlobalId> features_of;
+  };
   // Takes rows [first, first + rows) of a result. Called in order.
   using Sink = absl::FunctionRef<absl::Status(uint64_t first, uint64_t rows,
                                               const float* values)>;
@@ -70,13 +78,14 @@ class InferenceDevice {
   // a layer that SendsProducts(). ResourceExhausted: there is no memory, and no
   // result was given. Other errors: those of `inputs` and `messages`, and the
   // device's.
-  virtual absl::Status Messages(uint32_t layer, uint64_t rows, Source inputs,
-                                Sink messages) = 0;
+  virtual absl::Status Messages(uint32_t layer, uint64_t rows,
+                                const Rows& inputs, Sink messages) = 0;
   // Computes outputs [D, output_width] of a block. messages [S, message_width].
   // inputs [D, input_width] are those of the destinations; they may be left
   // unread. Errors: as above.
   virtual absl::Status Update(uint32_t layer, const InferenceBlock& block,
-                              Source messages, Source inputs, Sink outputs) = 0;
+                              const Rows& messages, const Rows& inputs,
+                              Sink outputs) = 0;
 
   // Returns the most bytes of the host's memory that it takes, with those of
   // the blocks that it has room for.

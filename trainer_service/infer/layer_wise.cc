@@ -193,7 +193,7 @@ class LayerWise {
       TakeMessages(layer, nodes.subspan(first, rows), values);
     };
     return device_->Messages(
-        layer, nodes, {model_.options().input_width(layer), copy},
+        layer, nodes, {model_.options().input_width(layer), copy, layer == 0},
         {model_.message_width(layer), take}, [&](size_t first, size_t last) {
           return RunOnCores(
               nodes.subspan(first, last - first),
@@ -228,6 +228,8 @@ class LayerWise {
                               size_t first_of_all) {
     const uint64_t width = model_.message_width(layer);
     const uint64_t out = model_.options().output_width(layer);
+    // Perhaps copies of them, in f32.
+    const bool are_features = layer == 0 && !model_.SendsProducts(layer);
     const auto messages = [&](absl::Span<const GlobalId> of, float* rows) {
       for (size_t i = 0; i < of.size(); ++i) {
         std::copy_n(messages_source_ + of[i] * width, width, rows + i * width);
@@ -241,21 +243,21 @@ class LayerWise {
       TakeOutputs(layer, nodes.subspan(first, rows), first_of_all + first,
                   values);
     };
-    return device_->Update(layer, nodes,
-                           {arrays_.degree_scales(),
-                            {width, messages},
-                            {model_.options().input_width(layer), inputs},
-                            {out, take}},
-                           [&](size_t first, size_t last) {
-                             return RunOnCores(
-                                 nodes.subspan(first, last - first),
-                                 [&](size_t at, absl::Span<const GlobalId> part,
-                                     Scratch& scratch) {
-                                   return UpdateChunk(layer, part,
-                                                      first_of_all + first + at,
-                                                      scratch);
-                                 });
-                           });
+    return device_->Update(
+        layer, nodes,
+        {arrays_.degree_scales(),
+         {width, messages, are_features},
+         {model_.options().input_width(layer), inputs, layer == 0},
+         {out, take}},
+        [&](size_t first, size_t last) {
+          return RunOnCores(nodes.subspan(first, last - first),
+                            [&](size_t at, absl::Span<const GlobalId> part,
+                                Scratch& scratch) {
+                              return UpdateChunk(layer, part,
+                                                 first_of_all + first + at,
+                                                 scratch);
+                            });
+        });
   }
 
   // Calls work(first, part, scratch) for chunks of `nodes` on the team.

@@ -112,7 +112,7 @@ absl::Status CudaBackend::Open() {
                         CudaModel::Make(model_options(), products_.get()));
   FGNN_ASSIGN_OR_RETURN(
       inference_,
-      CudaInferenceDevice::Make(model_options(), products_.get(),
+      CudaInferenceDevice::Make(model_options(), products_.get(), &misses_,
                                 &host_->team(TrainerThread::kLoop), count_));
   host_->InferOn(inference_.get());
   FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,

@@ -14,6 +14,7 @@
 #include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/check_device.h"
+#include "trainer_service/features/cuda/gather_rows.h"
 #include "trainer_service/nn/cuda/growing_array.h"
 
 namespace fgnn {
@@ -36,7 +37,8 @@ void LogOnCores() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaInferenceDevice>> CudaInferenceDevice::Make(
-    const ModelOptions& options, DenseProducts* products, ThreadTeam* team,
+    const ModelOptions& options, DenseProducts* products,
+    const MissRows* features, ThreadTeam* team,
     std::shared_ptr<ByteCount> count, uint64_t most_bytes) {
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<CudaInference> inference,
                         CudaInference::Make(options, products));
@@ -44,8 +46,8 @@ absl::StatusOr<std::unique_ptr<CudaInferenceDevice>> CudaInferenceDevice::Make(
   FGNN_ASSIGN_OR_RETURN(CudaEvent second, CudaEvent::Make());
   return absl::WrapUnique(new CudaInferenceDevice(
       std::move(inference),
-      {Staged{{}, std::move(first)}, Staged{{}, std::move(second)}}, team,
-      std::move(count), most_bytes));
+      {Staged{{}, std::move(first)}, Staged{{}, std::move(second)}}, features,
+      team, std::move(count), most_bytes));
 }
 
 absl::StatusOr<std::unique_ptr<InferenceDevice>> CudaInferenceDevice::Open(
@@ -56,18 +58,20 @@ absl::StatusOr<std::unique_ptr<InferenceDevice>> CudaInferenceDevice::Open(
       CudaStatus(cudaSetDevice(device), absl::StrCat("cuda:", device)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DenseProducts> products,
                         open_products());
-  FGNN_ASSIGN_OR_RETURN(
-      std::unique_ptr<CudaInferenceDevice> opened,
-      Make(options, products.get(), team, std::make_shared<ByteCount>()));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<CudaInferenceDevice> opened,
+                        Make(options, products.get(), /*features=*/nullptr,
+                             team, std::make_shared<ByteCount>()));
   opened->own_products_ = std::move(products);
   return opened;
 }
 
 CudaInferenceDevice::CudaInferenceDevice(
     std::unique_ptr<CudaInference> inference, std::array<Staged, 2> staged,
-    ThreadTeam* team, std::shared_ptr<ByteCount> count, uint64_t most_bytes)
+    const MissRows* features, ThreadTeam* team,
+    std::shared_ptr<ByteCount> count, uint64_t most_bytes)
     : inference_(std::move(inference)),
       staged_(std::move(staged)),
+      features_(features),
       team_(*team),
       bytes_(std::move(count)),
       most_bytes_(most_bytes) {}
@@ -103,14 +107,14 @@ bool CudaInferenceDevice::TakeLess() {
 }
 
 absl::Status CudaInferenceDevice::Messages(uint32_t layer, uint64_t rows,
-                                           Source inputs, Sink messages) {
+                                           const Rows& inputs, Sink messages) {
   return Finish(TryMessages(layer, rows, inputs, messages));
 }
 
 absl::Status CudaInferenceDevice::Update(uint32_t layer,
                                          const InferenceBlock& block,
-                                         Source messages, Source inputs,
-                                         Sink outputs) {
+                                         const Rows& messages,
+                                         const Rows& inputs, Sink outputs) {
   return Finish(TryUpdate(layer, block, messages, inputs, outputs));
 }
 
@@ -135,12 +139,13 @@ absl::Status CudaInferenceDevice::Start(uint64_t bytes, uint64_t columns) {
 }
 
 absl::Status CudaInferenceDevice::TryMessages(uint32_t layer, uint64_t rows,
-                                              Source inputs, Sink messages) {
+                                              const Rows& inputs,
+                                              Sink messages) {
   const uint64_t in = inference_->options().input_width(layer);
   const uint64_t out = inference_->options().output_width(layer);
   FGNN_RETURN_IF_ERROR(
       Start(inference_->BytesOfMessages(layer, rows), std::max(in, out)));
-  FGNN_ASSIGN_OR_RETURN(const float* const x, CopyRows(rows, in, inputs));
+  FGNN_ASSIGN_OR_RETURN(const float* const x, BringRows(rows, in, inputs));
   FGNN_ASSIGN_OR_RETURN(const float* const made,
                         inference_->Messages(layer, x, rows));
   return Fetch(made, rows, out, messages);
@@ -148,8 +153,8 @@ absl::Status CudaInferenceDevice::TryMessages(uint32_t layer, uint64_t rows,
 
 absl::Status CudaInferenceDevice::TryUpdate(uint32_t layer,
                                             const InferenceBlock& block,
-                                            Source messages, Source inputs,
-                                            Sink outputs) {
+                                            const Rows& messages,
+                                            const Rows& inputs, Sink outputs) {
   const uint64_t destinations = block.num_destinations();
   const uint64_t in = inference_->options().input_width(layer);
   const uint64_t out = inference_->options().output_width(layer);
@@ -178,16 +183,46 @@ absl::Status CudaInferenceDevice::TryUpdate(uint32_t layer,
     lists.neighbor_scales = rows.degree_scales;
   }
   FGNN_ASSIGN_OR_RETURN(rows.messages,
-                        CopyRows(block.num_sources, width, messages));
+                        BringRows(block.num_sources, width, messages));
   if (inference_->ReadsInputs(layer)) {
     rows.inputs = rows.messages;  // Destinations are the first sources.
     if (inference_->SendsProducts(layer)) {
-      FGNN_ASSIGN_OR_RETURN(rows.inputs, CopyRows(destinations, in, inputs));
+      FGNN_ASSIGN_OR_RETURN(rows.inputs, BringRows(destinations, in, inputs));
     }
   }
   FGNN_ASSIGN_OR_RETURN(const float* const made,
                         inference_->Update(layer, lists, rows));
   return Fetch(made, destinations, out, outputs);
+}
+
+absl::StatusOr<float*> CudaInferenceDevice::BringRows(uint64_t rows,
+                                                      uint64_t columns,
+                                                      const Rows& from) {
+  const bool reads_features = features_ != nullptr &&
+                              features_->on_device() != nullptr &&
+                              !from.features_of.empty();
+  return reads_features ? GatherFeatures(from.features_of)
+                        : CopyRows(rows, columns, from.copy);
+}
+
+absl::StatusOr<float*> CudaInferenceDevice::GatherFeatures(
+    absl::Span<const GlobalId> nodes) {
+  const FeatureStore& store = features_->store();
+  GatherRowsArgs args;
+  args.misses = features_->on_device();
+  args.rows = static_cast<uint32_t>(nodes.size());
+  args.columns = static_cast<uint32_t>(store.num_columns());
+  args.type = store.type();
+  FGNN_ASSIGN_OR_RETURN(args.miss_places, CopyArray(nodes));
+  FGNN_ASSIGN_OR_RETURN(args.num_hits, inference_->MakeArray<uint32_t>(1));
+  FGNN_ASSIGN_OR_RETURN(
+      float* const rows,
+      inference_->MakeArray<float>(nodes.size() * store.num_columns()));
+  args.out = rows;
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchGatherRows(args, inference_->stream().get()),
+                 "cannot gather features"));
+  return rows;
 }
 
 absl::StatusOr<float*> CudaInferenceDevice::CopyRows(uint64_t rows,

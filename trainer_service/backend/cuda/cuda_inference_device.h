@@ -16,6 +16,7 @@
 #include "shared/device/cuda/stream.h"
 #include "trainer_service/backend/cuda/byte_count.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/features/cuda/miss_rows.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/nn/cuda/cuda_inference.h"
 #include "trainer_service/nn/cuda/products.h"
@@ -33,10 +34,12 @@ inline constexpr uint64_t kLeastInferenceBytes = uint64_t{1} << 20;
 // device chosen.
 class CudaInferenceDevice final : public InferenceDevice {
  public:
-  // Borrows `products` and `team`, of which it counts tasks while it waits.
-  // Errors: see CudaInference::Make().
+  // Borrows `products`; `features`, which it reads itself where they are
+  // registered (null: the caller copies them); and `team`, of which it counts
+  // tasks while it waits. Errors: see CudaInference::Make().
   static absl::StatusOr<std::unique_ptr<CudaInferenceDevice>> Make(
-      const ModelOptions& options, DenseProducts* products, ThreadTeam* team,
+      const ModelOptions& options, DenseProducts* products,
+      const MissRows* features, ThreadTeam* team,
       std::shared_ptr<ByteCount> count,
       uint64_t most_bytes = kMostInferenceBytes);
 
@@ -52,10 +55,11 @@ class CudaInferenceDevice final : public InferenceDevice {
   bool HasRoomForMessages(uint32_t layer, uint64_t rows) const override;
   bool HasRoom(uint32_t layer, const BlockSize& most) const override;
   bool TakeLess() override;
-  absl::Status Messages(uint32_t layer, uint64_t rows, Source inputs,
+  absl::Status Messages(uint32_t layer, uint64_t rows, const Rows& inputs,
                         Sink messages) override;
   absl::Status Update(uint32_t layer, const InferenceBlock& block,
-                      Source messages, Source inputs, Sink outputs) override;
+                      const Rows& messages, const Rows& inputs,
+                      Sink outputs) override;
   uint64_t HostBytes(uint64_t num_nodes, uint64_t num_edges) const override;
 
   // Returns the most bytes of device memory for a graph of so many vertices and
@@ -70,19 +74,24 @@ class CudaInferenceDevice final : public InferenceDevice {
   };
 
   CudaInferenceDevice(std::unique_ptr<CudaInference> inference,
-                      std::array<Staged, 2> staged, ThreadTeam* team,
-                      std::shared_ptr<ByteCount> count, uint64_t most_bytes);
+                      std::array<Staged, 2> staged, const MissRows* features,
+                      ThreadTeam* team, std::shared_ptr<ByteCount> count,
+                      uint64_t most_bytes);
 
-  absl::Status TryMessages(uint32_t layer, uint64_t rows, Source inputs,
+  absl::Status TryMessages(uint32_t layer, uint64_t rows, const Rows& inputs,
                            Sink messages);
   absl::Status TryUpdate(uint32_t layer, const InferenceBlock& block,
-                         Source messages, Source inputs, Sink outputs);
+                         const Rows& messages, const Rows& inputs,
+                         Sink outputs);
   // Makes memory for a chunk of `bytes`, whose rows have up to `columns`.
   absl::Status Start(uint64_t bytes, uint64_t columns);
   // Lets errors wait for what is queued, and counts the bytes that are held.
   absl::Status Finish(const absl::Status& status);
 
-  // Queue the copy of rows to a new array of the device.
+  // Queue what brings rows to a new array of the device.
+  absl::StatusOr<float*> BringRows(uint64_t rows, uint64_t columns,
+                                   const Rows& from);
+  absl::StatusOr<float*> GatherFeatures(absl::Span<const GlobalId> nodes);
   absl::StatusOr<float*> CopyRows(uint64_t rows, uint64_t columns,
                                   Source source);
   template <typename T>
@@ -98,6 +107,7 @@ class CudaInferenceDevice final : public InferenceDevice {
   const std::unique_ptr<CudaInference> inference_;
   std::array<Staged, 2> staged_;
   size_t next_staged_ = 0;
+  const MissRows* const features_;
   ThreadTeam& team_;
   CountedBytes bytes_;
   const uint64_t most_bytes_;

@@ -109,6 +109,27 @@ TEST(DeviceLayersTest, LeavesVerticesWithTooManyNeighborsToCores) {
   EXPECT_GT(some.num_chunks, 0U);
 }
 
+// Layers that send products and that send features.
+TEST(DeviceLayersTest, NamesTheVerticesWhoseFeaturesItNeeds) {
+  for (const uint64_t columns : {7, 20}) {
+    for (const bool bfloat16 : {false, true}) {
+      Shape shape = ShapeOf("graphsage");
+      shape.model.input_columns = columns;
+      shape.bfloat16 = bfloat16;
+      World world(shape);
+      InferenceInput input = world.Input();
+      const std::vector<GlobalId> all = EveryVertexOf(world);
+      FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
+      HostDevice device(input.model, 100);
+      device.features = input.features;
+      input.device = &device;
+      FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
+      ExpectTheSameLogits(logits, expected);
+      EXPECT_GT(device.num_features, 60U);
+    }
+  }
+}
+
 TEST(DeviceLayersTest, TakesLessWhereThereIsNoMemory) {
   World world(ShapeOf("gcn"));
   InferenceInput input = world.Input();

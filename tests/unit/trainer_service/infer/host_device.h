@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/features/feature_store.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/nn/model.h"
 
@@ -38,7 +39,7 @@ class HostDevice final : public InferenceDevice {
     room_ /= 2;
     return room_ > 0;
   }
-  absl::Status Messages(uint32_t layer, uint64_t rows, Source inputs,
+  absl::Status Messages(uint32_t layer, uint64_t rows, const Rows& inputs,
                         Sink messages) override {
     FGNN_RETURN_IF_ERROR(Take(rows));
     FGNN_ASSIGN_OR_RETURN(
@@ -51,7 +52,8 @@ class HostDevice final : public InferenceDevice {
     return Write(messages, rows, width, made);
   }
   absl::Status Update(uint32_t layer, const InferenceBlock& block,
-                      Source messages, Source inputs, Sink outputs) override {
+                      const Rows& messages, const Rows& inputs,
+                      Sink outputs) override {
     FGNN_RETURN_IF_ERROR(Take(block.num_sources));
     const uint64_t rows = block.num_destinations();
     FGNN_ASSIGN_OR_RETURN(const float* const sent,
@@ -78,8 +80,11 @@ class HostDevice final : public InferenceDevice {
   absl::Status fails_with;       // Result of chunks.
   uint64_t memory = UINT64_MAX;  // Sources for which there is memory.
   int num_open = 0;              // Begun and not ended.
-  uint64_t num_chunks = 0;       // With a result.
-  uint64_t largest = 0;          // Sources of a chunk.
+  // Where it reads features itself; null: it does not.
+  const FeatureStore* features = nullptr;
+  uint64_t num_features = 0;  // Rows read there.
+  uint64_t num_chunks = 0;    // With a result.
+  uint64_t largest = 0;       // Sources of a chunk.
 
  private:
   absl::Status Take(uint64_t sources) {
@@ -90,10 +95,18 @@ class HostDevice final : public InferenceDevice {
     return absl::OkStatus();
   }
   // In two parts, as a device does with buffers.
-  static absl::StatusOr<const float*> Read(Source source, uint64_t rows,
-                                           uint64_t columns,
-                                           AlignedBuffer& buffer) {
+  absl::StatusOr<const float*> Read(const Rows& of, uint64_t rows,
+                                    uint64_t columns, AlignedBuffer& buffer) {
     float* const out = buffer.Floats(rows * columns);
+    if (features != nullptr && !of.features_of.empty()) {
+      if (of.features_of.size() != rows || features->num_columns() != columns) {
+        return absl::InternalError("other features");
+      }
+      num_features += rows;
+      FGNN_RETURN_IF_ERROR(features->CopyRows(of.features_of, out));
+      return out;
+    }
+    const Source source = of.copy;
     const uint64_t half = rows / 2;
     if (half > 0) FGNN_RETURN_IF_ERROR(source(0, half, out));
     FGNN_RETURN_IF_ERROR(source(half, rows - half, out + half * columns));

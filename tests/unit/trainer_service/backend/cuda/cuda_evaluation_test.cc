@@ -64,8 +64,10 @@ class CudaInferenceTest : public testing::TestWithParam<Shape> {
     EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0U);
   }
 
-  std::unique_ptr<CudaInferenceDevice> NewDevice(uint64_t most_bytes) {
-    return CudaInferenceDevice::Make(world_.options(), products_.get(), &team_,
+  std::unique_ptr<CudaInferenceDevice> NewDevice(
+      uint64_t most_bytes, const MissRows* features = nullptr) {
+    return CudaInferenceDevice::Make(world_.options(), products_.get(),
+                                     features, &team_,
                                      std::make_shared<ByteCount>(), most_bytes)
         .value();
   }
@@ -107,6 +109,18 @@ TEST_P(CudaInferenceTest, HasTheLogitsOfTheCpu) {
   EXPECT_GT(simt::GetFakeCounts().launches, 0U);
   EXPECT_EQ(LogitsOn(device.get()), logits);  // In every bit.
   EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0U);
+}
+
+// Where features are registered, their rows are not copied.
+TEST_P(CudaInferenceTest, ReadsFeaturesWhereTheyLie) {
+  const auto copying = NewDevice(kMostInferenceBytes);
+  const std::vector<float> expected = LogitsOn(copying.get());
+  const uint64_t copied = simt::GetFakeCounts().copied_bytes;
+  const MissRows features = MissRows::Register(world_.Input().features);
+  ASSERT_NE(features.on_device(), nullptr);
+  const auto reading = NewDevice(kMostInferenceBytes, &features);
+  EXPECT_EQ(LogitsOn(reading.get()), expected);
+  EXPECT_LT(simt::GetFakeCounts().copied_bytes - copied, copied);
 }
 
 // Blocks of few vertices; the hub has no room.
