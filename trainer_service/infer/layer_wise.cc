@@ -271,6 +271,8 @@ class LayerWise {
         [&](int64_t chunk, int worker) {
           const size_t first = starts[static_cast<size_t>(chunk)];
           const size_t last = starts[static_cast<size_t>(chunk) + 1];
+          if (input_.check && !failed.any()) failed.Note(input_.check());
+          if (failed.any()) return;
           failed.Note(work(first, nodes.subspan(first, last - first),
                            scratch_[static_cast<size_t>(worker)]));
         }));

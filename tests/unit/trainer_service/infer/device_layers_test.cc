@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -160,6 +161,32 @@ TEST(DeviceLayersTest, LeavesAllToCoresWithoutMemory) {
   EXPECT_EQ(again, expected);
   EXPECT_EQ(device.num_chunks, 0U);
   EXPECT_EQ(device.num_open, 0);
+}
+
+TEST(DeviceLayersTest, AsksWhetherToGoOn) {
+  World world(ShapeOf("gin", 5000));
+  InferenceInput input = world.Input();
+  HostDevice device(input.model, 10'000);
+  input.device = &device;
+  const std::vector<GlobalId> all = EveryVertexOf(world);
+  std::atomic<int> asked = 0;
+  input.check = [&asked] { return ++asked, absl::OkStatus(); };
+  FGNN_ASSERT_OK(LogitsOf(input, all).status());
+  const int on_device = asked;
+  // Cores take the place of the device, and are asked for each chunk too.
+  device.memory = 0;
+  asked = 0;
+  FGNN_ASSERT_OK(LogitsOf(input, all).status());
+  EXPECT_GT(asked, on_device);
+  for (const int questions : {0, on_device / 2, on_device}) {
+    asked = 0;
+    input.check = [&asked, questions] {
+      return ++asked > questions ? absl::CancelledError("given up")
+                                 : absl::OkStatus();
+    };
+    EXPECT_THAT(LogitsOf(input, all), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_EQ(device.num_open, 0);
+  }
 }
 
 TEST(DeviceLayersTest, ReturnsTheDevicesErrors) {

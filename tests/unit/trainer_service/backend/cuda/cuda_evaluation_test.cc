@@ -143,6 +143,40 @@ INSTANTIATE_TEST_SUITE_P(All, CudaInferenceTest,
                            return test.param.name;
                          });
 
+// A chunk that finds no memory is tried again with less, on the device.
+TEST(CudaInferenceMemoryTest, TakesLessWhereThereIsNoMemory) {
+  Shape shape = NewShape("", "graphsage", 3000, 8, 3);
+  shape.num_nodes = 600;
+  World world(shape);
+  ThreadTeam team(2);
+  const auto products = simt::NewPlainProducts();
+  const auto device =
+      CudaInferenceDevice::Make(world.options(), products.get(), nullptr, &team,
+                                std::make_shared<ByteCount>());
+  FGNN_ASSERT_OK(device.status());
+  std::vector<std::vector<float>> logits;
+  std::vector<uint64_t> copies;
+  // 512 rows of messages and inputs take 6 MB.
+  for (const size_t memory : {size_t{64} << 20, size_t{2500} << 10}) {
+    simt::SetFakeDevice({.memory_bytes = memory});
+    InferenceInput input = world.Input(&team);
+    input.device = device->get();
+    std::vector<GlobalId> all(world.num_nodes());
+    std::iota(all.begin(), all.end(), 0U);
+    std::vector<float>& of_all = logits.emplace_back(all.size() * 3, NAN);
+    FGNN_ASSERT_OK(InferLogits(
+        input, all, [&](size_t first, int64_t rows, const float* from) {
+          std::copy_n(from, rows * 3, &of_all[first * 3]);
+        }));
+    copies.push_back(simt::GetFakeCounts().copies);
+  }
+  EXPECT_GT(copies[1], copies[0]);
+  for (size_t i = 0; i < logits[0].size(); ++i) {
+    ASSERT_NEAR(logits[1][i], logits[0][i],
+                1e-5 * (1 + std::abs(logits[0][i])));
+  }
+}
+
 class CudaEvaluationTest : public CudaBackendTest {
  protected:
   std::vector<absl::Span<const int64_t>> Splits() const {
