@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/attached_job.h"
+#include "sampler_service/job/job_profile.h"
 #include "sampler_service/job/job_ranking.h"
 #include "sampler_service/job/job_sampling.h"
 #include "shared/base/hash.h"
@@ -54,6 +55,9 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
       JobSampling sampling,
       OpenSampling(attachment.spec, HashString(attachment.job_id)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
+  sampling.factory = device_->ForJob(segment->options().topology_on_host != 0
+                                         ? TopologyPlace::kHost
+                                         : TopologyPlace::kDevice);
   AttachedJobOptions options;
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
@@ -90,12 +94,7 @@ absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return fgnn::ProfileSampling(job.input(), job.options,
-                               {.num_batches = num_batches,
-                                .num_threads = NumSamplers(spec),
-                                .order_bytes = job.order_bytes(),
-                                .factory = job.factory,
-                                .check = WithStop(check)});
+  return ProfileJob(spec, job, *device_, num_batches, WithStop(check));
 }
 
 absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
@@ -172,8 +171,7 @@ void SamplerDaemon::EndIfDeviceIsBroken() {
 }
 
 uint32_t SamplerDaemon::NumSamplers(const JobSpec& spec) const {
-  return spec.sampling.threads > 0 ? spec.sampling.threads
-                                   : device_->num_threads();
+  return NumSamplersOf(spec, *device_);
 }
 
 // FGNN's own samplers return from each batch. A plugin may never return from a

@@ -13,8 +13,17 @@
 #include "absl/types/span.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/device/device.h"
+#include "shared/measured/profiles.h"
 
 namespace fgnn {
+
+// Where the samplers of a GPU read the topology.
+enum class TopologyPlace : uint8_t {
+  kDevice,  // A copy in device memory.
+  // The host's own arrays, registered with CUDA: for graphs that are larger
+  // than device memory. Reads cross the bus.
+  kHost,
+};
 
 // Memory that samplers write to directly. Given back by the destructor, before
 // the memory is unmapped.
@@ -34,8 +43,15 @@ class DeviceSamplers {
 
   // Returns a factory for the samplers of one job, for any thread. They share
   // what the first of them puts on the device; it is freed with the factory and
-  // its copies. The job's input outlives them.
-  virtual SamplerFactory ForJob() = 0;
+  // its copies. The job's input outlives them. `topology` is where a GPU has
+  // the topology; nullopt: on the device, if that leaves a quarter of its free
+  // memory. Where the device has no memory for it, it is on the host anyway.
+  virtual SamplerFactory ForJob(std::optional<TopologyPlace> topology) = 0;
+  SamplerFactory ForJob() { return ForJob(std::nullopt); }
+
+  // Returns the total and the free bytes of the GPU's memory; nullopt: the
+  // device is cores. Internal: see Check().
+  virtual absl::StatusOr<std::optional<GpuMemory>> Memory() = 0;
 
   // Lets samplers write to this memory directly, where the device has to be
   // told. Returns nullptr if they need no such permission.

@@ -160,6 +160,13 @@ absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
     all.workspace_bytes += options.order_bytes + all.max_task_bytes;
   }
   all.num_threads = static_cast<uint32_t>(profiles.size());
+  all.gpu = options.gpu;
+  if (all.gpu.has_value()) {
+    all.gpu->topology_bytes = TopologyBytesOf(input);
+    for (const ThreadProfile& profile : profiles) {
+      all.gpu->work_bytes += profile.sampler->device_bytes();
+    }
+  }
   return all;
 }
 

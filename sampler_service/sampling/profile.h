@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +21,8 @@ struct ProfileOptions {
   // Bytes of the tables by which a sampler orders batches; 0: it does not.
   uint64_t order_bytes = 0;
   SamplerFactory factory;
+  // Memory of the GPU before the job takes any; nullopt: samplers use cores.
+  std::optional<GpuMemory> gpu = std::nullopt;
   // Called between batches, by several threads. An error ends the profile.
   std::function<absl::Status()> check;
 };
@@ -27,7 +30,8 @@ struct ProfileOptions {
 // Makes batches and publishes none. Scratch blocks grow as batches need it, up
 // to the bound. The first batch of a thread reads cold memory, so its seconds
 // count only where there is no other. The workspace is what the samplers of all
-// threads, and the order of batches, take once they have met most vertices.
+// threads, and the order of batches, take once they have met most vertices. Of
+// a GPU, topology and batches are what a job has there that has room for both.
 // ResourceExhausted: a batch would not fit into this machine's memory. Other
 // errors: those of the factory, the samplers and `check`.
 absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/alias_tables.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
 
@@ -213,6 +214,19 @@ absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
       "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
       place.epoch + 1, " has ", num_seeds, " vertices for ", num_ids,
       " seeds; remove the repeated ids"));
+}
+
+uint64_t TopologyBytesOf(const SamplerInput& input) {
+  const CscView& graph = input.graph;
+  const uint64_t index_bytes =
+      std::holds_alternative<absl::Span<const int64_t>>(graph.indices) ? 8 : 4;
+  uint64_t bytes = graph.indptr.size() * sizeof(graph.indptr[0]) +
+                   graph.num_edges() * index_bytes;
+  if (input.weights != nullptr) {
+    bytes += input.weights->cells().size() * sizeof(AliasCell) +
+             input.weights->weights().size() * sizeof(float);
+  }
+  return bytes;
 }
 
 uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,

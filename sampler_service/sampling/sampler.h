@@ -182,6 +182,9 @@ absl::Status Validate(const SamplerInput& input, const SamplerOptions& options);
 // job.
 uint64_t MaxTaskBytesOf(const CscView& graph, const SamplerOptions& options);
 
+// Returns the bytes of the graph's arrays, and of the tables of weights.
+uint64_t TopologyBytesOf(const SamplerInput& input);
+
 // Returns a number of vertices that no batch exceeds after its first num_hops
 // hops.
 uint64_t MaxNodesAfter(size_t num_hops, const CscView& graph,
@@ -242,6 +245,10 @@ class Sampler {
   // Returns the bytes of memory that this sampler reserves. Pages that it never
   // touches cost nothing.
   virtual uint64_t workspace_bytes() const = 0;
+
+  // Returns the bytes that this sampler has of a GPU's memory for its batches;
+  // 0: it works on cores.
+  virtual uint64_t device_bytes() const { return 0; }
 
   // Returns a number that rises every few milliseconds while Sample() works.
   // Any thread.

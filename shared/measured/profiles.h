@@ -3,11 +3,32 @@
 #define FGNN_SHARED_MEASURED_PROFILES_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "shared/minibatch/hop_size.h"
 
 namespace fgnn {
+
+// The memory of a daemon's GPU, and what the daemon takes of it for a job.
+struct GpuMemory {
+  uint64_t total_bytes = 0;
+  // Bytes that were free before the daemon took any for the job. The rest has
+  // the contexts of processes, and what else uses the GPU.
+  uint64_t free_bytes = 0;
+  // Bytes of a sampler's topology and tables of weights, if they lie there.
+  uint64_t topology_bytes = 0;
+  // Bytes of the batches of a sampler's threads, or of a trainer's model,
+  // products and features of batches.
+  uint64_t work_bytes = 0;
+  // Bytes of an evaluation beside work_bytes, of a trainer.
+  uint64_t evaluation_bytes = 0;
+  // Bytes of the features in the host's memory that a trainer has registered
+  // for its GPU, so that they stay there; 0: the GPU does not read them there.
+  uint64_t pinned_bytes = 0;
+
+  friend bool operator==(const GpuMemory&, const GpuMemory&) = default;
+};
 
 // Measurements by a sampler on the first batches of the job.
 struct SamplingProfile {
@@ -24,6 +45,8 @@ struct SamplingProfile {
   // Most of each size in any of the batches, first hop first.
   std::vector<HopSize> hops;
   uint32_t num_threads = 0;  // Threads of one sampler.
+  // Memory of the sampler's GPU; nullopt: it works on cores.
+  std::optional<GpuMemory> gpu = std::nullopt;
 
   friend bool operator==(const SamplingProfile&,
                          const SamplingProfile&) = default;
@@ -47,6 +70,8 @@ struct TrainingProfile {
   uint64_t evaluation_shared_bytes = 0;
   // Bytes beside step_bytes to write or read a checkpoint.
   uint64_t checkpoint_bytes = 0;
+  // Memory of the trainer's GPU; nullopt: it works on cores.
+  std::optional<GpuMemory> gpu = std::nullopt;
 
   friend bool operator==(const TrainingProfile&,
                          const TrainingProfile&) = default;

@@ -90,7 +90,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .switching = options.switching,
       .most_samplers = options.most_samplers,
       .most_trainers = options.most_trainers,
-      .reserved = 0};
+      .topology_on_host = options.topology_on_host};
   header.header_crc = HeaderCrc(header);
   return header;
 }
@@ -116,7 +116,8 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .num_devices = header.num_devices,
       .switching = header.switching,
       .most_samplers = header.most_samplers,
-      .most_trainers = header.most_trainers};
+      .most_trainers = header.most_trainers,
+      .topology_on_host = header.topology_on_host};
 }
 
 // Returns ResourceExhausted if the memory is not there. The segment asks before
@@ -255,6 +256,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
       CheckRange("most_samplers", options.most_samplers, 0, kMostDevices));
   FGNN_RETURN_IF_ERROR(
       CheckRange("most_trainers", options.most_trainers, 0, kMostDevices));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("topology_on_host", options.topology_on_host, 0, 1));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 14;
+inline constexpr uint32_t kSegmentLayoutVersion = 15;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -49,7 +49,7 @@ struct SegmentHeader {
   uint32_t switching;
   uint32_t most_samplers;
   uint32_t most_trainers;
-  uint32_t reserved;
+  uint32_t topology_on_host;
 };
 static_assert(sizeof(SegmentHeader) == 152);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);

@@ -41,6 +41,8 @@ struct SegmentOptions {
   // train.
   uint32_t most_samplers = kMostDevices;
   uint32_t most_trainers = kMostDevices;
+  // Not 0: samplers of GPUs read the topology in the host's memory.
+  uint32_t topology_on_host = 0;
 
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }

@@ -1,6 +1,35 @@
 #include "shared/rpc/measured_proto.h"
 
+#include <optional>
+
 namespace fgnn {
+namespace {
+
+v1::GpuMemory ToProto(const GpuMemory& gpu) {
+  v1::GpuMemory message;
+  message.set_total_bytes(gpu.total_bytes);
+  message.set_free_bytes(gpu.free_bytes);
+  message.set_topology_bytes(gpu.topology_bytes);
+  message.set_work_bytes(gpu.work_bytes);
+  message.set_evaluation_bytes(gpu.evaluation_bytes);
+  message.set_pinned_bytes(gpu.pinned_bytes);
+  return message;
+}
+
+// Returns the memory of a response that has it.
+template <typename Response>
+std::optional<GpuMemory> GpuOf(const Response& response) {
+  if (!response.has_gpu()) return std::nullopt;
+  const v1::GpuMemory& gpu = response.gpu();
+  return GpuMemory{.total_bytes = gpu.total_bytes(),
+                   .free_bytes = gpu.free_bytes(),
+                   .topology_bytes = gpu.topology_bytes(),
+                   .work_bytes = gpu.work_bytes(),
+                   .evaluation_bytes = gpu.evaluation_bytes(),
+                   .pinned_bytes = gpu.pinned_bytes()};
+}
+
+}  // namespace
 
 HopSizeMessages ToProto(const std::vector<HopSize>& hops) {
   HopSizeMessages messages;
@@ -34,6 +63,7 @@ v1::ProfileSamplingResponse ToProto(const SamplingProfile& profile) {
   message.set_program_bytes(profile.program_bytes);
   *message.mutable_hops() = ToProto(profile.hops);
   message.set_num_threads(profile.num_threads);
+  if (profile.gpu.has_value()) *message.mutable_gpu() = ToProto(*profile.gpu);
   return message;
 }
 
@@ -46,7 +76,8 @@ SamplingProfile FromProto(const v1::ProfileSamplingResponse& message) {
           .workspace_bytes = message.workspace_bytes(),
           .program_bytes = message.program_bytes(),
           .hops = FromProto(message.hops()),
-          .num_threads = message.num_threads()};
+          .num_threads = message.num_threads(),
+          .gpu = GpuOf(message)};
 }
 
 v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile) {
@@ -61,6 +92,7 @@ v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile) {
   message.set_evaluation_bytes(profile.evaluation_bytes);
   message.set_evaluation_shared_bytes(profile.evaluation_shared_bytes);
   message.set_checkpoint_bytes(profile.checkpoint_bytes);
+  if (profile.gpu.has_value()) *message.mutable_gpu() = ToProto(*profile.gpu);
   return message;
 }
 
@@ -74,7 +106,8 @@ TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
           .match_bytes = message.match_bytes(),
           .evaluation_bytes = message.evaluation_bytes(),
           .evaluation_shared_bytes = message.evaluation_shared_bytes(),
-          .checkpoint_bytes = message.checkpoint_bytes()};
+          .checkpoint_bytes = message.checkpoint_bytes(),
+          .gpu = GpuOf(message)};
 }
 
 v1::SplitScore ToProto(const SplitScore& score) {

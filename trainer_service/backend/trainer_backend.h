@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -84,6 +85,13 @@ struct ScoredWeights {
 struct PlacedBytes {
   uint64_t host = 0;
   uint64_t device = 0;  // 0 if the device is cores of the host.
+};
+
+// The memory of a GPU, and the host's features that it reads.
+struct DeviceMemory {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+  uint64_t pinned_bytes = 0;  // Bytes of features that are registered.
 };
 
 // The memory that an evaluation takes beside the memory of training.
@@ -187,6 +195,11 @@ class TrainerBackend {
   // system does not tell.
   virtual absl::StatusOr<PlacedBytes> BytesInUse() const = 0;
   virtual EvaluationBytes BytesOfEvaluation() = 0;
+  // Returns the memory of the device as it was before this object took any, but
+  // for the process's context; nullopt: the device is cores of the host.
+  virtual std::optional<DeviceMemory> MemoryBefore() const {
+    return std::nullopt;
+  }
 
   // Returns a number that rises while a call on this thread of the trainer, or
   // on its behalf, works. Any thread.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -112,7 +113,17 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   return edges * (uint64_t{spec.training.negatives} + 1);
 }
 
-// Measures the host's memory only: plans have no other memory yet.
+// Returns the memory of the back end's GPU, of which training takes work_bytes.
+std::optional<GpuMemory> GpuOf(const TrainerBackend& backend,
+                               uint64_t work_bytes) {
+  const std::optional<DeviceMemory> before = backend.MemoryBefore();
+  if (!before.has_value()) return std::nullopt;
+  return GpuMemory{.total_bytes = before->total_bytes,
+                   .free_bytes = before->free_bytes,
+                   .work_bytes = work_bytes,
+                   .pinned_bytes = before->pinned_bytes};
+}
+
 absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
                                         absl::Span<const HopSize> hops,
                                         int num_threads,
@@ -140,9 +151,8 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
                         HasTargets(spec.training.objective())
                             ? backend->model_options().num_classes
                             : 0));
-  const uint64_t feature_bytes =
-      backend->BytesOfFeatures(own.batch->task()).host;
-  FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes, parameter_bytes));
+  const PlacedBytes feature_bytes = backend->BytesOfFeatures(own.batch->task());
+  FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes.host, parameter_bytes));
   FGNN_RETURN_IF_ERROR(MakeFirstWeights(spec, *backend, own));
   const std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
   FGNN_ASSIGN_OR_RETURN(needs.seconds_per_batch,
@@ -151,17 +161,21 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   const uint64_t before = needs.program_bytes + own.bytes();
   const uint64_t match_bytes = features->match_bytes();
   const uint64_t held = BatchesHeld(spec, match_bytes > 0);
-  needs.step_bytes =
-      bytes.host - std::min(bytes.host, before) + (held - 1) * feature_bytes;
-  needs.match_bytes =
-      held * match_bytes + (held - BatchesHeld(spec, false)) * feature_bytes;
+  needs.step_bytes = bytes.host - std::min(bytes.host, before) +
+                     (held - 1) * feature_bytes.host;
+  needs.match_bytes = held * match_bytes +
+                      (held - BatchesHeld(spec, false)) * feature_bytes.host;
   needs.num_parameters = parameters;
   needs.optimizer_floats_per_parameter = state_floats;
   needs.checkpoint_bytes = parameters * (1 + state_floats) * sizeof(float);
+  needs.gpu = GpuOf(*backend, bytes.device + (held - 1) * feature_bytes.device);
   if (spec.training.evaluate_every > 0) {
     const EvaluationBytes evaluation = backend->BytesOfEvaluation();
     needs.evaluation_shared_bytes = evaluation.shared;
     needs.evaluation_bytes = parameters * sizeof(float) + evaluation.own.host;
+    if (needs.gpu.has_value()) {
+      needs.gpu->evaluation_bytes = evaluation.own.device;
+    }
   }
   return needs;
 }

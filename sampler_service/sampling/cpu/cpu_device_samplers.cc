@@ -13,7 +13,12 @@ class CpuDeviceSamplers final : public DeviceSamplers {
       : num_threads_(num_threads) {}
 
   uint32_t num_threads() const override { return num_threads_; }
-  SamplerFactory ForJob() override { return NewCpuSampler; }
+  SamplerFactory ForJob(std::optional<TopologyPlace> /*topology*/) override {
+    return NewCpuSampler;
+  }
+  absl::StatusOr<std::optional<GpuMemory>> Memory() override {
+    return std::nullopt;
+  }
   absl::StatusOr<std::unique_ptr<DirectMemory>> Open(
       absl::Span<std::byte> /*memory*/) override {
     return nullptr;

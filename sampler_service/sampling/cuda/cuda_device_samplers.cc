@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +18,8 @@
 #include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/pinned_range.h"
 #include "shared/device/cuda/status.h"
+#include "shared/measured/profiles.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -26,56 +27,84 @@ namespace {
 // One sampler copies a task while another one samples.
 constexpr uint32_t kSamplersPerGpu = 2;
 
-uint64_t TopologyBytes(const CscView& graph) {
-  const uint64_t index_bytes =
-      std::holds_alternative<absl::Span<const int64_t>>(graph.indices) ? 8 : 4;
-  return graph.indptr.size() * sizeof(graph.indptr[0]) +
-         graph.num_edges() * index_bytes;
-}
-
-// Adds what the GPU has, and what the job needs, to an error for want of
-// memory.
-absl::Status WithSizes(const absl::Status& status, const std::string& name,
-                       const CscView& graph) {
-  if (!absl::IsResourceExhausted(status)) return status;
+// Returns total_bytes and free_bytes of GPU number `index`, and makes it that
+// of the calling thread.
+absl::StatusOr<GpuMemory> MemoryOf(int index, const std::string& what) {
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), what));
   size_t free = 0;
   size_t total = 0;
-  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
-                                  "ask for the memory of the device"));
-  return absl::ResourceExhaustedError(absl::StrCat(
-      name, " has ", FormatBytes(free), " of ", FormatBytes(total),
-      " left, and a job's topology takes ", FormatBytes(TopologyBytes(graph)),
-      " there: ", std::string(status.message()),
-      "; sample on a cpu device, or end what else uses the GPU"));
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total), what));
+  return GpuMemory{.total_bytes = total, .free_bytes = free};
 }
 
 // The topology of one job on a GPU. Thread-safe.
 class JobOnGpu {
  public:
-  JobOnGpu(std::string name, int index)
-      : name_(std::move(name)), index_(index) {}
+  JobOnGpu(std::string name, int index, std::optional<TopologyPlace> place)
+      : name_(std::move(name)), index_(index), wanted_(place) {}
 
   absl::StatusOr<std::unique_ptr<Sampler>> NewSampler(
       const SamplerInput& input, const SamplerOptions& options) {
-    absl::StatusOr<std::shared_ptr<DeviceGraph>> graph = Upload(input.graph);
-    if (!graph.ok()) return WithSizes(graph.status(), name_, input.graph);
+    absl::StatusOr<std::shared_ptr<DeviceGraph>> graph = FindGraph(input);
+    if (!graph.ok()) return WithSizes(graph.status(), input);
     auto sampler = NewCudaSampler(*std::move(graph), input, options);
-    if (!sampler.ok()) return WithSizes(sampler.status(), name_, input.graph);
+    if (!sampler.ok()) return WithSizes(sampler.status(), input);
     return sampler;
   }
 
  private:
-  absl::StatusOr<std::shared_ptr<DeviceGraph>> Upload(const CscView& graph) {
+  absl::StatusOr<std::shared_ptr<DeviceGraph>> FindGraph(
+      const SamplerInput& input) {
     const MutexLock lock(&mutex_);
     if (graph_ == nullptr) {
-      FGNN_ASSIGN_OR_RETURN(
-          graph_, DeviceGraph::Make(graph, index_, TopologyPlace::kDevice));
+      FGNN_ASSIGN_OR_RETURN(graph_, MakeGraph(input));
     }
     return graph_;
   }
 
+  // A topology that fits nowhere on the device is read from the host's memory.
+  absl::StatusOr<std::shared_ptr<DeviceGraph>> MakeGraph(
+      const SamplerInput& input) const {
+    FGNN_ASSIGN_OR_RETURN(const GpuMemory memory, MemoryOf(index_, name_));
+    const bool leaves_room =
+        TopologyBytesOf(input) <= memory.free_bytes - memory.free_bytes / 4;
+    const TopologyPlace place = wanted_.value_or(
+        leaves_room ? TopologyPlace::kDevice : TopologyPlace::kHost);
+    if (place == TopologyPlace::kDevice) {
+      auto graph = DeviceGraph::Make(input.graph, index_, place);
+      if (!absl::IsResourceExhausted(graph.status())) return graph;
+    }
+    LogInfo(
+        "the topology, {}, stays in the host's memory: {} has {} of {} left",
+        FormatBytes(TopologyBytesOf(input)), name_,
+        FormatBytes(memory.free_bytes), FormatBytes(memory.total_bytes));
+    return DeviceGraph::Make(input.graph, index_, TopologyPlace::kHost);
+  }
+
+  // Adds what the GPU has, and what the job needs, to an error for want of
+  // memory, or of the right to register the host's.
+  absl::Status WithSizes(const absl::Status& status,
+                         const SamplerInput& input) const {
+    if (!absl::IsResourceExhausted(status) && !absl::IsInternal(status)) {
+      return status;
+    }
+    const absl::StatusOr<GpuMemory> memory = MemoryOf(index_, name_);
+    if (!memory.ok()) return status;  // The device is lost.
+    return absl::Status(
+        status.code(),
+        absl::StrCat(
+            name_, " has ", FormatBytes(memory->free_bytes), " of ",
+            FormatBytes(memory->total_bytes),
+            " left, and a job's topology takes ",
+            FormatBytes(TopologyBytesOf(input)),
+            " there or in the host's memory: ", std::string(status.message()),
+            "; sample on a cpu device, or end what else uses the "
+            "GPU"));
+  }
+
   const std::string name_;
   const int index_;
+  const std::optional<TopologyPlace> wanted_;
   Mutex mutex_;
   std::shared_ptr<DeviceGraph> graph_ ABSL_GUARDED_BY(mutex_);
 };
@@ -94,11 +123,15 @@ class CudaDeviceSamplers final : public DeviceSamplers {
       : name_(std::move(name)), index_(index) {}
 
   uint32_t num_threads() const override { return kSamplersPerGpu; }
-  SamplerFactory ForJob() override {
-    return [job = std::make_shared<JobOnGpu>(name_, index_)](
+  SamplerFactory ForJob(std::optional<TopologyPlace> topology) override {
+    return [job = std::make_shared<JobOnGpu>(name_, index_, topology)](
                const SamplerInput& input, const SamplerOptions& options) {
       return job->NewSampler(input, options);
     };
+  }
+  absl::StatusOr<std::optional<GpuMemory>> Memory() override {
+    FGNN_ASSIGN_OR_RETURN(const GpuMemory memory, MemoryOf(index_, name_));
+    return memory;
   }
   absl::StatusOr<std::unique_ptr<DirectMemory>> Open(
       absl::Span<std::byte> memory) override {
@@ -112,11 +145,8 @@ class CudaDeviceSamplers final : public DeviceSamplers {
   }
   // After a fault in a kernel every call fails.
   absl::Status Check() override {
-    const std::string what = absl::StrCat(name_, " can no longer be used");
-    FGNN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index_), what));
-    size_t free = 0;
-    size_t total = 0;
-    return CudaStatus(cudaMemGetInfo(&free, &total), what);
+    return MemoryOf(index_, absl::StrCat(name_, " can no longer be used"))
+        .status();
   }
   std::optional<uint64_t> gpu_bytes() const override {
     return DeviceBytesInArrays();

@@ -12,9 +12,10 @@
 namespace fgnn {
 
 // Opens the GPU of a device of kind kCuda. The samplers of a job share its
-// topology in device memory. Errors: see DeviceOpener. A factory's errors:
-// ResourceExhausted, with the bytes that the job needs and that the GPU has
-// free; and those of NewCudaSampler().
+// topology. Errors: see DeviceOpener. A factory's errors: ResourceExhausted,
+// with the bytes that the job needs and that the GPU has free; Internal, with
+// them: the topology fits nowhere but into the host's memory, which the GPU
+// cannot read; and those of NewCudaSampler().
 absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
     const Device& device);
 

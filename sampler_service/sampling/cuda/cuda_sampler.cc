@@ -40,6 +40,7 @@ class CudaSampler final : public Sampler {
                                        absl::Span<std::byte> block) override;
   absl::Status MarkBy(const HotRanks& ranks) override;
   uint64_t workspace_bytes() const override { return batch_->pinned_bytes(); }
+  uint64_t device_bytes() const override { return batch_->device_bytes(); }
   uint64_t progress() const override { return progress_.ticks(); }
 
  private:

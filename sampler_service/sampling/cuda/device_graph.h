@@ -12,6 +12,7 @@
 #include "sampler_service/sampling/alias_tables.h"
 #include "sampler_service/sampling/cuda/device_hop.h"
 #include "sampler_service/sampling/cuda/device_weights.h"
+#include "sampler_service/sampling/device_samplers.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/device/cuda/device_array.h"
@@ -19,14 +20,6 @@
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
-
-// Where kernels read the topology.
-enum class TopologyPlace : uint8_t {
-  kDevice,  // A copy in device memory.
-  // The host's own arrays, registered with CUDA: for graphs that are larger
-  // than device memory. Reads cross the bus.
-  kHost,
-};
 
 // Hot ranks in device memory: [num_nodes].
 using DeviceRanks = std::shared_ptr<const DeviceArray<uint32_t>>;

@@ -107,6 +107,16 @@ CudaBackend::CudaBackend(const CudaBackendOptions& options,
 CudaBackend::~CudaBackend() = default;
 
 absl::Status CudaBackend::Open() {
+  size_t free = 0;
+  size_t total = 0;
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
+                                  "cannot ask for the device's memory"));
+  const FeatureStore& store = misses_.store();
+  const uint64_t feature_bytes = store.num_rows() * store.row_bytes();
+  before_ = {
+      .total_bytes = total,
+      .free_bytes = free,
+      .pinned_bytes = misses_.on_device() != nullptr ? feature_bytes : 0};
   FGNN_ASSIGN_OR_RETURN(products_, options_.open_products());
   FGNN_ASSIGN_OR_RETURN(model_,
                         CudaModel::Make(model_options(), products_.get()));
@@ -117,13 +127,10 @@ absl::Status CudaBackend::Open() {
   host_->InferOn(inference_.get());
   FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,
                         NumMultiprocessors(options_.device));
-  const FeatureStore& store = misses_.store();
   for (std::unique_ptr<ExtractionLane>& lane : lanes_) {
     FGNN_ASSIGN_OR_RETURN(
-        lane,
-        ExtractionLane::Make(
-            &misses_, multiprocessors,
-            LeastOrderedMisses(store.num_rows() * store.row_bytes()), count_));
+        lane, ExtractionLane::Make(&misses_, multiprocessors,
+                                   LeastOrderedMisses(feature_bytes), count_));
   }
   return absl::OkStatus();
 }

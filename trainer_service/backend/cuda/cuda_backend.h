@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,7 @@ class CudaBackend final : public TrainerBackend {
   PlacedBytes BytesOfFeatures(const TaskView& task) const override;
   absl::StatusOr<PlacedBytes> BytesInUse() const override;
   EvaluationBytes BytesOfEvaluation() override;
+  std::optional<DeviceMemory> MemoryBefore() const override { return before_; }
   uint64_t progress(TrainerThread thread) const override {
     return host_->progress(thread);
   }
@@ -127,6 +129,7 @@ class CudaBackend final : public TrainerBackend {
   // Shared with features, which may outlive this object.
   const std::shared_ptr<ByteCount> count_;
   const MissRows misses_;
+  DeviceMemory before_;  // Memory before the fields below.
   PlannedDeviceCache cache_;
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.
   std::unique_ptr<DenseProducts> products_;

@@ -16,6 +16,12 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
                                     .hops = {{8, 9, 10}, {11, 12, 13}},
                                     .num_threads = 14};
   EXPECT_EQ(FromProto(ToProto(sampling)), sampling);
+  SamplingProfile on_gpu = sampling;
+  on_gpu.gpu = {.total_bytes = 15,
+                .free_bytes = 16,
+                .topology_bytes = 17,
+                .work_bytes = 18};
+  EXPECT_EQ(FromProto(ToProto(on_gpu)), on_gpu);
   const TrainingProfile training = {.num_parameters = 1,
                                     .optimizer_floats_per_parameter = 2,
                                     .seconds_per_batch = 0.3,
@@ -26,6 +32,13 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
                                     .evaluation_shared_bytes = 7,
                                     .checkpoint_bytes = 8};
   EXPECT_EQ(FromProto(ToProto(training)), training);
+  TrainingProfile trains_on_gpu = training;
+  trains_on_gpu.gpu = {.total_bytes = 9,
+                       .free_bytes = 10,
+                       .work_bytes = 11,
+                       .evaluation_bytes = 12,
+                       .pinned_bytes = 13};
+  EXPECT_EQ(FromProto(ToProto(trains_on_gpu)), trains_on_gpu);
 }
 
 TEST(MeasuredProtoTest, AScoreThatIsNotKnownStaysSo) {

@@ -121,7 +121,9 @@ absl::StatusOr<PlacedBytes> FakeBackend::BytesInUse() const {
   return PlacedBytes{.device = 1 << 20};
 }
 
-EvaluationBytes FakeBackend::BytesOfEvaluation() { return {}; }
+EvaluationBytes FakeBackend::BytesOfEvaluation() {
+  return {.own = {.device = 5}};
+}
 
 uint64_t FakeBackend::progress(TrainerThread thread) const {
   return extracted_[static_cast<size_t>(thread)];

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "trainer_service/backend/trainer_backend.h"
@@ -68,6 +69,9 @@ class FakeBackend final : public TrainerBackend {
   PlacedBytes BytesOfFeatures(const TaskView& task) const override;
   absl::StatusOr<PlacedBytes> BytesInUse() const override;
   EvaluationBytes BytesOfEvaluation() override;
+  std::optional<DeviceMemory> MemoryBefore() const override {
+    return DeviceMemory{.total_bytes = 100 << 20, .free_bytes = 90 << 20};
+  }
   uint64_t progress(TrainerThread thread) const override;
 
  private:

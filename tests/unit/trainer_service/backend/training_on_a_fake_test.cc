@@ -142,12 +142,18 @@ TEST_F(TrainingOnAFakeTest, EvaluatesAsTheDeviceDoes) {
 TEST_F(TrainingOnAFakeTest, IsProfiledAsAnyOther) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingProfile needs,
-      ProfileTraining(Spec(), std::vector<HopSize>{{8, 40, 60}}, 1,
+      ProfileTraining(Spec(/*ahead=*/2), std::vector<HopSize>{{8, 40, 60}}, 1,
                       [](const JobSpec& spec, int) {
                         return FakeBackend::Open(spec.dataset);
                       }));
   EXPECT_EQ(needs.num_parameters, kFakeParameters);
   EXPECT_EQ(needs.step_bytes, 0U);  // All of it is the device's.
+  ASSERT_TRUE(needs.gpu.has_value());
+  EXPECT_EQ(needs.gpu->total_bytes, 100U << 20);
+  EXPECT_EQ(needs.gpu->free_bytes, 90U << 20);
+  // 40 vertices of each batch that waits.
+  EXPECT_EQ(needs.gpu->work_bytes, (1U << 20) + 2 * 40);
+  EXPECT_EQ(needs.gpu->evaluation_bytes, 5U);
 }
 
 // As another host would send them.

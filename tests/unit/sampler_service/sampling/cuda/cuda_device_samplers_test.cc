@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "sampler_service/sampling/profile.h"
 #include "tests/unit/sampler_service/sampling/cuda/cuda_case.h"
 
 namespace fgnn {
@@ -23,15 +25,17 @@ Device Gpu(int index) {
   return ParseDeviceName(absl::StrCat("cuda:", index)).value();
 }
 
-// A graph of 1,000 vertices and 4,000 edges.
+// A graph of 1,000 vertices, or more, each with 4 edges.
 struct LargerGraph {
   std::vector<int64_t> indptr;
   std::vector<int64_t> indices;
   std::vector<int64_t> train = {0, 1, 3};
 
-  LargerGraph() {
-    for (int64_t v = 0; v <= 1000; ++v) indptr.push_back(4 * v);
-    for (int64_t e = 0; e < 4000; ++e) indices.push_back(e * 7 % 1000);
+  explicit LargerGraph(int64_t num_nodes = 1000) {
+    for (int64_t v = 0; v <= num_nodes; ++v) indptr.push_back(4 * v);
+    for (int64_t e = 0; e < 4 * num_nodes; ++e) {
+      indices.push_back(e * 7 % num_nodes);
+    }
   }
   SamplerInput input() const {
     return {.graph = {indptr, absl::Span<const int64_t>(indices)},
@@ -91,6 +95,77 @@ TEST(CudaDeviceSamplersTest, AnotherJobHasATopologyOfItsOwn) {
   EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 2 * bytes);
 }
 
+// Returns the bytes of device memory with a job's first sampler.
+size_t BytesWithASampler(DeviceSamplers& device, const SamplerInput& input,
+                         std::optional<TopologyPlace> place) {
+  const auto sampler = device.ForJob(place)(input, OfTwoHops());
+  EXPECT_THAT(sampler, IsOk());
+  return simt::GetFakeCounts().allocated_bytes;
+}
+
+TEST(CudaDeviceSamplersTest, TheTopologyIsWhereThePlanHasIt) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  const LargerGraph graph;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  const size_t bytes =
+      BytesWithASampler(*device, graph.input(), TopologyPlace::kDevice);
+  EXPECT_EQ(BytesWithASampler(*device, graph.input(), std::nullopt), bytes);
+  const SamplerFactory factory = device->ForJob(TopologyPlace::kHost);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            factory(graph.input(), OfTwoHops()));
+  EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, bytes - 8 * 5001);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto on_cpu,
+                            NewCpuSampler(graph.input(), OfTwoHops()));
+  TaskBlock block(4096);
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
+                            on_cpu->Sample(BatchSeq(1), block.span()));
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask task,
+                            sampler->Sample(BatchSeq(1), block.span()));
+  EXPECT_EQ(task.digest, expected.digest);
+}
+
+TEST(CudaDeviceSamplersTest, ATopologyWithoutRoomOnTheGpuStaysOnTheHost) {
+  const LargerGraph graph(100'000);
+  const uint64_t topology = TopologyBytesOf(graph.input());
+  EXPECT_EQ(topology, 8 * 500'001U);
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  const auto bytes_in = [&](std::optional<TopologyPlace> place) {
+    return BytesWithASampler(*device, graph.input(), place);
+  };
+  const size_t batches = bytes_in(TopologyPlace::kHost);
+  ASSERT_LT(batches + 1000, topology);
+  StartDevice(/*interleaving=*/0, batches + 1000);
+  EXPECT_EQ(bytes_in(std::nullopt), batches);
+  EXPECT_EQ(bytes_in(TopologyPlace::kDevice), batches);
+  // A quarter of the free memory is to be left, if nobody has planned.
+  StartDevice(/*interleaving=*/0, topology + topology / 4);
+  EXPECT_EQ(bytes_in(std::nullopt), batches);
+  StartDevice(/*interleaving=*/0, 2 * topology);
+  EXPECT_EQ(bytes_in(std::nullopt), batches + topology);
+}
+
+TEST(CudaDeviceSamplersTest, AProfileSaysWhatAJobTakesOfTheGpu) {
+  StartDevice(/*interleaving=*/0, kRoomyBytes);
+  const LargerGraph graph;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<GpuMemory> memory,
+                            device->Memory());
+  FGNN_ASSERT_OK_AND_ASSIGN(const SamplingProfile profile,
+                            ProfileSampling(graph.input(), OfTwoHops(),
+                                            {.num_threads = 2,
+                                             .factory = device->ForJob(),
+                                             .gpu = memory,
+                                             .check = nullptr}));
+  ASSERT_TRUE(profile.gpu.has_value());
+  EXPECT_EQ(profile.gpu->total_bytes, kRoomyBytes);
+  EXPECT_EQ(profile.gpu->free_bytes, kRoomyBytes);
+  EXPECT_EQ(profile.gpu->topology_bytes, 8 * 5001U);
+  const size_t one =
+      BytesWithASampler(*device, graph.input(), TopologyPlace::kHost);
+  EXPECT_EQ(profile.gpu->work_bytes, 2 * one);
+}
+
 TEST(CudaDeviceSamplersTest, AGpuThatIsTooSmallSaysHowMuchIsMissing) {
   StartDevice(/*interleaving=*/0, 16 << 10);
   const LargerGraph graph;
@@ -98,7 +173,8 @@ TEST(CudaDeviceSamplersTest, AGpuThatIsTooSmallSaysHowMuchIsMissing) {
   EXPECT_THAT(device->ForJob()(graph.input(), OfTwoHops()),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("cuda:0 has 16.0 KiB of 16.0 KiB left"),
-                             HasSubstr("topology takes 39.1 KiB"),
+                             HasSubstr("topology takes 39.1 KiB there or in "
+                                       "the host's memory"),
                              HasSubstr("cudaErrorMemoryAllocation"),
                              HasSubstr("sample on a cpu device"))));
 }

@@ -33,6 +33,18 @@ TEST_F(CudaErrorsTest, RefusesADeviceThatIsNotThere) {
   SetDevice(kMemory);
 }
 
+TEST_F(CudaErrorsTest, KnowsTheMemoryThatThereWas) {
+  SetDevice(kMemory);
+  Open();
+  ASSERT_GT(AllocatedBytes(), 0U);
+  const std::optional<DeviceMemory> before = cuda_->MemoryBefore();
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(before->total_bytes, kMemory);
+  EXPECT_EQ(before->free_bytes, kMemory);
+  EXPECT_EQ(before->pinned_bytes, kSmallNodes * kSmallColumns * sizeof(float));
+  EXPECT_FALSE(cpu_->MemoryBefore().has_value());
+}
+
 TEST_F(CudaErrorsTest, NamesSizesWhereTheCacheHasNoRoom) {
   Open();
   const size_t before = AllocatedBytes();
