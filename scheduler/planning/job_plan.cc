@@ -1,7 +1,6 @@
 #include "scheduler/planning/job_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "scheduler/planning/cache_capacity.h"
 #include "scheduler/planning/capped.h"
+#include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/memory_plan.h"
 #include "scheduler/planning/role_range.h"
 #include "shared/base/status.h"
@@ -49,17 +49,6 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
       {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
 }
 
-// Returns the rows that the spec asks each trainer to cache.
-CacheRows RowsOfEach(const PlanInput& input) {
-  const CacheSpec& cache = input.spec.cache;
-  if (cache.policy == "none") return {};
-  const auto rows = [&](const std::optional<double>& share) {
-    return static_cast<uint64_t>(std::floor(
-        share.value_or(0) * static_cast<double>(input.dataset.num_nodes)));
-  };
-  return {rows(cache.capacity), rows(cache.standby_capacity)};
-}
-
 // Returns whether standby trainers cache as much as the memory left allows.
 bool HasAutoStandby(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
@@ -87,9 +76,10 @@ bool HasAutoCache(const PlanInput& input) {
 }
 
 // Returns whether the trainers share one table. Mapped features are shared
-// anyway, and a table of a trainer's own has huge pages.
+// anyway, and a table of a trainer's own has huge pages. GPUs have their own.
 bool SharesTable(const PlanInput& input) {
-  return ReadsFromDisk(input) && input.spec.num_trainers() > 1;
+  return ReadsFromDisk(input) && input.spec.num_trainers() > 1 &&
+         !TrainsOnGpus(input.spec);
 }
 
 // Rows of the table that trainers share, between which memory decides.
@@ -117,8 +107,10 @@ TableRows TableRowsAskedFor(const PlanInput& input) {
                    sum(roles.most_trainers, standby))};
 }
 
-// Returns the rows to begin with. Memory that is left may take more.
-CacheRows RowsAskedFor(const PlanInput& input) {
+// Returns the rows to begin with. Memory that is left may take more, but not a
+// GPU's.
+CacheRows RowsAskedFor(const PlanInput& input, const GpuChoice& gpus) {
+  if (TrainsOnGpus(input.spec)) return gpus.rows;
   if (!SharesTable(input)) return RowsOfEach(input);
   const uint64_t rows = TableRowsAskedFor(input).least;
   return {rows, rows};
@@ -135,7 +127,8 @@ absl::Status CheckWarmup(const TrainingSpec& training,
       "lower it, or raise training.epochs"));
 }
 
-SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
+SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
+                           bool topology_on_host) {
   const JobSpec& spec = input.spec;
   const SamplingProfile& sampling = input.sampling;
   SegmentOptions segment;
@@ -155,6 +148,7 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows) {
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;
+  segment.topology_on_host = topology_on_host ? 1 : 0;
   if (SharesTable(input) && segment.plans_caches()) {
     segment.shared_row_bytes = input.dataset.feature_row_bytes;
   }
@@ -198,7 +192,8 @@ RoleRange CheapestOf(const RoleRange& roles, const SegmentOptions& segment) {
   return {trainers, trainers};
 }
 
-absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
+absl::Status Refuse(const PlanInput& input, const JobPlan& plan,
+                    uint64_t have_bytes, bool by_limit) {
   // A limit that is too low is an error in the job; little memory is not.
   const auto code = by_limit ? absl::StatusCode::kInvalidArgument
                              : absl::StatusCode::kResourceExhausted;
@@ -209,14 +204,18 @@ absl::Status Refuse(const JobPlan& plan, uint64_t have_bytes, bool by_limit) {
           FormatBytes(plan.total_bytes), " (", DescribeMemory(plan), "), ",
           FormatBytes(have_bytes), by_limit ? " allowed" : " available",
           "; lower sampling.batch_size, sampling.fanouts, model.hidden",
-          plan.segment.plans_caches() ? " or cache.capacity" : "",
+          plan.segment.plans_caches() && !TrainsOnGpus(input.spec)
+              ? " or cache.capacity"
+              : "",
           plan.segment.staleness > 0 ? " or training.staleness" : "",
+          PinsFeatures(input) ? ", or set features.store to disk" : "",
           by_limit ? ", or raise limits.memory" : ""));
 }
 
 JobPlan Cached(const PlanInput& input, const JobPlan& plan,
                const RoleRange& roles, const CacheRows& rows) {
-  SegmentOptions segment = PlanSegment(input, rows);
+  SegmentOptions segment =
+      PlanSegment(input, rows, plan.segment.topology_on_host != 0);
   segment.num_slots = plan.segment.num_slots;
   return PlanMemory(input, segment, roles);
 }
@@ -239,6 +238,7 @@ JobPlan WithTable(const PlanInput& input, const JobPlan& plan,
 // Returns the plan, with caches in the memory that it leaves.
 JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
                    const RoleRange& roles, uint64_t have_bytes) {
+  if (TrainsOnGpus(input.spec)) return plan;  // It has them already.
   if (SharesTable(input)) return WithTable(input, plan, roles, have_bytes);
   const uint64_t left_bytes = have_bytes - plan.total_bytes;
   const uint32_t all = input.spec.num_trainers();
@@ -287,7 +287,9 @@ uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place) {
 
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const RoleRange asked = RolesOf(input.spec);
-  SegmentOptions segment = PlanSegment(input, RowsAskedFor(input));
+  FGNN_ASSIGN_OR_RETURN(const GpuChoice gpus, ChooseForGpus(input));
+  SegmentOptions segment =
+      PlanSegment(input, RowsAskedFor(input, gpus), gpus.topology_on_host);
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;
@@ -308,7 +310,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
     roles = fit.value_or(CheapestOf(asked, segment));
     plan = PlanMemory(input, segment, roles);
     if (plan.total_bytes > have_bytes) {
-      return Refuse(plan, have_bytes, by_limit);
+      return Refuse(input, plan, have_bytes, by_limit);
     }
   }
   return WithCaches(input, plan, roles, have_bytes);
@@ -332,12 +334,31 @@ std::string DescribeRoleLimits(const JobPlan& plan, const JobSpec& spec) {
   return absl::StrJoin(limits, ", ");
 }
 
+std::string DescribeItems(const std::vector<MemoryItem>& items,
+                          std::string_view place) {
+  std::vector<std::string> texts;
+  for (const MemoryItem& item : items) {
+    if (item.place != place) continue;
+    const bool names_device = place == kHostMemory && !item.device.empty();
+    texts.push_back(absl::StrCat(item.name, names_device ? " on " : "",
+                                 names_device ? item.device : "", " ",
+                                 FormatBytes(item.bytes)));
+  }
+  return absl::StrJoin(texts, " + ");
+}
+
 std::string DescribeMemory(const JobPlan& plan) {
-  return absl::StrJoin(
-      plan.memory, " + ", [](std::string* out, const MemoryItem& item) {
-        absl::StrAppend(out, item.name, item.device.empty() ? "" : " on ",
-                        item.device, " ", FormatBytes(item.bytes));
-      });
+  return DescribeItems(plan.memory, kHostMemory);
+}
+
+std::string DescribeGpuMemory(const JobPlan& plan) {
+  std::string text;
+  for (const PlaceBytes& gpu : plan.gpus) {
+    absl::StrAppend(&text, "; ", gpu.place, " ", FormatBytes(gpu.total_bytes),
+                    " of ", FormatBytes(gpu.have_bytes), ": ",
+                    DescribeItems(plan.memory, gpu.place));
+  }
+  return text;
 }
 
 }  // namespace fgnn

@@ -61,11 +61,21 @@ struct MemoryItem {
 // 64 bits.
 uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place);
 
+// The bytes that a job takes of a GPU's memory.
+struct PlaceBytes {
+  std::string place = {};    // "cuda:0"
+  uint64_t total_bytes = 0;  // With what others have there.
+  uint64_t have_bytes = 0;   // All bytes of the GPU.
+};
+
 struct JobPlan {
   SegmentOptions segment;
-  // Anonymous memory of all daemons of the job, and their segment.
+  // Anonymous memory of all daemons of the job, and their segment; then the
+  // memory of GPUs.
   std::vector<MemoryItem> memory;
   uint64_t total_bytes = 0;  // Bytes in the host's memory.
+  // Sums of `memory` on the job's GPUs that were measured.
+  std::vector<PlaceBytes> gpus;
   // Files of the dataset that daemons map. The kernel keeps as much of them in
   // memory as there is room for. They are no part of the sum.
   std::vector<MemoryItem> mapped;
@@ -74,13 +84,19 @@ struct JobPlan {
 // Plans a job. If memory is short, the queue gets fewer slots. If that is not
 // enough, fewer devices may be planned to train, or to sample, where the
 // planner decides on that. ResourceExhausted: the job still does not fit into
-// limits.memory or the machine. The message, one line, names need and have per
-// item and the way out.
+// limits.memory, the machine or its GPUs. The message, one line, names need and
+// have per item and the way out.
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input);
 
 // Returns text like "queue of 8 slots 12 MiB + 1 sampler on cpu:0 3 MiB + …",
-// for logs and refusals.
+// for logs and refusals: the items of one place.
+std::string DescribeItems(const std::vector<MemoryItem>& items,
+                          std::string_view place);
+// Returns the same of the host's items.
 std::string DescribeMemory(const JobPlan& plan);
+// Returns text like "; cuda:0 1.2 GiB of 80 GiB: topology 0.9 GiB + …" of all
+// GPUs; empty: there are none.
+std::string DescribeGpuMemory(const JobPlan& plan);
 
 // Returns text like "memory allows at most 2 of 4 devices to be planned to
 // train"; empty: memory allows what the job asks for.

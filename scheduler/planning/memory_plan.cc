@@ -1,10 +1,13 @@
 #include "scheduler/planning/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/planning/capped.h"
+#include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/units.h"
 
@@ -99,7 +102,8 @@ void AddSharedTable(const PlanInput& input, const SegmentOptions& segment,
 
 void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                const RoleRange& roles, std::vector<MemoryItem>* items) {
-  if (!segment.plans_caches()) return;
+  // The caches of GPUs lie in their memory.
+  if (!segment.plans_caches() || TrainsOnGpus(input.spec)) return;
   if (segment.shares_table()) return AddSharedTable(input, segment, items);
   if (input.spec.executors == "factored") {
     AddCachesByRole(input, segment, roles, items);
@@ -176,12 +180,40 @@ void AddRanking(const PlanInput& input, JobPlan* plan) {
   plan->total_bytes = bytes;
 }
 
-std::vector<MemoryItem> MappedFiles(const PlanInput& input) {
-  std::vector<MemoryItem> mapped = {{.name = "topology",
-                                     .holder = "dataset",
-                                     .device = "",
-                                     .bytes = input.dataset.topology_bytes}};
-  if (!ReadsFromDisk(input)) {
+uint64_t PinnedFeatureBytes(const PlanInput& input) {
+  return input.training.gpu.value_or(GpuMemory()).pinned_bytes;
+}
+
+// What GPUs read stays in memory, once for all of them.
+std::vector<MemoryItem> PinnedFiles(const PlanInput& input,
+                                    const SegmentOptions& segment) {
+  std::vector<MemoryItem> pinned;
+  const auto add = [&](const char* name, const char* holder, uint64_t bytes) {
+    pinned.push_back(
+        {.name = name, .holder = holder, .device = "", .bytes = bytes});
+  };
+  if (segment.topology_on_host != 0) {
+    // With tables of weights the topology is larger than the dataset's.
+    add("topology, pinned for GPUs", "sampler",
+        std::max(input.dataset.topology_bytes,
+                 input.sampling.gpu.value_or(GpuMemory()).topology_bytes));
+  }
+  if (PinsFeatures(input)) {
+    add("features, pinned for GPUs", "trainer", PinnedFeatureBytes(input));
+  }
+  return pinned;
+}
+
+std::vector<MemoryItem> MappedFiles(const PlanInput& input,
+                                    const SegmentOptions& segment) {
+  std::vector<MemoryItem> mapped;
+  if (segment.topology_on_host == 0) {
+    mapped.push_back({.name = "topology",
+                      .holder = "dataset",
+                      .device = "",
+                      .bytes = input.dataset.topology_bytes});
+  }
+  if (!ReadsFromDisk(input) && !PinsFeatures(input)) {
     mapped.push_back({.name = "features",
                       .holder = "dataset",
                       .device = "",
@@ -191,6 +223,20 @@ std::vector<MemoryItem> MappedFiles(const PlanInput& input) {
 }
 
 }  // namespace
+
+CacheRows RowsOfEach(const PlanInput& input) {
+  const CacheSpec& cache = input.spec.cache;
+  if (cache.policy == "none") return {};
+  const auto rows = [&](const std::optional<double>& share) {
+    return static_cast<uint64_t>(std::floor(
+        share.value_or(0) * static_cast<double>(input.dataset.num_nodes)));
+  };
+  return {rows(cache.capacity), rows(cache.standby_capacity)};
+}
+
+bool PinsFeatures(const PlanInput& input) {
+  return PinnedFeatureBytes(input) > 0;
+}
 
 bool ReadsFromDisk(const PlanInput& input) {
   return input.spec.features.store == "disk" ||
@@ -226,18 +272,26 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                 .bytes = TrainerBytes(input)},
                &plan.memory);
   AddCaches(input, segment, roles, &plan.memory);
+  const std::vector<MemoryItem> pinned = PinnedFiles(input, segment);
+  plan.memory.insert(plan.memory.end(), pinned.begin(), pinned.end());
   AddCommands(input, &plan.memory);
   plan.total_bytes = BytesIn(plan.memory, kHostMemory);
   if (segment.plans_caches()) AddRanking(input, &plan);
-  plan.mapped = MappedFiles(input);
+  plan.mapped = MappedFiles(input, segment);
+  const std::vector<MemoryItem> on_gpus = GpuItems(input, segment);
+  plan.gpus = GpuSums(input, on_gpus);
+  plan.memory.insert(plan.memory.end(), on_gpus.begin(), on_gpus.end());
   return plan;
 }
 
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
   const uint64_t daemons = AddCapped(SamplerBytes(input), TrainerBytes(input));
-  const uint64_t row_bytes = input.dataset.feature_row_bytes;
-  const uint64_t other = AddCapped(SegmentBytes(segment), CommandBytes(input));
+  const uint64_t row_bytes =
+      TrainsOnGpus(input.spec) ? 0 : input.dataset.feature_row_bytes;
+  const uint64_t other =
+      AddCapped(AddCapped(SegmentBytes(segment), CommandBytes(input)),
+                BytesIn(PinnedFiles(input, segment), kHostMemory));
   if (segment.shares_table()) {
     return {.num_devices = input.spec.num_trainers(),
             .sampler_bytes = daemons,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "scheduler/planning/cache_capacity.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/role_range.h"
 #include "shared/queue/segment.h"
@@ -20,6 +21,13 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
 // train.
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes);
+
+// Returns the rows that the spec asks each trainer to cache; 0 where it leaves
+// the number open.
+CacheRows RowsOfEach(const PlanInput& input);
+
+// Returns whether GPUs read features in the host's memory, which stay there.
+bool PinsFeatures(const PlanInput& input);
 
 // Returns whether the dataset's features are read past the page cache.
 bool ReadsFromDisk(const PlanInput& input);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/planning/gpu_plan.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -66,7 +67,10 @@ absl::Status RunCaches::Adapt() {
     use.trainers.next_count =
         run_.spec.num_trainers() - use.standbys.next_count;
   }
-  if (plan.rank_order_key == 0) return absl::OkStatus();
+  // Caches of GPUs take no memory of the host, which is what was measured.
+  if (plan.rank_order_key == 0 || TrainsOnGpus(run_.spec)) {
+    return absl::OkStatus();
+  }
   memory_.Measure();
   FGNN_ASSIGN_OR_RETURN(uint64_t available, AvailableMemoryBytes());
   available -=

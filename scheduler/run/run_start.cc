@@ -272,10 +272,11 @@ absl::StatusOr<SegmentOptions> RunStart::Plan() {
         return plan.total_bytes;
       }));
   parts_.memory.SetPlanned();
-  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}",
+  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}{}",
           run_.job.id, plan.segment.batches_per_epoch,
           plan.segment.batches_per_step, plan.segment.num_parameters,
-          FormatBytes(plan.total_bytes), DescribeMemory(plan));
+          FormatBytes(plan.total_bytes), DescribeMemory(plan),
+          DescribeGpuMemory(plan));
   if (const std::string limits = DescribeRoleLimits(plan, run_.spec);
       !limits.empty()) {
     LogInfo("job {}: {}", run_.job.id, limits);

@@ -1,0 +1,278 @@
+#include "scheduler/planning/gpu_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "scheduler/planning/capped.h"
+#include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/units.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+// A GPU and the executors on it.
+struct LoadedGpu {
+  std::string device = {};  // Name in the job, "cuda:0+cpu:0-3".
+  std::string place = {};   // "cuda:0".
+  uint32_t samplers = 0;
+  uint32_t trainers = 0;
+};
+
+// Returns the job's GPUs in the order of their executors' placement.
+std::vector<LoadedGpu> GpusOf(const JobSpec& spec) {
+  std::vector<LoadedGpu> gpus;
+  for (const ExecutorPlacement& executor :
+       PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)) {
+    const absl::StatusOr<Device> device = ParseDeviceName(executor.device);
+    if (!device.ok() || device->kind == DeviceKind::kCpu) continue;
+    const std::string place = MemoryPlaceOf(*device);
+    auto gpu = std::find_if(
+        gpus.begin(), gpus.end(),
+        [&](const LoadedGpu& known) { return known.place == place; });
+    if (gpu == gpus.end()) {
+      gpu = gpus.insert(gpus.end(), {executor.device, place});
+    }
+    ++(executor.role == ExecutorRole::kSampler ? gpu->samplers : gpu->trainers);
+  }
+  return gpus;
+}
+
+// What was measured on a GPU: as little as one of its daemons saw. GPUs of a
+// job count as alike, since one daemon of each role is measured.
+struct Measured {
+  uint64_t total_bytes = UINT64_MAX;
+  uint64_t free_bytes = UINT64_MAX;
+};
+
+std::optional<Measured> MeasuredOn(const PlanInput& input,
+                                   const LoadedGpu& gpu) {
+  std::optional<Measured> least;
+  const auto look = [&](uint32_t count, const std::optional<GpuMemory>& seen) {
+    if (count == 0 || !seen.has_value()) return;
+    if (!least.has_value()) least = Measured();
+    least->total_bytes = std::min(least->total_bytes, seen->total_bytes);
+    least->free_bytes = std::min(least->free_bytes, seen->free_bytes);
+  };
+  look(gpu.samplers, input.sampling.gpu);
+  look(gpu.trainers, input.training.gpu);
+  if (least.has_value()) {
+    least->free_bytes = std::min(least->free_bytes, least->total_bytes);
+  }
+  return least;
+}
+
+// Bytes of device memory for a vertex and an edge of a batch, and batches at a
+// time, of a sampler that was not measured.
+constexpr uint64_t kBytesPerNode = 64;
+constexpr uint64_t kBytesPerEdge = 8;
+constexpr uint64_t kBatchesAtOnce = 2;
+
+// Returns what was measured of a sampler on a GPU. Where the sampler that was
+// measured works on cores, returns an estimate by its batches.
+GpuMemory SamplersNeeds(const PlanInput& input) {
+  if (input.sampling.gpu.has_value()) return *input.sampling.gpu;
+  const uint64_t nodes =
+      MultiplyCapped(input.sampling.max_input_nodes, kBytesPerNode);
+  const uint64_t edges =
+      MultiplyCapped(input.sampling.max_edges, kBytesPerEdge);
+  return {
+      .topology_bytes = input.dataset.topology_bytes,
+      .work_bytes = MultiplyCapped(kBatchesAtOnce, AddCapped(nodes, edges))};
+}
+
+// Few batches were measured, and larger ones come. Slots have the same margin.
+uint64_t WithMargin(uint64_t bytes) { return AddCapped(bytes, bytes / 4); }
+
+std::string Counted(uint32_t count, const std::string& what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+// The most rows of a trainer on any GPU, whatever the GPU is planned to do.
+uint64_t MostRows(const CacheRows& rows) {
+  return std::max(rows.trainer, rows.standby);
+}
+
+void AddItems(const PlanInput& input, const LoadedGpu& gpu,
+              const GpuChoice& choice, std::vector<MemoryItem>* items) {
+  const std::optional<Measured> measured = MeasuredOn(input, gpu);
+  if (!measured.has_value()) return;
+  const auto add = [&](std::string name, const char* holder, uint64_t bytes) {
+    if (bytes == 0) return;
+    items->push_back({.name = std::move(name),
+                      .holder = holder,
+                      .device = gpu.device,
+                      .bytes = bytes,
+                      .place = gpu.place});
+  };
+  add("contexts, and what else is there", "device",
+      measured->total_bytes - measured->free_bytes);
+  const uint64_t rows = MostRows(choice.rows);
+  if (gpu.samplers > 0) {
+    const GpuMemory sampling = SamplersNeeds(input);
+    if (!choice.topology_on_host) {
+      add("topology", "sampler",
+          MultiplyCapped(gpu.samplers, sampling.topology_bytes));
+    }
+    if (rows > 0) {
+      add("hot ranks", "sampler",
+          MultiplyCapped(gpu.samplers, MultiplyCapped(input.dataset.num_nodes,
+                                                      sizeof(uint32_t))));
+    }
+    add(absl::StrCat("batches of ", Counted(gpu.samplers, "sampler")),
+        "sampler",
+        MultiplyCapped(gpu.samplers, WithMargin(sampling.work_bytes)));
+  }
+  if (gpu.trainers == 0) return;
+  if (input.training.gpu.has_value()) {
+    const GpuMemory& training = *input.training.gpu;
+    add(Counted(gpu.trainers, "trainer"), "trainer",
+        MultiplyCapped(gpu.trainers, WithMargin(training.work_bytes)));
+    add("evaluation", "trainer",
+        MultiplyCapped(gpu.trainers, training.evaluation_bytes));
+  }
+  add(absl::StrCat(Counted(gpu.trainers, "cache"), " of ", rows, " rows"),
+      "trainer",
+      MultiplyCapped(gpu.trainers,
+                     MultiplyCapped(rows, input.dataset.feature_row_bytes)));
+}
+
+// Returns the items of one GPU.
+std::vector<MemoryItem> ItemsOf(const PlanInput& input, const LoadedGpu& gpu,
+                                const GpuChoice& choice) {
+  std::vector<MemoryItem> items;
+  AddItems(input, gpu, choice, &items);
+  return items;
+}
+
+// Returns how many rows each trainer on this GPU can cache, and each trainer of
+// the job if this GPU only samples: a sampler has to know which are cached.
+uint64_t RowsThatFit(const PlanInput& input, const LoadedGpu& gpu,
+                     bool topology_on_host) {
+  const std::optional<Measured> measured = MeasuredOn(input, gpu);
+  if (!measured.has_value()) return 0;
+  // One row brings the hot ranks, and takes next to nothing.
+  const uint64_t need =
+      BytesIn(ItemsOf(input, gpu, {topology_on_host, {1, 1}}), gpu.place);
+  if (need > measured->total_bytes) return 0;
+  const uint64_t row_bytes = input.dataset.feature_row_bytes;
+  if (gpu.trainers == 0 || row_bytes == 0) return input.dataset.num_nodes;
+  const uint64_t left = measured->total_bytes - need;
+  // An eighth stays for needs that no plan knows.
+  return std::min(input.dataset.num_nodes,
+                  (left - left / 8) / row_bytes / gpu.trainers);
+}
+
+// Returns the rows to cache, with those that fit where the job leaves it open.
+CacheRows ChooseRows(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
+                     bool topology_on_host) {
+  const CacheSpec& cache = input.spec.cache;
+  CacheRows rows = RowsOfEach(input);
+  if (cache.policy == "none") return rows;
+  if (!cache.capacity.has_value()) {
+    rows.trainer = input.dataset.num_nodes;
+    for (const LoadedGpu& gpu : gpus) {
+      rows.trainer =
+          std::min(rows.trainer, RowsThatFit(input, gpu, topology_on_host));
+    }
+  }
+  // GPUs of standby trainers have the same daemons, so the same room.
+  const bool has_standbys = input.spec.has_standbys();
+  if (has_standbys && !cache.standby_capacity.has_value()) {
+    rows.standby = rows.trainer;
+  }
+  return rows;
+}
+
+absl::Status Refuse(const PlanInput& input, const LoadedGpu& gpu,
+                    const GpuChoice& choice,
+                    const std::vector<MemoryItem>& items) {
+  const bool caches = MostRows(choice.rows) > 0;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "memory of ", gpu.place, ": the job needs ",
+      FormatBytes(BytesIn(items, gpu.place)), " there (",
+      DescribeItems(items, gpu.place), ")",
+      choice.topology_on_host ? " beside a topology in the host's memory" : "",
+      ", and it has ", FormatBytes(MeasuredOn(input, gpu)->total_bytes),
+      "; lower ", caches ? "cache.capacity, " : "",
+      "sampling.batch_size, sampling.fanouts or model.hidden",
+      gpu.samplers > 0 && gpu.trainers > 0
+          ? ", let cores sample (devices such as [cuda:0, cpu:0-7])"
+          : "",
+      ", or end what else uses the GPU"));
+}
+
+// Returns why the choice does not fit; OK: it does.
+absl::Status Check(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
+                   const GpuChoice& choice) {
+  for (const LoadedGpu& gpu : gpus) {
+    const std::optional<Measured> measured = MeasuredOn(input, gpu);
+    if (!measured.has_value()) continue;
+    const std::vector<MemoryItem> items = ItemsOf(input, gpu, choice);
+    if (BytesIn(items, gpu.place) > measured->total_bytes) {
+      return Refuse(input, gpu, choice, items);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool TrainsOnGpus(const JobSpec& spec) {
+  const std::vector<LoadedGpu> gpus = GpusOf(spec);
+  return std::any_of(gpus.begin(), gpus.end(),
+                     [](const LoadedGpu& gpu) { return gpu.trainers > 0; });
+}
+
+absl::StatusOr<GpuChoice> ChooseForGpus(const PlanInput& input) {
+  const std::vector<LoadedGpu> gpus = GpusOf(input.spec);
+  const bool sample_on_gpus =
+      std::any_of(gpus.begin(), gpus.end(),
+                  [](const LoadedGpu& gpu) { return gpu.samplers > 0; });
+  absl::Status status;
+  for (const bool on_host : {false, true}) {
+    if (on_host && !sample_on_gpus) break;
+    GpuChoice choice = {.topology_on_host = on_host, .rows = {}};
+    if (TrainsOnGpus(input.spec)) {
+      choice.rows = ChooseRows(input, gpus, on_host);
+    }
+    status = Check(input, gpus, choice);
+    if (status.ok()) return choice;
+  }
+  return status;
+}
+
+std::vector<MemoryItem> GpuItems(const PlanInput& input,
+                                 const SegmentOptions& segment) {
+  GpuChoice choice = {.topology_on_host = segment.topology_on_host != 0,
+                      .rows = {}};
+  if (TrainsOnGpus(input.spec)) {
+    choice.rows = {segment.cache_rows, segment.standby_cache_rows};
+  }
+  std::vector<MemoryItem> items;
+  for (const LoadedGpu& gpu : GpusOf(input.spec)) {
+    AddItems(input, gpu, choice, &items);
+  }
+  return items;
+}
+
+std::vector<PlaceBytes> GpuSums(const PlanInput& input,
+                                const std::vector<MemoryItem>& items) {
+  std::vector<PlaceBytes> sums;
+  for (const LoadedGpu& gpu : GpusOf(input.spec)) {
+    const std::optional<Measured> measured = MeasuredOn(input, gpu);
+    if (!measured.has_value()) continue;
+    sums.push_back({.place = gpu.place,
+                    .total_bytes = BytesIn(items, gpu.place),
+                    .have_bytes = measured->total_bytes});
+  }
+  return sums;
+}
+
+}  // namespace fgnn
