@@ -7,8 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/sampler_daemon.h"
+#include "sampler_service/job/job_profile.h"
+#include "sampler_service/job/job_sampling.h"
+#include "sampler_service/rpc/profile_json.h"
 #include "sampler_service/sampling/cpu/cpu_device_samplers.h"
 #include "sampler_service/sampling/cuda/cuda_device_samplers.h"
+#include "shared/base/error_json.h"
 #include "shared/base/files/descriptor_limit.h"
 #include "shared/base/standard_output.h"
 #include "shared/base/status.h"
@@ -16,6 +20,7 @@
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
+#include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
@@ -32,6 +37,43 @@ absl::StatusOr<std::unique_ptr<fgnn::DeviceSamplers>> OpenSamplers(
     return fgnn::OpenCudaSamplers(device);
   }
   return fgnn::OpenCpuSamplers(device);
+}
+
+// Measures a job's sampling on a device: what `fgnn plan` asks for.
+absl::StatusOr<std::string> Profile(const std::string& request,
+                                    const fgnn::ExecutorDaemonOptions& where) {
+  FGNN_ASSIGN_OR_RETURN(const fgnn::Device device,
+                        fgnn::ParseDevice(where.device));
+  FGNN_RETURN_IF_ERROR(fgnn::PinThisThread(device));
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<fgnn::DeviceSamplers> samplers,
+                        OpenSamplers(device));
+  return fgnn::AnswerSamplingProfile(
+      request,
+      [&](const fgnn::JobSpec& spec,
+          uint32_t num_batches) -> absl::StatusOr<fgnn::SamplingProfile> {
+        FGNN_ASSIGN_OR_RETURN(
+            const fgnn::JobSampling job,
+            fgnn::OpenJobSampling(
+                spec,
+                {.num_threads = static_cast<uint32_t>(device.cores.size()),
+                 .plugins = fgnn::PluginFolder(where.state_dir),
+                 .factory = samplers->ForJob()}));
+        return fgnn::ProfileJob(spec, job, *samplers, num_batches, nullptr);
+      });
+}
+
+// Prints the profile, or the error as JSON. Returns the exit code.
+int AnswerProfile(const std::string& request,
+                  const fgnn::ExecutorDaemonOptions& where) {
+  absl::StatusOr<std::string> answer;
+  const absl::Status status = fgnn::CatchExceptions([&] {
+    answer = Profile(request, where);
+    return answer.status();
+  });
+  const int code = fgnn::ExitCode(status);
+  std::cout << (status.ok() ? *answer : fgnn::ErrorJson(status, code)) << "\n";
+  const absl::Status written = fgnn::FlushStandardOutput();
+  return written.ok() ? code : fgnn::ExitCode(written);
 }
 
 // Prints what `fgnn doctor` shows. Returns the exit code.
@@ -66,8 +108,18 @@ int main(int argc, char** argv) {
   app.AddFlag("--log-json", log_json, "Log a JSON object a line");
   const fgnn::Command gpus =
       app.AddSubcommand("gpus", "Name the GPUs of this machine");
+  std::string request;
+  const fgnn::Command profile =
+      app.AddSubcommand("profile", "A job's needs, as JSON");
+  profile.AddOption("--request", request, "ProfileSamplingRequest as JSON")
+      .Required();
+  profile.AddOption("--device", options.device, "Cores, or a GPU").Required();
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   if (gpus.IsChosen()) return NameGpus();
+  if (profile.IsChosen()) {
+    fgnn::InitLog("fgnn-sampler");
+    return AnswerProfile(request, options);
+  }
   const absl::Status named = fgnn::NameByDevice("sampler", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-sampler" : options.name);
   if (log_json) fgnn::LogAsJson();

@@ -35,7 +35,7 @@ TrainerCommands::TrainerCommands(Command app)
 
   profile_.AddOption("--request", request_, "ProfileTrainingRequest as JSON")
       .Required();
-  profile_.AddOption("--device", device_, "Cores").Required();
+  profile_.AddOption("--device", device_, "Cores, or a GPU").Required();
 
   TrainingBenchOptions& bench = bench_options_;
   bench_

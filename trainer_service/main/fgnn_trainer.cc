@@ -88,12 +88,13 @@ int main(int argc, char** argv) {
   const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
   if (!app.Chosen().has_value()) return RunDaemon(options, log_json, plugins);
   fgnn::InitLog("fgnn-trainer");
-  // Commands train on cores of the host.
+  // Commands compute on cores of the host, unless a flag names a GPU.
   const fgnn::BackendFactory open = BackendsOn(fgnn::Device(), plugins);
   const fgnn::ThreadedProfiler profile =
-      [&open](const fgnn::JobSpec& spec, absl::Span<const fgnn::HopSize> hops,
-              int num_threads) {
-        return fgnn::ProfileTraining(spec, hops, num_threads, open);
+      [&plugins](const fgnn::Device& device, const fgnn::JobSpec& spec,
+                 absl::Span<const fgnn::HopSize> hops, int num_threads) {
+        return fgnn::ProfileTraining(spec, hops, num_threads,
+                                     BackendsOn(device, plugins));
       };
   return commands.Run({plugins, open, profile, fgnn::CudaInferences()});
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,13 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "sampler_service/job/job_sampling.h"
-#include "sampler_service/sampling/profile.h"
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/memory_plan.h"
 #include "scheduler/planning/order_note.h"
-#include "scheduler/planning/placement.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
@@ -24,16 +22,11 @@
 #include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/rules/match_rules.h"
-#include "shared/config/state_dir.h"
 #include "shared/device/device.h"
-#include "shared/device/memory.h"
-#include "shared/graph/dataset.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/text_table.h"
-#include "tools/fgnn/service/devices_for_job.h"
 #include "tools/fgnn/service/job_request.h"
-#include "tools/fgnn/service/program.h"
-#include "tools/fgnn/service/trainer_profile.h"
+#include "tools/fgnn/service/measured_job.h"
 
 namespace fgnn {
 namespace {
@@ -43,86 +36,12 @@ struct PlanFlags {
   std::vector<std::string> overrides;
 };
 
-// Returns the device of the job's first sampler.
-absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
-  return ParseDevice(
-      PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)
-          .front()
-          .device);
-}
-
-absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
-  if (spec.sampling.threads > 0) return spec.sampling.threads;
-  FGNN_ASSIGN_OR_RETURN(const Device device, FirstSampler(spec));
-  return static_cast<uint32_t>(device.cores.size());
-}
-
-// This program computes on cores alone.
-absl::StatusOr<std::string> MeasuredOn(const std::string& name) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-  return device.kind == DeviceKind::kCpu ? device.name
-                                         : DeviceName(device.cores);
-}
-
-// nullopt: the job has no GPU.
-absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec) {
-  for (const std::string& name : spec.devices) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-    if (device.kind == DeviceKind::kCpu) continue;
-    return absl::StrCat(
-        "'fgnn plan' measures on cores: the times of ", name,
-        " are theirs, and the memory that the job takes there is not in the "
-        "plan");
-  }
-  return std::nullopt;
-}
-
-// Measures sampling in this program, where the scheduler would ask a sampler.
-// This program is about as large as a sampler.
-absl::StatusOr<SamplingProfile> MeasureSampling(
-    const JobSpec& spec, const std::filesystem::path& state_dir,
-    DatasetShape* dataset) {
-  FGNN_ASSIGN_OR_RETURN(const uint32_t num_threads, SamplerThreads(spec));
-  FGNN_ASSIGN_OR_RETURN(
-      const JobSampling job,
-      OpenJobSampling(spec, {.num_threads = num_threads,
-                             .plugins = PluginFolder(state_dir)}));
-  *dataset = ShapeOf(job.dataset.sizes(), spec.training);
-  return ProfileSampling(job.input(), job.options,
-                         {.num_batches = kProfiledBatches,
-                          .num_threads = num_threads,
-                          .order_bytes = job.order_bytes(),
-                          .factory = job.factory,
-                          .check = nullptr});
-}
-
-absl::StatusOr<PlanInput> MeasureJob(const v1::JobSpec& effective,
-                                     const std::filesystem::path& state_dir) {
-  PlanInput input;
-  input.job_key = 1;
-  input.spec = FromProto(effective);
-  if (effective.has_device_request()) {
-    FGNN_ASSIGN_OR_RETURN(input.spec.devices, DevicesForJob(effective));
-  }
-  FGNN_ASSIGN_OR_RETURN(input.sampling,
-                        MeasureSampling(input.spec, state_dir, &input.dataset));
-  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
-                        FindProgram("fgnn-trainer"));
-  const std::string device =
-      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices)
-          .back()
-          .device;
-  FGNN_ASSIGN_OR_RETURN(const std::string cores, MeasuredOn(device));
-  FGNN_ASSIGN_OR_RETURN(input.training,
-                        AskForTrainingProfile(trainer, state_dir, effective,
-                                              input.sampling.hops, cores));
-  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
-  return input;
-}
-
-nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items) {
+// Returns the items of one place.
+nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items,
+                              std::string_view place) {
   nlohmann::ordered_json array = nlohmann::ordered_json::array();
   for (const MemoryItem& item : items) {
+    if (item.place != place) continue;
     array.push_back({{"name", item.name},
                      {"holder", item.holder},
                      {"device", item.device},
@@ -225,12 +144,26 @@ std::string ToText(const DevicesPlan& devices) {
           : "");
 }
 
+// Returns the memory of each GPU that was measured.
+nlohmann::ordered_json GpusToJson(const JobPlan& plan) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const PlaceBytes& gpu : plan.gpus) {
+    array.push_back({{"gpu", gpu.place},
+                     {"memory", ToJson(plan.memory, gpu.place)},
+                     {"total_bytes", gpu.total_bytes},
+                     {"available_bytes", gpu.have_bytes}});
+  }
+  return array;
+}
+
 nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
   const SegmentOptions& segment = plan.segment;
-  return {{"memory", ToJson(plan.memory)},
+  return {{"memory", ToJson(plan.memory, kHostMemory)},
           {"total_bytes", plan.total_bytes},
-          {"mapped", ToJson(plan.mapped)},
+          {"mapped", ToJson(plan.mapped, kHostMemory)},
           {"available_bytes", HaveBytes(input)},
+          {"gpus", GpusToJson(plan)},
+          {"topology_on_host", segment.topology_on_host != 0},
           {"devices", input.spec.devices},
           {"samplers", input.spec.num_samplers()},
           {"trainers", input.spec.num_trainers()},
@@ -258,9 +191,26 @@ std::string DeviceCountText(const JobSpec& spec) {
                       spec.device_request->max, "\n\n");
 }
 
+std::string GpusToText(const JobPlan& plan) {
+  std::string text;
+  for (const PlaceBytes& gpu : plan.gpus) {
+    TextTable table({absl::StrCat("in ", gpu.place, "'s memory"), "bytes"},
+                    {1});
+    for (const MemoryItem& item : plan.memory) {
+      if (item.place != gpu.place) continue;
+      table.AddRow({item.name, FormatBytes(item.bytes)});
+    }
+    table.AddRow({"in all", FormatBytes(gpu.total_bytes)});
+    table.AddRow({"available", FormatBytes(gpu.have_bytes)});
+    absl::StrAppend(&text, "\n", table.ToString());
+  }
+  return text;
+}
+
 std::string ToText(const PlanInput& input, const JobPlan& plan) {
   TextTable table({"for", "device", "memory"}, {2});
   for (const MemoryItem& item : plan.memory) {
+    if (item.place != kHostMemory) continue;
     table.AddRow({item.name, item.device, FormatBytes(item.bytes)});
   }
   table.AddRow({"in all", "", FormatBytes(plan.total_bytes)});
@@ -270,8 +220,8 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                   item.device, FormatBytes(item.bytes)});
   }
   const SegmentOptions& segment = plan.segment;
-  std::string text =
-      absl::StrCat(DeviceCountText(input.spec), table.ToString());
+  std::string text = absl::StrCat(DeviceCountText(input.spec), table.ToString(),
+                                  GpusToText(plan));
   absl::StrAppend(
       &text, "\n", FormatCount(segment.batches_per_epoch),
       " batches an epoch, ", segment.batches_per_step, " a step; ",
@@ -305,13 +255,13 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(written, {AllCoresDevice()}));
   std::vector<std::string> notes = NotesOnJob(written, effective);
-  FGNN_ASSIGN_OR_RETURN(const PlanInput input,
+  FGNN_ASSIGN_OR_RETURN(MeasuredJob measured,
                         MeasureJob(effective, context.state_dir));
+  const PlanInput& input = measured.input;
   if (std::optional<std::string> note = NoteOnOrder(input)) {
     notes.push_back(*std::move(note));
   }
-  FGNN_ASSIGN_OR_RETURN(std::optional<std::string> gpu, NoteOnGpu(input.spec));
-  if (gpu.has_value()) notes.push_back(*std::move(gpu));
+  if (measured.note.has_value()) notes.push_back(*std::move(measured.note));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.state_dir));

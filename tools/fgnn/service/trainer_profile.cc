@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
 #include "shared/base/error_json.h"
 #include "shared/base/status.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Longest profile: a batch of two steps, however large.
 constexpr std::chrono::minutes kLongestProfile{10};
+// Longest time to open the driver.
+constexpr std::chrono::minutes kGpuTimeout{1};
 
 // The result is the last line; log lines come before it.
 std::string LastLine(absl::string_view output) {
@@ -57,6 +60,43 @@ absl::StatusOr<std::string> ProfileRequestJson(
   if (status.ok()) return json;
   return absl::InternalError(
       absl::StrCat("the job's spec as JSON: ", status.ToString()));
+}
+
+absl::StatusOr<SamplingProfile> AskForSamplingProfile(
+    const std::filesystem::path& sampler,
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec,
+    uint32_t num_batches, const std::string& device) {
+  v1::ProfileSamplingRequest request;
+  *request.mutable_spec() = spec;
+  request.set_num_batches(num_batches);
+  std::string json;
+  const auto written =
+      google::protobuf::util::MessageToJsonString(request, &json);
+  if (!written.ok()) {
+    return absl::InternalError(
+        absl::StrCat("the job's spec as JSON: ", written.ToString()));
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      const std::string line,
+      AskTrainer(sampler, state_dir,
+                 {"profile", "--device", device, "--request", json}));
+  v1::ProfileSamplingResponse response;
+  if (!google::protobuf::util::JsonStringToMessage(line, &response).ok()) {
+    return absl::InternalError(
+        absl::StrCat(sampler.string(), " profile ended with 0: ", line));
+  }
+  return FromProto(response);
+}
+
+absl::StatusOr<std::string> WhyNoGpus(const std::filesystem::path& sampler) {
+  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
+                        RunProgram(sampler, {"gpus"}, DeadlineIn(kGpuTimeout)));
+  if (ran.exit_code == 0) return "";
+  const std::string line = LastLine(ran.output);
+  if (line.empty()) {
+    return absl::StrCat(sampler.string(), " gpus ended with ", ran.exit_code);
+  }
+  return std::string(absl::StripPrefix(line, "fgnn: "));
 }
 
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(

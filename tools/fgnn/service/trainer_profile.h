@@ -1,7 +1,9 @@
-// Measures a job's training, by the program that links torch.
+// Measures a job by the daemons' programs: training by the one that links
+// torch, and what runs on a GPU by those that link CUDA.
 #ifndef FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_
 #define FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,10 +15,10 @@
 
 namespace fgnn {
 
-// Runs `trainer`, which is fgnn-trainer, with one of its commands and the
-// service's folder, which has the user's plugins. Returns the last line that it
-// prints. Errors: those that the trainer tells (ErrorJson()); those of
-// RunProgram(). Internal, with its last line: it ended otherwise.
+// Runs `trainer`, which is fgnn-trainer or fgnn-sampler, with one of its
+// commands and the service's folder, which has the user's plugins. Returns the
+// last line that it prints. Errors: those that the program tells (ErrorJson());
+// those of RunProgram(). Internal, with its last line: it ended otherwise.
 absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
                                        const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args);
@@ -32,6 +34,17 @@ absl::StatusOr<TrainingProfile> AskForTrainingProfile(
     const std::filesystem::path& trainer,
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     const std::vector<HopSize>& hops, const std::string& device);
+
+// Asks `sampler`, which is fgnn-sampler, for the profile of an effective spec
+// on this device.
+absl::StatusOr<SamplingProfile> AskForSamplingProfile(
+    const std::filesystem::path& sampler,
+    const std::filesystem::path& state_dir, const v1::JobSpec& spec,
+    uint32_t num_batches, const std::string& device);
+
+// Returns why GPUs cannot be used here, in the words of `sampler`; empty: they
+// can be.
+absl::StatusOr<std::string> WhyNoGpus(const std::filesystem::path& sampler);
 
 }  // namespace fgnn
 

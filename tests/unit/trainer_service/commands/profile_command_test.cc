@@ -18,7 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-absl::StatusOr<TrainingProfile> Profile(const JobSpec& spec,
+absl::StatusOr<TrainingProfile> Profile(const Device& /*device*/,
+                                        const JobSpec& spec,
                                         absl::Span<const HopSize> hops,
                                         int num_threads) {
   return ProfileTraining(spec, hops, num_threads, CpuFactory());

@@ -1,0 +1,96 @@
+"""The memory of GPUs, which are emulated: what a plan has there, and jobs whose
+daemons share a small one."""
+
+import harness
+from cuda_test import ALONE, CudaTest, JOB
+
+
+def bytes_of(plan, gpu=0):
+    """{first word: bytes} of a plan's items on a GPU."""
+    items = plan['gpus'][gpu]['memory']
+    return {item['name'].lstrip('1 ').split()[0]: item['bytes']
+            for item in items}
+
+
+class MemoryTest(CudaTest):
+
+    def plan(self, settings):
+        return self.service.json(
+            'plan', *self.service.job_words({**JOB, **settings}))
+
+    def shrink_gpus(self, roomy, beyond_work):
+        """Gives GPUs, each shared by its daemons, the memory that a job takes
+        for its work alone by a plan, and some bytes beyond."""
+        self.set_gpus(
+            GPU_BYTES=roomy['batches'] + roomy['trainer'] + beyond_work,
+            GPU_ACCOUNTS=self.service.folder / 'accounts')
+
+    def test_a_plan_has_the_items_of_each_gpu(self):
+        self.set_gpus(GPUS=2)
+        words = self.service.job_words({**JOB, **ALONE})
+        plan = self.service.json('plan', *words)
+        gpu, = plan['gpus']
+        self.assertEqual((gpu['gpu'], gpu['available_bytes']),
+                         ('cuda:0', 256 << 20))
+        self.assertEqual([item['name'] for item in gpu['memory']],
+                         ['topology', 'hot ranks', 'batches of 1 sampler',
+                          '1 trainer', '1 cache of 2000 rows'])
+        self.assertEqual(gpu['total_bytes'],
+                         sum(item['bytes'] for item in gpu['memory']))
+        self.assertEqual(plan['total_bytes'],
+                         sum(item['bytes'] for item in plan['memory']))
+        self.assertNotIn('cache', str(plan['memory']))
+        self.assertEqual(plan['notes'], [])
+        self.assertRegex(self.service.fgnn('plan', *words).stdout,
+                         r"in cuda:0's memory +bytes\ntopology ")
+        turns = self.plan({'devices': '[cuda:0, cuda:1]'})
+        self.assertEqual(turns['standby_cache_rows'], 2000)
+        self.assertEqual(bytes_of(turns, 0), bytes_of(turns, 1))
+        self.assertEqual(bytes_of(turns), bytes_of(plan))
+
+    def test_where_no_gpu_is_a_plan_says_so(self):
+        self.set_gpus(GPUS=0)
+        plan = self.plan(ALONE)
+        self.assertEqual(plan['gpus'], [])
+        self.assertRegex(plan['notes'][0],
+                         "measured on cores .*NVIDIA's driver")
+
+    def test_a_small_gpu_trains_as_a_large_one(self):
+        expected = self.service.run({**JOB, **ALONE}, '--digest')
+        roomy = bytes_of(self.plan(ALONE))
+        self.shrink_gpus(roomy, roomy['topology'] * 3 // 4)
+        plan = self.plan(ALONE)
+        self.assertTrue(plan['topology_on_host'])
+        self.assertIn('pinned', str(plan['memory']))
+        self.assertTrue(0 < plan['cache_rows'] < 2000, plan['cache_rows'])
+        run_dir = self.service.run({**JOB, **ALONE}, '--digest')
+        self.assert_same_run(run_dir, expected)
+        logs = {role: (self.service.state_dir /
+                       f'logs/{role}.0.log').read_text()
+                for role in ('sampler', 'trainer')}
+        self.assertIn("stays in the host's memory", logs['sampler'])
+        self.assertIn(f"of {plan['cache_rows']} vertices on the device",
+                      logs['trainer'])
+        self.assertNotIn('no memory left', logs['trainer'])
+        self.assertGreater(
+            harness.lines_of(run_dir)[1]['cache_hit_rate'], 0)
+
+    def test_what_fits_nowhere_is_refused_with_sizes(self):
+        roomy = bytes_of(self.plan(ALONE))
+        self.shrink_gpus(roomy, roomy['hot'] + roomy['cache'] // 2)
+        code, said = self.refused({**ALONE, 'cache.capacity': 1})
+        self.assertEqual(code, 1, said)
+        self.assertRegex(
+            said, r'memory of cuda:0: the job needs .* there \(.*hot ranks '
+                  r'.* \+ 1 trainer .* \+ 1 cache of 2000 rows 125.0 KiB\) '
+                  r"beside a topology in the host's memory, and it has .*; "
+                  r'lower cache.capacity')
+        self.shrink_gpus(roomy, -1)
+        code, said = self.refused(ALONE)
+        self.assertEqual(code, 1, said)
+        self.assertRegex(said, 'memory of cuda:0: .*; lower sampling.batch_size'
+                               '.*let cores sample')
+
+
+if __name__ == '__main__':
+    harness.main()

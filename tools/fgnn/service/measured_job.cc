@@ -1,0 +1,144 @@
+#include "tools/fgnn/service/measured_job.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sampler_service/job/job_sampling.h"
+#include "sampler_service/sampling/profile.h"
+#include "scheduler/planning/placement.h"
+#include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/config/state_dir.h"
+#include "shared/device/device.h"
+#include "shared/device/memory.h"
+#include "tools/fgnn/service/devices_for_job.h"
+#include "tools/fgnn/service/program.h"
+#include "tools/fgnn/service/trainer_profile.h"
+
+namespace fgnn {
+namespace {
+
+// Returns the device of the job's first sampler.
+absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
+  return ParseDevice(
+      PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)
+          .front()
+          .device);
+}
+
+absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
+  if (spec.sampling.threads > 0) return spec.sampling.threads;
+  FGNN_ASSIGN_OR_RETURN(const Device device, FirstSampler(spec));
+  return static_cast<uint32_t>(device.cores.size());
+}
+
+// Where a plan measures.
+struct Programs {
+  std::filesystem::path state_dir = {};
+  std::filesystem::path sampler = {};
+  std::filesystem::path trainer = {};
+  // Why GPUs are not used; empty: they are, or the job has none.
+  std::string why_no_gpus = {};
+};
+
+bool IsGpu(const Device& device) { return device.kind == DeviceKind::kCuda; }
+
+// Returns the device on which to measure the work of device `name`: cores, if
+// GPUs are not used.
+absl::StatusOr<Device> MeasuredOn(const std::string& name,
+                                  const Programs& programs) {
+  FGNN_ASSIGN_OR_RETURN(Device device, ParseDevice(name));
+  if (!IsGpu(device) || programs.why_no_gpus.empty()) return device;
+  return ParseDevice(DeviceName(device.cores));
+}
+
+// Returns the first GPU of the job; nullopt: it has none.
+absl::StatusOr<std::optional<std::string>> FirstGpu(const JobSpec& spec) {
+  for (const std::string& name : spec.devices) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+    if (IsGpu(device)) return name;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
+                                      const std::filesystem::path& state_dir) {
+  Programs programs = {.state_dir = state_dir};
+  FGNN_ASSIGN_OR_RETURN(programs.trainer, FindProgram("fgnn-trainer"));
+  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
+  if (!gpu.has_value()) return programs;
+  FGNN_ASSIGN_OR_RETURN(programs.sampler, FindProgram("fgnn-sampler"));
+  FGNN_ASSIGN_OR_RETURN(programs.why_no_gpus, WhyNoGpus(programs.sampler));
+  return programs;
+}
+
+// nullopt: the job has no GPU, or it was measured there.
+absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec,
+                                                     const Programs& programs) {
+  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
+  if (!gpu.has_value() || programs.why_no_gpus.empty()) return std::nullopt;
+  return absl::StrCat("the job is measured on cores (", programs.why_no_gpus,
+                      "): the times of ", *gpu,
+                      " are theirs, and the memory that the job takes there is "
+                      "not in the plan");
+}
+
+// Measures sampling on cores in this program, where the scheduler would ask a
+// sampler. This program is about as large as a sampler.
+absl::StatusOr<SamplingProfile> MeasureSamplingHere(const JobSampling& job,
+                                                    uint32_t num_threads) {
+  return ProfileSampling(job.input(), job.options,
+                         {.num_batches = kProfiledBatches,
+                          .num_threads = num_threads,
+                          .order_bytes = job.order_bytes(),
+                          .factory = job.factory,
+                          .check = nullptr});
+}
+
+absl::StatusOr<SamplingProfile> MeasureSampling(const v1::JobSpec& effective,
+                                                const JobSpec& spec,
+                                                const Programs& programs,
+                                                DatasetShape* dataset) {
+  FGNN_ASSIGN_OR_RETURN(const uint32_t num_threads, SamplerThreads(spec));
+  FGNN_ASSIGN_OR_RETURN(
+      const JobSampling job,
+      OpenJobSampling(spec, {.num_threads = num_threads,
+                             .plugins = PluginFolder(programs.state_dir)}));
+  *dataset = ShapeOf(job.dataset.sizes(), spec.training);
+  FGNN_ASSIGN_OR_RETURN(const Device first, FirstSampler(spec));
+  FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(first.name, programs));
+  if (!IsGpu(device)) return MeasureSamplingHere(job, num_threads);
+  return AskForSamplingProfile(programs.sampler, programs.state_dir, effective,
+                               kProfiledBatches, device.name);
+}
+
+}  // namespace
+
+absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
+                                       const std::filesystem::path& state_dir) {
+  MeasuredJob measured;
+  PlanInput& input = measured.input;
+  input.job_key = 1;
+  input.spec = FromProto(effective);
+  if (effective.has_device_request()) {
+    FGNN_ASSIGN_OR_RETURN(input.spec.devices, DevicesForJob(effective));
+  }
+  const JobSpec& spec = input.spec;
+  FGNN_ASSIGN_OR_RETURN(const Programs programs, FindPrograms(spec, state_dir));
+  FGNN_ASSIGN_OR_RETURN(measured.note, NoteOnGpu(spec, programs));
+  FGNN_ASSIGN_OR_RETURN(
+      input.sampling,
+      MeasureSampling(effective, spec, programs, &input.dataset));
+  const std::string trainer =
+      PlaceExecutors(spec.num_samplers(), 1, spec.devices).back().device;
+  FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(trainer, programs));
+  FGNN_ASSIGN_OR_RETURN(
+      input.training,
+      AskForTrainingProfile(programs.trainer, programs.state_dir, effective,
+                            input.sampling.hops, device.name));
+  FGNN_ASSIGN_OR_RETURN(input.available_bytes, AvailableMemoryBytes());
+  return measured;
+}
+
+}  // namespace fgnn
