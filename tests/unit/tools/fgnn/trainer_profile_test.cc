@@ -19,15 +19,25 @@ using testing::HasSubstr;
 
 class TrainerProfileTest : public testing::Test {
  protected:
-  // A trainer that does as `script` says.
-  absl::StatusOr<TrainingProfile> Ask(const std::string& script) {
-    const std::filesystem::path trainer = folder_ / "trainer";
-    std::ofstream(trainer) << "#!/bin/sh\n" << script << "\n";
-    std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
+  // Returns a program that does as `script` says.
+  std::filesystem::path Program(const std::string& script) {
+    std::filesystem::path program = folder_ / "program";
+    std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return program;
+  }
+  static v1::JobSpec Spec() {
     v1::JobSpec spec;
     spec.set_dataset("/data/graph");
-    return AskForTrainingProfile(trainer, /*state_dir=*/"state", spec,
+    return spec;
+  }
+  absl::StatusOr<TrainingProfile> Ask(const std::string& script) {
+    return AskForTrainingProfile(Program(script), /*state_dir=*/"state", Spec(),
                                  {{4, 9, 5}}, "cpu:0-1");
+  }
+  absl::StatusOr<SamplingProfile> AskSampler(const std::string& script) {
+    return AskForSamplingProfile(Program(script), /*state_dir=*/"state", Spec(),
+                                 /*num_batches=*/7, "cuda:1");
   }
 
   const TempFolder folder_;
@@ -50,6 +60,30 @@ TEST_F(TrainerProfileTest, SaysTheSpecTheHopsAndTheDevice) {
                        AllOf(HasSubstr("profile --device cpu:0-1 --request"),
                              HasSubstr("/data/graph"),
                              HasSubstr("\"numEdges\":\"5\""))));
+}
+
+TEST_F(TrainerProfileTest, ASamplerSaysWhatItsGpuHas) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const SamplingProfile profile,
+      AskSampler("echo '{\"maxEdges\":\"7\",\"gpu\":{\"freeBytes\":\"9\"}}'"));
+  EXPECT_EQ(profile.max_edges, 7U);
+  ASSERT_TRUE(profile.gpu.has_value());
+  EXPECT_EQ(profile.gpu->free_bytes, 9U);
+  EXPECT_THAT(
+      AskSampler("echo \"fgnn: $*\" >&2; exit 2"),
+      StatusIs(absl::StatusCode::kInternal,
+               AllOf(HasSubstr("profile --device cuda:1 --request"),
+                     HasSubstr("/data/graph"), HasSubstr("\"numBatches\":7"))));
+}
+
+TEST_F(TrainerProfileTest, ASamplerSaysWhyThereIsNoGpu) {
+  const auto why = [&](const std::string& script) {
+    return WhyNoGpus(Program(script)).value();
+  };
+  EXPECT_EQ(why("test $1 = gpus && echo 'cuda:0 a GPU'"), "");
+  EXPECT_EQ(why("echo 'fgnn: there is no driver' >&2; exit 2"),
+            "there is no driver");
+  EXPECT_THAT(why("exit 3"), HasSubstr("gpus ended with 3"));
 }
 
 TEST_F(TrainerProfileTest, ARefusalIsPassedOnInItsWords) {
