@@ -1,6 +1,8 @@
 """The memory of GPUs, which are emulated: what a plan has there, and jobs whose
 daemons share a small one."""
 
+import re
+
 import harness
 from cuda_test import ALONE, CudaTest, JOB
 
@@ -69,8 +71,10 @@ class MemoryTest(CudaTest):
                        f'logs/{role}.0.log').read_text()
                 for role in ('sampler', 'trainer')}
         self.assertIn("stays in the host's memory", logs['sampler'])
-        self.assertIn(f"of {plan['cache_rows']} vertices on the device",
-                      logs['trainer'])
+        # The host has room for more, and may not count.
+        self.assertEqual(re.findall('of (.*) vertices on the device',
+                                    logs['trainer']),
+                         ['2000', str(plan['cache_rows'])])
         self.assertNotIn('no memory left', logs['trainer'])
         self.assertGreater(
             harness.lines_of(run_dir)[1]['cache_hit_rate'], 0)
