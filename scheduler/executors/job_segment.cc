@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/queue/meeting_table.h"
 
 namespace fgnn {
 namespace {
@@ -170,6 +171,7 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
     }
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);
+  MeetingTable(segment_.get(), kNoOwner).ReclaimPlaceOf(owner);
   {
     const MutexLock lock(&mutex_);
     reclaimed.chunks = table_.ReclaimChunksOf(owner);

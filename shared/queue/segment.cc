@@ -90,7 +90,9 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .switching = options.switching,
       .most_samplers = options.most_samplers,
       .most_trainers = options.most_trainers,
-      .topology_on_host = options.topology_on_host};
+      .topology_on_host = options.topology_on_host,
+      .num_members = options.num_members,
+      .reserved = 0};
   header.header_crc = HeaderCrc(header);
   return header;
 }
@@ -117,7 +119,8 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .switching = header.switching,
       .most_samplers = header.most_samplers,
       .most_trainers = header.most_trainers,
-      .topology_on_host = header.topology_on_host};
+      .topology_on_host = header.topology_on_host,
+      .num_members = header.num_members};
 }
 
 // Returns ResourceExhausted if the memory is not there. The segment asks before
@@ -258,6 +261,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
       CheckRange("most_trainers", options.most_trainers, 0, kMostDevices));
   FGNN_RETURN_IF_ERROR(
       CheckRange("topology_on_host", options.topology_on_host, 0, 1));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_members", options.num_members, 0, kMostDevices));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

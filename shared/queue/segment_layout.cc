@@ -59,6 +59,8 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   Allocator regions;
   layout.control = regions.Take(1, sizeof(ControlWords));
   layout.devices = regions.Take(options.num_devices, sizeof(DeviceWords));
+  layout.meeting = regions.Take(1, sizeof(MeetingWords));
+  layout.members = regions.Take(options.num_members, sizeof(MemberWords));
   layout.slot_words = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.slot_places = regions.Take(options.num_slots, sizeof(uint64_t));
   layout.overflow_words =

@@ -50,8 +50,10 @@ struct SegmentHeader {
   uint32_t most_samplers;
   uint32_t most_trainers;
   uint32_t topology_on_host;
+  uint32_t num_members;
+  uint32_t reserved;
 };
-static_assert(sizeof(SegmentHeader) == 152);
+static_assert(sizeof(SegmentHeader) == 160);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different
@@ -86,10 +88,28 @@ struct DeviceWords {
 static_assert(sizeof(DeviceWords) == 128);
 static_assert(std::is_trivially_copyable_v<DeviceWords>);
 
+// The words of a group of trainers; see meeting_table.h. A segment without
+// members has them too, and nobody uses them.
+struct MeetingWords {
+  alignas(64) uint64_t group;   // Number of the group that is under way.
+  uint64_t id_group;            // Group whose id is below; 0: none.
+  alignas(64) uint64_t id[16];  // The id, as words.
+};
+static_assert(std::is_trivially_copyable_v<MeetingWords>);
+
+// The words of a member of the group.
+struct MemberWords {
+  alignas(64) uint64_t owner;  // Index of the trainer; 0: the place is free.
+  uint64_t ready;              // The group's number mod 2^24 | step + 1: 40
+};
+static_assert(std::is_trivially_copyable_v<MemberWords>);
+
 // Offsets from the segment's start, in bytes. See README.md.
 struct SegmentLayout {
   uint64_t control = 0;
   uint64_t devices = 0;          // DeviceWords [num_devices].
+  uint64_t meeting = 0;          // MeetingWords.
+  uint64_t members = 0;          // MemberWords [num_members].
   uint64_t slot_words = 0;       // u64 [num_slots].
   uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
   uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
@@ -129,6 +149,13 @@ struct Segment::Regions {
   DeviceWords& device(uint32_t index) const {
     return *At<DeviceWords>(layout_.devices +
                             index % options_.num_devices * sizeof(DeviceWords));
+  }
+
+  MeetingWords& meeting() const { return *At<MeetingWords>(layout_.meeting); }
+  // Only for a segment with members.
+  MemberWords& member(uint32_t rank) const {
+    return *At<MemberWords>(layout_.members +
+                            rank % options_.num_members * sizeof(MemberWords));
   }
 
   // The words and the block of a slot. SlotTable has the same by task number.

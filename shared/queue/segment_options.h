@@ -43,6 +43,9 @@ struct SegmentOptions {
   uint32_t most_trainers = kMostDevices;
   // Not 0: samplers of GPUs read the topology in the host's memory.
   uint32_t topology_on_host = 0;
+  // Number of trainers that exchange gradients as a group, [0, 64]; see
+  // meeting_table.h. 0: the board alone exchanges gradients.
+  uint32_t num_members = 0;
 
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }

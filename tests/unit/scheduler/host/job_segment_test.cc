@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/hot_table/hot_table.h"
+#include "shared/queue/meeting_table.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -26,6 +28,7 @@ std::unique_ptr<JobSegment> SomeSegment() {
   options.batches_per_epoch = 4;
   options.epochs = 1;
   options.num_parameters = 1;
+  options.num_members = 2;
   return JobSegment::Create("job", options).value();
 }
 
@@ -88,12 +91,17 @@ TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   auto lease = board.TryLease();
   ASSERT_TRUE(lease.has_value());
   EXPECT_EQ(segment->queue().Counts().writing, 1U);
+  MeetingTable meeting(attached->get(), owner);
+  ASSERT_TRUE(meeting.Join().has_value());
+  const uint64_t group = meeting.group();
 
   const JobSegment::Reclaimed reclaimed =
       segment->ReclaimDead(owner, /*crashed=*/false);
   EXPECT_EQ(reclaimed.slots, 1U);
   EXPECT_TRUE(reclaimed.lease);
   EXPECT_EQ(segment->queue().Counts().free, 4U);
+  EXPECT_FALSE(meeting.GoesOn(group));
+  EXPECT_EQ(meeting.RankOf(owner), std::nullopt);
   // Idempotent: a reaper may die on the way.
   EXPECT_EQ(segment->ReclaimDead(owner, /*crashed=*/false).slots, 0U);
 }
