@@ -7,20 +7,24 @@
 
 namespace fgnn {
 
+StepTensors TensorsOf(const StepLease& lease) {
+  StepTensors step;
+  step.step_number = lease.new_version();
+  step.new_weights = lease.new_weights();
+  step.new_optimizer_state = lease.new_optimizer_state();
+  if (!lease.is_initial()) {
+    step.old_weights = lease.old_weights();
+    step.old_optimizer_state = lease.old_optimizer_state();
+    step.gradients = lease.gradients();
+    step.num_seeds = lease.num_seeds();
+  }
+  return step;
+}
+
 absl::StatusOr<bool> BoardExchange::TryStep(Make make) {
   std::optional<StepLease> lease = board_.TryLease();
   if (!lease.has_value()) return false;
-  StepTensors step;
-  step.step_number = lease->new_version();
-  step.new_weights = lease->new_weights();
-  step.new_optimizer_state = lease->new_optimizer_state();
-  if (!lease->is_initial()) {
-    step.old_weights = lease->old_weights();
-    step.old_optimizer_state = lease->old_optimizer_state();
-    step.gradients = lease->gradients();
-    step.num_seeds = lease->num_seeds();
-  }
-  FGNN_RETURN_IF_ERROR(make(step));
+  FGNN_RETURN_IF_ERROR(make(TensorsOf(*lease)));
   FGNN_RETURN_IF_ERROR((*std::move(lease)).Publish());
   return true;
 }

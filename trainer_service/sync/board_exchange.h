@@ -10,6 +10,9 @@
 
 namespace fgnn {
 
+// Returns the tensors of a leased step. They borrow from the segment.
+StepTensors TensorsOf(const StepLease& lease);
+
 // Exchanges gradients through the gradient board of the job's segment. The
 // trainer that has the lease of a step makes the step and publishes the next
 // version.

@@ -38,10 +38,11 @@ std::vector<Piece> CutIntoPieces(const std::vector<ParameterInfo>& parameters) {
   return pieces;
 }
 
+// One rounding on every processor, as on a GPU that adds.
 FGNN_TARGET_CLONES
 void AddScaled(float scale, const float* __restrict from, uint64_t count,
                float* __restrict to) {
-  for (uint64_t i = 0; i < count; ++i) to[i] += scale * from[i];
+  for (uint64_t i = 0; i < count; ++i) to[i] = std::fma(scale, from[i], to[i]);
 }
 
 // Returns the sum of squares. Adds in eight chains, one for each place modulo
@@ -149,9 +150,34 @@ void StepPiece(const OptimizerOptions& options, const StepTensors& tensors,
   }
 }
 
+// A sum of the step's gradients.
+struct StepSum {
+  std::vector<float> scales;      // Factor of each gradient.
+  absl::Span<const float> added;  // [P], where an adder has added them.
+};
+
+// `scales` times `factor`.
+absl::StatusOr<StepSum> MakeSum(const StepTensors& tensors,
+                                const std::vector<float>& scales,
+                                float factor) {
+  StepSum sum = {scales, {}};
+  for (float& scale : sum.scales) scale *= factor;
+  if (tensors.adder == nullptr) return sum;
+  FGNN_ASSIGN_OR_RETURN(sum.added, tensors.adder->Add(scales, factor));
+  if (sum.added.size() == tensors.old_weights.size()) return sum;
+  return absl::InternalError(
+      absl::StrCat("a sum of ", sum.added.size(), " floats for ",
+                   tensors.old_weights.size(), " weights"));
+}
+
 // Writes the step's gradient to `sum`, [piece.count]. Adds in batch order.
-void SumGradients(const StepTensors& tensors, const std::vector<float>& scales,
+void SumGradients(const StepTensors& tensors, const StepSum& of,
                   const Piece& piece, float* sum) {
+  if (tensors.adder != nullptr) {
+    std::copy_n(of.added.data() + piece.offset, piece.count, sum);
+    return;
+  }
+  const std::vector<float>& scales = of.scales;
   std::fill_n(sum, piece.count, 0.0F);
   for (size_t b = 0; b < scales.size(); ++b) {
     AddScaled(scales[b], tensors.gradients[b].data() + piece.offset,
@@ -162,8 +188,7 @@ void SumGradients(const StepTensors& tensors, const std::vector<float>& scales,
 // Returns the factor by which the step's gradient is multiplied.
 absl::StatusOr<float> ClipScale(double clip_norm,
                                 const std::vector<Piece>& pieces,
-                                const StepTensors& tensors,
-                                const std::vector<float>& scales,
+                                const StepTensors& tensors, const StepSum& of,
                                 ThreadTeam& team) {
   if (clip_norm == 0) return 1;
   std::vector<double> squares(pieces.size());
@@ -172,7 +197,7 @@ absl::StatusOr<float> ClipScale(double clip_norm,
         const size_t index = static_cast<size_t>(task);
         if (pieces[index].measured) return;
         alignas(64) float gradient[kFloatsPerTask];
-        SumGradients(tensors, scales, pieces[index], gradient);
+        SumGradients(tensors, of, pieces[index], gradient);
         squares[index] = SumOfSquares(gradient, pieces[index].count);
       }));
   double sum = 0;
@@ -185,39 +210,48 @@ absl::StatusOr<float> ClipScale(double clip_norm,
 
 }  // namespace
 
+std::vector<float> StepScales(absl::Span<const uint32_t> num_seeds) {
+  double all_seeds = 0;
+  for (const uint32_t seeds : num_seeds) all_seeds += seeds;
+  std::vector<float> scales;
+  for (const uint32_t seeds : num_seeds) {
+    scales.push_back(static_cast<float>(seeds / all_seeds));
+  }
+  return scales;
+}
+
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team) {
   const uint64_t num_parameters =
       parameters.back().offset + parameters.back().size();
   FGNN_RETURN_IF_ERROR(CheckSizes(num_parameters, options, tensors));
-  double all_seeds = 0;
-  for (const uint32_t seeds : tensors.num_seeds) all_seeds += seeds;
-  if (!(all_seeds > 0)) {
+  if (std::all_of(tensors.num_seeds.begin(), tensors.num_seeds.end(),
+                  [](uint32_t seeds) { return seeds == 0; })) {
     return absl::InvalidArgumentError(
         absl::StrCat("step ", tensors.step_number, " has ",
                      tensors.num_seeds.size(), " batches and no seed"));
   }
-  std::vector<float> scales;
-  for (const uint32_t seeds : tensors.num_seeds) {
-    scales.push_back(static_cast<float>(seeds / all_seeds));
-  }
+  FGNN_ASSIGN_OR_RETURN(const StepSum sum,
+                        MakeSum(tensors, StepScales(tensors.num_seeds), 1));
   OptimizerOptions of_step = options;
   of_step.learning_rate = LearningRateAt(options, tensors.step_number);
   const std::vector<Piece> pieces = CutIntoPieces(parameters);
   FGNN_ASSIGN_OR_RETURN(
       const float clip_scale,
-      ClipScale(options.clip_norm, pieces, tensors, scales, team));
-  std::vector<float> clipped = scales;
-  for (float& scale : clipped) scale *= clip_scale;
+      ClipScale(options.clip_norm, pieces, tensors, sum, team));
+  StepSum clipped = sum;
+  if (clip_scale != 1) {
+    FGNN_ASSIGN_OR_RETURN(clipped, MakeSum(tensors, sum.scales, clip_scale));
+  }
   return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
     const Piece& piece = pieces[static_cast<size_t>(task)];
-    alignas(64) float sum[kFloatsPerTask];
-    SumGradients(tensors, piece.measured ? scales : clipped, piece, sum);
+    alignas(64) float gradient[kFloatsPerTask];
+    SumGradients(tensors, piece.measured ? sum : clipped, piece, gradient);
     if (piece.measured) {
-      MovePiece(tensors, piece, sum);
+      MovePiece(tensors, piece, gradient);
     } else {
-      StepPiece(of_step, tensors, piece, sum);
+      StepPiece(of_step, tensors, piece, gradient);
     }
   });
 }

@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
 #include "trainer_service/sync/optimizer.h"
 #include "trainer_service/sync/step_exchange.h"
 
 namespace fgnn {
+
+// Returns the factor of each batch's gradient in a step: its share of all
+// seeds. At least one batch has seeds.
+std::vector<float> StepScales(absl::Span<const uint32_t> num_seeds);
 
 // Computes new = step(old, sum_i num_seeds_i * gradient_i / sum_i num_seeds_i)
 // weight by weight, with the learning rate of the step. If the norm of the sum

@@ -13,6 +13,17 @@
 
 namespace fgnn {
 
+// Adds the gradients of a step where they lie.
+class GradientAdder {
+ public:
+  virtual ~GradientAdder() = default;
+  // Returns sum_i (scales[i] * factor) * gradient_i, [P]: the products are
+  // rounded, and each gradient is multiplied and added with one rounding. The
+  // result is borrowed until the call after the next one.
+  virtual absl::StatusOr<absl::Span<const float>> Add(
+      absl::Span<const float> scales, float factor) = 0;
+};
+
 // The tensors of a step: P weights, and k floats of optimizer state for each
 // weight (StateFloatsPerParameter). Borrowed.
 struct StepTensors {
@@ -23,6 +34,8 @@ struct StepTensors {
   absl::Span<float> new_optimizer_state;           // [P * k]
   std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
   std::vector<uint32_t> num_seeds;                 // Number for each batch.
+  // Adds `gradients` elsewhere; null: who makes the step adds them.
+  GradientAdder* adder = nullptr;
 
   // Whether the step makes the job's first weights. There are no old weights
   // then.
