@@ -145,6 +145,7 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
     segment.num_devices = static_cast<uint32_t>(spec.devices.size());
     segment.switching = spec.switching ? 1 : 0;
   }
+  if (spec.training.sync == "nccl") segment.num_members = spec.num_trainers();
   segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;

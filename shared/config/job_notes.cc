@@ -24,7 +24,7 @@ std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
         " seeds. Set the field to get the same weights on any number of "
         "devices")};
   }
-  if (batches < devices && effective.training().sync() == "steps") {
+  if (batches < devices && effective.training().sync() != "bounded_staleness") {
     return {absl::StrCat("training.batches_per_step is ", batches, ", and ",
                          devices, " devices may train: no more than ", batches,
                          batches == 1 ? " trains" : " train",

@@ -76,9 +76,11 @@ struct TrainingSpec {
   uint64_t seed = 0;
   uint32_t batches_per_step = 0;  // W; at least 1 in an effective spec.
   double label_smoothing = 0;
-  std::string sync;        // "steps" or "bounded_staleness".
+  std::string sync;        // "steps", "bounded_staleness" or "nccl".
   uint32_t staleness = 0;  // "bounded_staleness" only: most versions.
-  std::string precision;   // "f32" or "bf16".
+  // "nccl" only: whether gradients are added in the order of the batches.
+  bool deterministic = true;
+  std::string precision;  // "f32" or "bf16".
   uint32_t evaluate_every = 0;
   // Epochs without improvement; 0: the job never stops early.
   uint32_t patience = 0;

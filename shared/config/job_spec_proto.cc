@@ -223,6 +223,7 @@ JobSpec FromProto(const v1::JobSpec& from) {
                  .label_smoothing = training.label_smoothing(),
                  .sync = training.sync(),
                  .staleness = training.staleness(),
+                 .deterministic = training.deterministic(),
                  .precision = training.precision(),
                  .evaluate_every = training.evaluate_every(),
                  .patience = training.patience(),

@@ -13,19 +13,17 @@
 namespace fgnn {
 
 absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
-    const ExecutorDaemonOptions& options, BackendFactory open,
-    const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes) {
-  auto daemon = absl::WrapUnique(
-      new TrainerDaemon(options, std::move(open), stop, std::move(gpu_bytes)));
+    const ExecutorDaemonOptions& options, TrainerParts parts,
+    const SignalWaiter* stop) {
+  auto daemon =
+      absl::WrapUnique(new TrainerDaemon(options, std::move(parts), stop));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
   return daemon;
 }
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
-                             BackendFactory open, const SignalWaiter* stop,
-                             std::function<uint64_t()> gpu_bytes)
-    : open_(std::move(open)),
-      gpu_bytes_(std::move(gpu_bytes)),
+                             TrainerParts parts, const SignalWaiter* stop)
+    : parts_(std::move(parts)),
       rpc_(this),
       executor_(options, "trainer", this, stop) {}
 
@@ -34,8 +32,9 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   const JobAttachment& attachment = start.attachment;
   const uint32_t num_threads =
       executor_.NumThreads(attachment.spec.training.threads);
-  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
-                        open_(attachment.spec, static_cast<int>(num_threads)));
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<TrainerBackend> backend,
+      parts_.open(attachment.spec, static_cast<int>(num_threads)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   backend->ShareTables(
       {.owner = attachment.owner,
@@ -55,6 +54,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   options.owner = attachment.owner;
   options.device = attachment.device;
   options.totals = &totals_;
+  options.exchanges = parts_.exchanges;
   options.on_failure = start.on_failure;
   LogInfo("job {}: training with {} threads", options.job_id, num_threads);
   return TrainingJob::Start(std::move(options), std::move(backend),
@@ -63,14 +63,14 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
 
 void TrainerDaemon::AddMetrics(MetricPage& page) const {
   totals_.AddTo(page);
-  if (gpu_bytes_ != nullptr) AddGpuMemory(gpu_bytes_(), page);
+  if (parts_.gpu_bytes != nullptr) AddGpuMemory(parts_.gpu_bytes(), page);
 }
 
 absl::StatusOr<TrainingProfile> TrainerDaemon::ProfileTraining(
     const JobSpec& spec, const std::vector<HopSize>& hops) {
   const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
   return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads),
-                               open_);
+                               parts_.open);
 }
 
 absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(

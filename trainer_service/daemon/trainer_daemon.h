@@ -19,19 +19,28 @@
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/rpc/trainer_rpc.h"
+#include "trainer_service/sync/exchange_factory.h"
 
 namespace fgnn {
+
+// What a daemon uses for its device.
+struct TrainerParts {
+  BackendFactory open;  // Makes the back end of each job.
+  // Makes the exchange of each job; empty: the board exchanges gradients.
+  ExchangeFactory exchanges = nullptr;
+  // Returns the bytes of the GPU's memory that this process has, on any thread;
+  // empty: the device is no GPU.
+  std::function<uint64_t()> gpu_bytes = nullptr;
+};
 
 // Connects the parts of the daemon and holds no logic of its own.
 class TrainerDaemon : private JobStarter, private TrainerCalls {
  public:
-  // See ExecutorDaemon::Start(). `open` makes the back end of each job, and is
-  // called from several threads. `gpu_bytes` returns the bytes of the GPU's
-  // memory that this process has, on any thread; empty: the device is no GPU.
+  // See ExecutorDaemon::Start(). The factories are called from several threads.
   // `stop` is borrowed until destruction.
   static absl::StatusOr<std::unique_ptr<TrainerDaemon>> Start(
-      const ExecutorDaemonOptions& options, BackendFactory open,
-      const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes = nullptr);
+      const ExecutorDaemonOptions& options, TrainerParts parts,
+      const SignalWaiter* stop);
   TrainerDaemon(const TrainerDaemon&) = delete;
   TrainerDaemon& operator=(const TrainerDaemon&) = delete;
 
@@ -39,8 +48,8 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
 
  private:
-  TrainerDaemon(const ExecutorDaemonOptions& options, BackendFactory open,
-                const SignalWaiter* stop, std::function<uint64_t()> gpu_bytes);
+  TrainerDaemon(const ExecutorDaemonOptions& options, TrainerParts parts,
+                const SignalWaiter* stop);
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
@@ -65,8 +74,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
       const std::string& job_id,
       absl::FunctionRef<absl::StatusOr<Answer>(TrainingJob&)> command);
 
-  const BackendFactory open_;
-  const std::function<uint64_t()> gpu_bytes_;
+  const TrainerParts parts_;
   TrainingTotals totals_;
   TrainerRpc rpc_;
   ExecutorDaemon executor_;  // Last: it calls the functions above.

@@ -14,6 +14,7 @@
 #include "trainer_service/backend/check_code.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/evaluate_splits.h"
+#include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
 namespace {
@@ -48,6 +49,16 @@ absl::StatusOr<DatasetNames> NamesToKeep(const TrainerBackend& backend) {
   return names;
 }
 
+absl::StatusOr<std::unique_ptr<StepExchange>> ExchangeOf(
+    const TrainingJobOptions& options, Segment* segment) {
+  if (options.exchanges != nullptr) {
+    return options.exchanges({.training = options.spec.training,
+                              .segment = segment,
+                              .owner = options.owner});
+  }
+  return std::make_unique<BoardExchange>(segment, options.owner);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
@@ -62,22 +73,26 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
                      " of job ", options.job_id));
   }
   FGNN_ASSIGN_OR_RETURN(DatasetNames names, NamesToKeep(*backend));
-  std::unique_ptr<TrainingJob> job =
-      absl::WrapUnique(new TrainingJob(std::move(options), std::move(backend),
-                                       std::move(segment), std::move(names)));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<StepExchange> steps,
+                        ExchangeOf(options, segment.get()));
+  std::unique_ptr<TrainingJob> job = absl::WrapUnique(
+      new TrainingJob(std::move(options), std::move(backend),
+                      std::move(segment), std::move(steps), std::move(names)));
   job->thread_ = Thread("fgnn-work", [raw = job.get()] { raw->Run(); });
   return job;
 }
 
 TrainingJob::TrainingJob(TrainingJobOptions options,
                          std::unique_ptr<TrainerBackend> backend,
-                         std::unique_ptr<Segment> segment, DatasetNames names)
+                         std::unique_ptr<Segment> segment,
+                         std::unique_ptr<StepExchange> steps,
+                         DatasetNames names)
     : options_(std::move(options)),
       backend_(std::move(backend)),
       segment_(std::move(segment)),
       names_(std::move(names)),
-      steps_(segment_.get(), options_.owner),
-      trainer_(options_.spec, backend_.get(), &steps_, segment_.get(),
+      steps_(std::move(steps)),
+      trainer_(options_.spec, backend_.get(), steps_.get(), segment_.get(),
                options_.owner, options_.device,
                {.job_id = options_.job_id, .totals = options_.totals}) {}
 

@@ -27,7 +27,8 @@
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/rpc/trainer_calls.h"
-#include "trainer_service/sync/board_exchange.h"
+#include "trainer_service/sync/exchange_factory.h"
+#include "trainer_service/sync/step_exchange.h"
 
 namespace fgnn {
 
@@ -37,7 +38,8 @@ struct TrainingJobOptions {
   OwnerIndex owner = kNoOwner;
   // Index of this device; used only if the job's devices take turns.
   uint32_t device = 0;
-  TrainingTotals* totals = nullptr;  // Borrowed; null: nothing is added up.
+  TrainingTotals* totals = nullptr;     // Borrowed; null: nothing is added up.
+  ExchangeFactory exchanges = nullptr;  // Empty: the board.
   // Called once, on the work loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;
 };
@@ -47,7 +49,7 @@ struct TrainingJobOptions {
 class TrainingJob : public ExecutorJob {
  public:
   // Returns InvalidArgument if the segment was planned for another model, or
-  // without this device.
+  // without this device; else errors of the exchange.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
       TrainingJobOptions options, std::unique_ptr<TrainerBackend> backend,
       std::unique_ptr<Segment> segment);
@@ -78,7 +80,8 @@ class TrainingJob : public ExecutorJob {
  private:
   TrainingJob(TrainingJobOptions options,
               std::unique_ptr<TrainerBackend> backend,
-              std::unique_ptr<Segment> segment, DatasetNames names);
+              std::unique_ptr<Segment> segment,
+              std::unique_ptr<StepExchange> steps, DatasetNames names);
   void Run();
   absl::Status Loop();
   absl::StatusOr<Checkpoint> ReadOfThisModel(
@@ -89,7 +92,7 @@ class TrainingJob : public ExecutorJob {
   const std::unique_ptr<TrainerBackend> backend_;
   const std::unique_ptr<Segment> segment_;
   const DatasetNames names_;  // Names that checkpoints keep.
-  BoardExchange steps_;
+  const std::unique_ptr<StepExchange> steps_;
   JobTrainer trainer_;  // Used by the thread that has the turn.
   WorkTurns turns_;
   std::atomic<uint64_t> loop_turns_ = 0;

@@ -20,6 +20,7 @@
 #include "trainer_service/commands/version_text.h"
 #include "trainer_service/daemon/trainer_daemon.h"
 #include "trainer_service/daemon/training_profile.h"
+#include "trainer_service/sync/cuda/nccl_exchanges.h"
 
 namespace {
 
@@ -39,6 +40,14 @@ fgnn::BackendFactory BackendsOn(const fgnn::Device& device,
   };
 }
 
+// Returns the function that makes exchanges of gradients for that device.
+fgnn::ExchangeFactory ExchangesOn(const fgnn::Device& device) {
+  if (device.kind == fgnn::DeviceKind::kCuda) {
+    return fgnn::NcclExchanges(device.index);
+  }
+  return nullptr;
+}
+
 int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
               const std::filesystem::path& plugins) {
   const absl::Status named = fgnn::NameByDevice("trainer", options);
@@ -52,11 +61,14 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
     // Start() returns the error of a name that is wrong.
-    const auto device = fgnn::ParseDeviceName(options.device);
-    const fgnn::Device on = device.value_or(fgnn::Device());
+    const fgnn::Device device =
+        fgnn::ParseDeviceName(options.device).value_or(fgnn::Device());
     const auto daemon = fgnn::TrainerDaemon::Start(
-        options, BackendsOn(on, plugins), &stop,
-        on.kind == fgnn::DeviceKind::kCuda ? fgnn::GpuBytesInUse : nullptr);
+        options,
+        {BackendsOn(device, plugins), ExchangesOn(device),
+         device.kind == fgnn::DeviceKind::kCuda ? fgnn::GpuBytesInUse
+                                                : nullptr},
+        &stop);
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
   });
   if (status.ok()) return 0;

@@ -142,6 +142,47 @@ absl::Status CheckExecutors(v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNccl(v1::JobSpec* spec) {
+  constexpr char kWhat[] = "training.sync is nccl, which is for GPUs";
+  if (spec->has_device_request()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kWhat,
+                     ", but devices are asked for by number; name them, e.g. "
+                     "devices: [cuda:0, cuda:1], or use sync: steps"));
+  }
+  uint32_t gpus = 0;
+  for (const std::string& name : spec->devices()) {
+    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
+    if (device.kind == DeviceKind::kCuda) ++gpus;
+  }
+  if (gpus < 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kWhat, ", but ",
+        gpus == 0 ? absl::StrCat(spec->devices(0), " trains on cores")
+                  : std::string("the job has one GPU"),
+        "; name two or more GPUs, or use sync: steps"));
+  }
+  if (spec->executors() == "auto") spec->set_executors("together");
+  if (spec->executors() != "together") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.sync is nccl, whose trainers are the same all the time, but "
+        "executors is ",
+        spec->executors(),
+        ", where devices switch between sampling and training; use together, "
+        "with cores among the devices to sample, or sync: steps"));
+  }
+  if (spec->trainers() == 0) spec->set_trainers(gpus);
+  if (spec->trainers() >= 2 && spec->trainers() <= gpus) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("trainers is ", spec->trainers(),
+                   ", but training.sync is nccl and the "
+                   "job has ",
+                   gpus, " GPUs; give 2 to ", gpus,
+                   " trainers, each of which has a GPU, or use sync: steps"));
+}
+
 uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
   const uint32_t devices =
       CountDevices(spec).most -

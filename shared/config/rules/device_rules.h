@@ -19,6 +19,11 @@ absl::Status CheckDevices(v1::JobSpec* spec);
 // not belong to the executors, or there are too many devices or samplers.
 absl::Status CheckExecutors(v1::JobSpec* spec);
 
+// Replaces "auto" executors of a job whose GPUs exchange gradients by NCCL, and
+// the number of its trainers. Call it before CheckExecutors(). InvalidArgument:
+// a trainer would be no GPU or share one, or executors are to switch.
+absl::Status CheckNccl(v1::JobSpec* spec);
+
 // Returns how many devices of a job may train at the same time. All fields must
 // be set. If devices are asked for by number, returns the most.
 uint32_t DevicesThatTrain(const v1::JobSpec& spec);

@@ -249,6 +249,11 @@ absl::Status CheckTraining(const v1::TrainingSpec& training) {
                      ", whose weights are never old; leave it out, or use "
                      "bounded_staleness"));
   }
+  if (training.sync() != "nccl" && !HasDefault(training, "deterministic")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.deterministic is for nccl, but training.sync is ",
+        training.sync(), "; leave it out, or use nccl"));
+  }
   if (training.patience() > 0 && training.evaluate_every() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "training.patience is ", training.patience(),
@@ -332,6 +337,9 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
   FGNN_RETURN_IF_ERROR(CheckModelOfGpus(*spec));
+  if (spec->training().sync() == "nccl") {
+    FGNN_RETURN_IF_ERROR(CheckNccl(spec));
+  }
   FGNN_RETURN_IF_ERROR(CheckExecutors(spec));
   FGNN_RETURN_IF_ERROR(CheckTraining(spec->training()));
   FGNN_RETURN_IF_ERROR(CheckTask(*spec));

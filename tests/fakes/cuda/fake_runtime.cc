@@ -20,6 +20,7 @@ thread_local int current_device = 0;
 bool CanRun(const CUstream_st& stream) {
   if (stream.work.empty()) return false;
   const Work& first = stream.work.front();
+  if (first.ready && !first.ready()) return false;
   return first.event == nullptr || first.event->reached >= first.recording;
 }
 

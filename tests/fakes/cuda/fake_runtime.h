@@ -32,6 +32,8 @@ struct Work {
   // Of a wait for an event, which does nothing else.
   std::shared_ptr<EventState> event = nullptr;
   uint64_t recording = 0;
+  // Whether it can be done now; empty: yes. Of work with other processes.
+  std::function<bool()> ready = nullptr;
 };
 
 }  // namespace fgnn::simt

@@ -62,6 +62,45 @@ TEST(JobRulesTest, RefusesABoundOfWeightsThatAreNeverOld) {
                     HasSubstr("training.sync is steps")));
 }
 
+TEST(JobRulesTest, RefusesNcclWhereTrainersAreNoGpusOfTheirOwn) {
+  const auto error_with = [](const std::string& lines) {
+    return ErrorIn("training: {sync: nccl}\n" + lines);
+  };
+  EXPECT_EQ(error_with("devices: [cpu:0-1]"),
+            "training.sync is nccl, which is for GPUs, but cpu:0-1 trains on "
+            "cores; name two or more GPUs, or use sync: steps");
+  EXPECT_THAT(error_with("devices: [cpu:0, cuda:0]"),
+              HasSubstr("but the job has one GPU"));
+  EXPECT_THAT(error_with("devices: {min: 2}"),
+              HasSubstr("asked for by number"));
+  EXPECT_THAT(error_with("devices: [cuda:0, cuda:1]\ntrainers: 3"),
+              AllOf(HasSubstr("trainers is 3"), HasSubstr("has 2 GPUs"),
+                    HasSubstr("give 2 to 2")));
+  for (const char* const executors : {"factored", "time_sharing"}) {
+    EXPECT_THAT(error_with(absl::StrCat(
+                    "devices: [cuda:0, cuda:1]\nexecutors: ", executors)),
+                AllOf(HasSubstr(absl::StrCat("executors is ", executors)),
+                      HasSubstr("use together")));
+  }
+  EXPECT_THAT(ErrorIn("training: {deterministic: false}"),
+              AllOf(HasSubstr("training.deterministic is for nccl"),
+                    HasSubstr("training.sync is steps")));
+}
+
+TEST(JobRulesTest, EachGpuTrainsAllTheTimeWithNccl) {
+  auto spec = ParseJobYaml(
+      "dataset: /d\ntraining: {sync: nccl}\n"
+      "devices: [cuda:0, cuda:1, cuda:2]\n",
+      "job.yaml");
+  ASSERT_THAT(spec, IsOk());
+  spec = MakeEffective(*spec, {"cpu:0"});
+  ASSERT_THAT(spec, IsOk());
+  EXPECT_EQ(spec->executors(), "together");
+  EXPECT_EQ(spec->trainers(), 3U);
+  EXPECT_EQ(spec->training().batches_per_step(), 3U);
+  EXPECT_TRUE(spec->training().deterministic());
+}
+
 TEST(JobRulesTest, RefusesAWindowOfBatchesThatComeAsDrawn) {
   EXPECT_EQ(ErrorIn("sampling: {window: 8}"),
             "sampling.window is 8, but sampling.order is drawn, which has no "

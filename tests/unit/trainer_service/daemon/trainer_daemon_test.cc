@@ -67,7 +67,7 @@ class TrainerDaemonTest : public testing::Test {
     options.state_dir = state_dir();
     options.version = "0.1.0";
     FGNN_ASSERT_OK_AND_ASSIGN(
-        daemon_, TrainerDaemon::Start(options, CpuFactory(), &stop_));
+        daemon_, TrainerDaemon::Start(options, {CpuFactory()}, &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_dir(), "trainer.0")));

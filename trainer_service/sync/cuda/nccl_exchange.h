@@ -1,0 +1,103 @@
+// The exchange of gradients between GPUs of one host, by NCCL.
+#ifndef FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_EXCHANGE_H_
+#define FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_EXCHANGE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/meeting_table.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/sync/board_exchange.h"
+#include "trainer_service/sync/cuda/nccl_api.h"
+#include "trainer_service/sync/cuda/nccl_group.h"
+#include "trainer_service/sync/cuda/step_gradients.h"
+#include "trainer_service/sync/exchange_factory.h"
+#include "trainer_service/sync/step_exchange.h"
+
+namespace fgnn {
+
+struct NcclExchangeOptions {
+  int device = 0;  // Number of the GPU.
+  // Whether gradients are added in the order of the batches, with the bits of
+  // the board. Otherwise NCCL adds them, in an order of its own.
+  bool ordered = true;
+  // Longest wait for the other trainers, in one call or until they are ready.
+  std::chrono::milliseconds timeout{20'000};
+};
+
+// The trainers of a job are a group (shared/queue/meeting_table.h). Once all
+// gradients of a step are on the board, each sends those that it has trained to
+// the others' devices. One of them leases the step, adds the gradients on its
+// device, makes the step on the host and publishes it.
+//
+// The board keeps the gradients, so that no death and no error costs more than
+// the group: a step whose gradients cannot be exchanged is made from the board,
+// and the members that are left, or new ones, meet in another group. No call
+// waits longer than `timeout`.
+class NcclExchange final : public StepExchange {
+ public:
+  // Takes a place among the segment's members. Borrows the segment.
+  // FailedPrecondition: all places are taken. Otherwise errors of
+  // StepGradients::Make().
+  static absl::StatusOr<std::unique_ptr<NcclExchange>> Join(
+      const nccl::Api& api, const NcclExchangeOptions& options,
+      Segment* segment, OwnerIndex owner);
+  // Leaves the group.
+  ~NcclExchange() override;
+  NcclExchange(const NcclExchange&) = delete;
+  NcclExchange& operator=(const NcclExchange&) = delete;
+
+  // Also returns false while the others are not ready. Internal: NCCL has
+  // failed several times in a row, while all members were there.
+  absl::StatusOr<bool> TryStep(Make make) override;
+
+  // Number of steps whose gradients were exchanged.
+  uint64_t num_exchanged() const { return num_exchanged_; }
+
+ private:
+  // Where the gradients of a step are to be added.
+  enum class Place { kNotYet, kDevice, kBoard };
+
+  NcclExchange(const nccl::Api& api, const NcclExchangeOptions& options,
+               Segment* segment, OwnerIndex owner, uint32_t rank,
+               StepGradients gradients);
+  absl::StatusOr<Place> PlaceOf(StepNumber step);
+  absl::StatusOr<bool> Gather(StepNumber step, uint64_t group);
+  absl::StatusOr<bool> FindGroup(uint64_t group);
+  absl::StatusOr<Place> GiveUp(StepNumber step, uint64_t group,
+                               const absl::Status& reason);
+  absl::StatusOr<bool> MakeStep(StepNumber step, Place place, Make make);
+
+  const nccl::Api api_;
+  const NcclExchangeOptions options_;
+  Segment* const segment_;
+  GradientBoard board_;
+  BoardExchange on_board_;
+  MeetingTable table_;
+  const uint32_t rank_;
+  StepGradients gradients_;
+  std::unique_ptr<NcclGroup> group_;
+  uint64_t group_number_ = 0;
+  std::optional<StepNumber> exchanged_;  // The step that gradients_ has.
+  std::optional<StepNumber> given_up_;   // The step that the board makes.
+  Stopwatch ready_;  // Since this member was ready for the step below.
+  std::optional<StepNumber> ready_for_;
+  int failures_ = 0;  // In a row.
+  uint64_t num_exchanged_ = 0;
+};
+
+// Exchanges of a program: by NCCL for jobs with training.sync nccl, else the
+// board. `open`: see OpenNccl().
+using NcclOpener = std::function<absl::StatusOr<nccl::Api>()>;
+ExchangeFactory NcclExchangesWith(NcclOpener open, int device);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_EXCHANGE_H_

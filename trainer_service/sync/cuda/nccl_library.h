@@ -1,0 +1,27 @@
+// NVIDIA's NCCL, opened when it is first needed.
+#ifndef FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_LIBRARY_H_
+#define FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_LIBRARY_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "trainer_service/sync/cuda/nccl_api.h"
+
+namespace fgnn {
+
+// Opens the library from the first of these places that has it:
+//   1. lib/fgnn/nccl beside the folder of this program,
+//   2. where the system looks for libraries (LD_LIBRARY_PATH, its cache).
+// FailedPrecondition: it is in none of them, and the message has the command
+// that fetches it.
+absl::StatusOr<nccl::Api> OpenNccl();
+
+// Opens the first of `paths` that can be opened. The library stays open until
+// the process ends. `folder` is where the message lets the library be put.
+absl::StatusOr<nccl::Api> LoadNccl(absl::Span<const std::string> paths,
+                                   const std::string& folder);
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_LIBRARY_H_
