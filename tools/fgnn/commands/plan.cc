@@ -14,6 +14,7 @@
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/nccl_note.h"
 #include "scheduler/planning/order_note.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
@@ -170,6 +171,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"slots", segment.num_slots},
           {"batches_per_epoch", segment.batches_per_epoch},
           {"batches_per_step", segment.batches_per_step},
+          {"sync", input.spec.training.sync},
           {"staleness", segment.staleness},
           {"parameters", segment.num_parameters},
           {"cache_rows", segment.cache_rows},
@@ -259,6 +261,9 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
                         MeasureJob(effective, context.state_dir));
   const PlanInput& input = measured.input;
   if (std::optional<std::string> note = NoteOnOrder(input)) {
+    notes.push_back(*std::move(note));
+  }
+  if (std::optional<std::string> note = NoteOnNccl(input)) {
     notes.push_back(*std::move(note));
   }
   if (measured.note.has_value()) notes.push_back(*std::move(measured.note));

@@ -1,0 +1,64 @@
+#include "scheduler/planning/nccl_note.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/units.h"
+#include "shared/device/device.h"
+
+namespace fgnn {
+namespace {
+
+// Usual rates in bytes a second: of a host that adds floats, of a GPU's PCIe
+// bus, and between GPUs.
+constexpr double kHostRate = 10e9;
+constexpr double kBusRate = 20e9;
+constexpr double kLinkRate = 50e9;
+// Of the calls of an exchange.
+constexpr double kCallSeconds = 1e-4;
+
+uint32_t NumGpus(const JobSpec& spec) {
+  return static_cast<uint32_t>(std::count_if(
+      spec.devices.begin(), spec.devices.end(), [](const std::string& name) {
+        const absl::StatusOr<Device> device = ParseDeviceName(name);
+        return device.ok() && device->kind == DeviceKind::kCuda;
+      }));
+}
+
+}  // namespace
+
+ExchangeSeconds EstimateExchange(uint64_t num_parameters,
+                                 uint32_t batches_per_step, uint32_t trainers) {
+  const double bytes = static_cast<double>(num_parameters) * sizeof(float);
+  const uint32_t own = (batches_per_step + trainers - 1) / trainers;
+  return {.steps = batches_per_step * bytes / kHostRate,
+          .nccl = (own + 1) * bytes / kBusRate +
+                  batches_per_step * bytes / kLinkRate + kCallSeconds};
+}
+
+std::optional<std::string> NoteOnNccl(const PlanInput& input) {
+  const TrainingSpec& training = input.spec.training;
+  const uint32_t gpus = NumGpus(input.spec);
+  const bool uses_nccl = training.sync == "nccl";
+  if (gpus < 2 || (!uses_nccl && training.sync != "steps")) return std::nullopt;
+  const uint32_t trainers =
+      std::clamp(input.spec.num_trainers(), uint32_t{1}, gpus);
+  const ExchangeSeconds seconds = EstimateExchange(
+      input.training.num_parameters, training.batches_per_step, trainers);
+  if ((seconds.nccl < seconds.steps) == uses_nccl) return std::nullopt;
+  return absl::StrCat(
+      "training.sync ", uses_nccl ? "steps" : "nccl",
+      " may be faster: a step's ", training.batches_per_step, " gradients of ",
+      FormatBytes(input.training.num_parameters * sizeof(float)),
+      absl::StrFormat(" are added in about %.2f ms by the host, and exchanged "
+                      "and added in %.2f ms by GPUs",
+                      seconds.steps * 1e3, seconds.nccl * 1e3),
+      ". That is estimated from usual rates (a host adds 10 GB/s, a GPU's bus "
+      "has 20 GB/s and a link between GPUs 50 GB/s), not measured",
+      uses_nccl || input.spec.executors == "together"
+          ? ""
+          : ". nccl needs executors: together");
+}
+
+}  // namespace fgnn
