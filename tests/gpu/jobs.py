@@ -107,7 +107,7 @@ class Jobs:
                           f'{distance:.1e} apart')
 
     def kills(self):
-        job = (ON_GPU, {'training.epochs': 2 + self.options.kills // 2,
+        job = (ON_GPU, {'training.epochs': 10 + self.options.kills // 2,
                         'training.evaluate_every': 0,
                         'training.checkpoint_every': 0,
                         'limits.restarts': 10 * self.options.kills})
@@ -118,7 +118,7 @@ class Jobs:
         done = 0
         while done < self.options.kills:
             gap = self.chance.randrange(1, max(2, whole // (
-                self.options.kills + 1)))
+                2 * self.options.kills + 2)))
             goal = harness.committed_of(run_dir) + gap
             if goal >= whole:
                 break
@@ -141,12 +141,14 @@ class Jobs:
         return answer['job_id'], run_dir
 
     def resume(self):
-        job = (ON_GPU, {'training.epochs': 6, 'training.checkpoint_steps': 5})
+        job = (ON_GPU, {'training.epochs': 20, 'training.checkpoint_steps': 5,
+                        'training.evaluate_every': 0})
         expected = self.run(*job)
-        half = harness.committed_of(expected) // 2
+        # The job must not end before it is cancelled.
+        early = harness.committed_of(expected) // 8
         self.service.fgnn('up')
         job_id, run_dir = self.submit(*job)
-        self.service.wait_for_batches(run_dir, half)
+        self.service.wait_for_batches(run_dir, early)
         self.service.fgnn('cancel', job_id)
         self.service.fgnn('resume', str(run_dir))
         self.service.fgnn('down')

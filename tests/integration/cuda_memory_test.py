@@ -16,7 +16,7 @@ ALONE = {'devices': '[cuda:0]', 'training.batches_per_step': 2,
 BATCHES_PER_EPOCH = 10
 # Small batches beside a cache that has all features.
 CACHED = {**ALONE, 'cache.capacity': 1.0, 'sampling.batch_size': 20,
-          'sampling.fanouts': '[3, 3]', 'training.epochs': 8}
+          'sampling.fanouts': '[3, 3]', 'training.epochs': 20}
 CACHE_BYTES = 2000 * 64 * 4
 TOTAL = 256 << 20
 
@@ -49,7 +49,7 @@ class MemoryTest(emulated.EmulatedTest):
         self.service.wait_for_batches(run_dir, batches + 40)
 
     def test_the_memory_of_the_dead_comes_back(self):
-        settings = {**ALONE, 'training.epochs': 24}
+        settings = {**ALONE, 'training.epochs': 50}
         run_dir, job = self.start('killed', settings)
         sizes = [self.bytes_of(job, role) for role in ('sampler', 'trainer')]
         # What is left is too little for another sampler or trainer.

@@ -7,10 +7,10 @@ import emulated
 import harness
 
 # Some hundred batches, with checkpoints within epochs.
-JOB = {'training.batches_per_step': 2, 'training.epochs': 24,
+JOB = {'training.batches_per_step': 2, 'training.epochs': 60,
        'training.evaluate_every': 0, 'training.checkpoint_every': 0,
        'training.checkpoint_steps': 17}
-BATCHES = 240
+BATCHES = 600
 HANDS = (('cuda:0', 'sampler'), ('cuda:1', 'trainer'), ('cuda:1', 'sampler'),
          ('cuda:0', 'trainer'), ('cuda:0', 'auto'), ('cuda:1', 'auto'))
 

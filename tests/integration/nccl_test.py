@@ -12,7 +12,7 @@ import harness
 JOB = {'training.batches_per_step': 3, 'training.epochs': 2,
        'devices': '[cpu:0, cuda:0, cuda:1]'}
 NCCL = {**JOB, 'training.sync': 'nccl'}
-LONG = {'training.epochs': 8, 'training.evaluate_every': 0,
+LONG = {'training.epochs': 30, 'training.evaluate_every': 0,
         'training.checkpoint_every': 0, 'limits.restarts': 100}
 
 
