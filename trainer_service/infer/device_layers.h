@@ -20,14 +20,15 @@ namespace fgnn {
 // One inference. One caller, whose thread makes all calls of the device.
 class DeviceLayers {
  public:
-  // Called from several threads at once, for parts that do not overlap.
+  // Functions of these two structs are called from several threads at once, for
+  // parts that do not overlap.
   // Copies rows of `nodes` to out [nodes.size(), columns].
   struct RowsOfNodes {
     uint64_t columns = 0;
     absl::FunctionRef<absl::Status(absl::Span<const GlobalId> nodes,
                                    float* out)>
         copy;
-    bool are_features = false;
+    bool are_features = false;  // Whether they are the nodes' features.
   };
   // Takes the results of nodes [first, first + rows).
   struct Results {
