@@ -6,6 +6,8 @@ import re
 import harness
 from cuda_test import ALONE, CudaTest, JOB
 
+CACHED = re.compile('cached the features of (.*) vertices on the device')
+
 
 def bytes_of(plan, gpu=0):
     """{first word: bytes} of a plan's items on a GPU."""
@@ -72,12 +74,27 @@ class MemoryTest(CudaTest):
                 for role in ('sampler', 'trainer')}
         self.assertIn("stays in the host's memory", logs['sampler'])
         # The host has room for more, and may not count.
-        self.assertEqual(re.findall('of (.*) vertices on the device',
-                                    logs['trainer']),
+        self.assertEqual(CACHED.findall(logs['trainer']),
                          ['2000', str(plan['cache_rows'])])
         self.assertNotIn('no memory left', logs['trainer'])
         self.assertGreater(
             harness.lines_of(run_dir)[1]['cache_hit_rate'], 0)
+
+    def test_a_standby_trainers_cache_lies_beside_the_topology(self):
+        turns = {**JOB, **ALONE, 'executors': 'factored'}
+        expected = self.service.run(turns, '--digest')
+        roomy = bytes_of(self.plan(turns))
+        self.shrink_gpus(roomy, roomy['topology'] + roomy['hot'] +
+                         roomy['cache'] // 2)
+        plan = self.plan(turns)
+        self.assertFalse(plan['topology_on_host'])
+        self.assertTrue(0 < plan['cache_rows'] < 1000, plan['cache_rows'])
+        self.assertEqual(plan['standby_cache_rows'], plan['cache_rows'])
+        run_dir = self.service.run(turns, '--digest')
+        self.assert_same_run(run_dir, expected)
+        log = (self.service.state_dir / 'logs/trainer.0.log').read_text()
+        self.assertEqual(CACHED.findall(log),
+                         ['2000', str(plan['cache_rows'])])
 
     def test_what_fits_nowhere_is_refused_with_sizes(self):
         roomy = bytes_of(self.plan(ALONE))

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -106,17 +107,20 @@ CudaBackend::CudaBackend(const CudaBackendOptions& options,
 
 CudaBackend::~CudaBackend() = default;
 
-absl::Status CudaBackend::Open() {
+absl::StatusOr<DeviceMemory> CudaBackend::MemoryNow() const {
+  FGNN_RETURN_IF_ERROR(ChooseDevice());
   size_t free = 0;
   size_t total = 0;
   FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
                                   "cannot ask for the device's memory"));
+  return DeviceMemory{.total_bytes = total, .free_bytes = free};
+}
+
+absl::Status CudaBackend::Open() {
+  FGNN_ASSIGN_OR_RETURN(before_, MemoryNow());
   const FeatureStore& store = misses_.store();
   const uint64_t feature_bytes = store.num_rows() * store.row_bytes();
-  before_ = {
-      .total_bytes = total,
-      .free_bytes = free,
-      .pinned_bytes = misses_.on_device() != nullptr ? feature_bytes : 0};
+  if (misses_.on_device() != nullptr) before_.pinned_bytes = feature_bytes;
   FGNN_ASSIGN_OR_RETURN(products_, options_.open_products());
   FGNN_ASSIGN_OR_RETURN(model_,
                         CudaModel::Make(model_options(), products_.get()));
@@ -267,7 +271,10 @@ PlacedBytes CudaBackend::BytesOfFeatures(const TaskView& task) const {
 absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {
   FGNN_ASSIGN_OR_RETURN(PlacedBytes bytes, host_->BytesInUse());
   bytes.host += count_->pinned + model_->pinned_bytes();
-  bytes.device = DeviceBytes();
+  FGNN_ASSIGN_OR_RETURN(const DeviceMemory now, MemoryNow());
+  const uint64_t gone =
+      before_.free_bytes - std::min(before_.free_bytes, now.free_bytes);
+  bytes.device = std::max(DeviceBytes(), gone);
   return bytes;
 }
 

@@ -40,8 +40,10 @@ struct CudaBackendOptions {
   std::function<void(const absl::Status&)> on_lost = nullptr;
 };
 
-// PlacedBytes.device are the bytes of this object and of its TaskFeatures. The
-// process's context on the device is not in them.
+// BytesInUse().device is by how much the device's free memory has shrunk since
+// the object was opened, and at least the bytes of the object and of its
+// TaskFeatures. So it has the code of kernels, which CUDA loads when they are
+// first needed. The process's context is not in it.
 //
 // A batch that finds no memory on the device frees the cache once, and is tried
 // again; the cache then has half of its rows. After an error of CUDA that
@@ -114,6 +116,8 @@ class CudaBackend final : public TrainerBackend {
 
   // Makes the device that of the calling thread.
   absl::Status ChooseDevice() const;
+  // Returns total and free bytes of the device.
+  absl::StatusOr<DeviceMemory> MemoryNow() const;
   // Calls `work` with this device. If it finds no memory, shrinks the cache and
   // calls it once more. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,

@@ -43,6 +43,13 @@ TEST_F(CudaErrorsTest, KnowsTheMemoryThatThereWas) {
   EXPECT_EQ(before->free_bytes, kMemory);
   EXPECT_EQ(before->pinned_bytes, kSmallNodes * kSmallColumns * sizeof(float));
   EXPECT_FALSE(cpu_->MemoryBefore().has_value());
+  // As CUDA loads the code of a kernel.
+  FGNN_ASSERT_OK_AND_ASSIGN(const PlacedBytes bytes, cuda_->BytesInUse());
+  EXPECT_EQ(bytes.device, AllocatedBytes());
+  void* code = nullptr;
+  ASSERT_EQ(cudaMalloc(&code, 1 << 20), cudaSuccess);
+  EXPECT_EQ(cuda_->BytesInUse()->device, bytes.device + (1 << 20));
+  EXPECT_EQ(cudaFree(code), cudaSuccess);
 }
 
 TEST_F(CudaErrorsTest, NamesSizesWhereTheCacheHasNoRoom) {
