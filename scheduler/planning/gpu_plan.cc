@@ -99,56 +99,62 @@ uint64_t MostRows(const CacheRows& rows) {
   return std::max(rows.trainer, rows.standby);
 }
 
-void AddItems(const PlanInput& input, const LoadedGpu& gpu,
-              const GpuChoice& choice, std::vector<MemoryItem>* items) {
-  const std::optional<Measured> measured = MeasuredOn(input, gpu);
-  if (!measured.has_value()) return;
-  const auto add = [&](std::string name, const char* holder, uint64_t bytes) {
-    if (bytes == 0) return;
-    items->push_back({.name = std::move(name),
-                      .holder = holder,
-                      .device = gpu.device,
-                      .bytes = bytes,
-                      .place = gpu.place});
-  };
-  add("contexts, and what else is there", "device",
-      measured->total_bytes - measured->free_bytes);
-  const uint64_t rows = MostRows(choice.rows);
-  if (gpu.samplers > 0) {
-    const GpuMemory sampling = SamplersNeeds(input);
-    if (!choice.topology_on_host) {
-      add("topology", "sampler",
-          MultiplyCapped(gpu.samplers, sampling.topology_bytes));
-    }
-    if (rows > 0) {
-      add("hot ranks", "sampler",
-          MultiplyCapped(gpu.samplers, MultiplyCapped(input.dataset.num_nodes,
-                                                      sizeof(uint32_t))));
-    }
-    add(absl::StrCat("batches of ", Counted(gpu.samplers, "sampler")),
-        "sampler",
-        MultiplyCapped(gpu.samplers, WithMargin(sampling.work_bytes)));
+// Collects the items of a GPU.
+struct ItemsOfGpu {
+  const LoadedGpu& gpu;
+  std::vector<MemoryItem> items = {};
+
+  // Adds an item of `count` executors, each with these bytes, if there are any.
+  void Add(std::string name, const char* holder, uint32_t count,
+           uint64_t bytes) {
+    if (count == 0 || bytes == 0) return;
+    items.push_back({.name = std::move(name),
+                     .holder = holder,
+                     .device = gpu.device,
+                     .bytes = MultiplyCapped(count, bytes),
+                     .place = gpu.place});
   }
-  if (gpu.trainers == 0) return;
-  if (input.training.gpu.has_value()) {
-    const GpuMemory& training = *input.training.gpu;
-    add(Counted(gpu.trainers, "trainer"), "trainer",
-        MultiplyCapped(gpu.trainers, WithMargin(training.work_bytes)));
-    add("evaluation", "trainer",
-        MultiplyCapped(gpu.trainers, training.evaluation_bytes));
+};
+
+void AddSamplers(const PlanInput& input, const GpuChoice& choice,
+                 ItemsOfGpu* to) {
+  const uint32_t samplers = to->gpu.samplers;
+  const GpuMemory sampling = SamplersNeeds(input);
+  if (!choice.topology_on_host) {
+    to->Add("topology", "sampler", samplers, sampling.topology_bytes);
   }
-  add(absl::StrCat(Counted(gpu.trainers, "cache"), " of ", rows, " rows"),
-      "trainer",
-      MultiplyCapped(gpu.trainers,
-                     MultiplyCapped(rows, input.dataset.feature_row_bytes)));
+  if (MostRows(choice.rows) > 0) {
+    to->Add("hot ranks", "sampler", samplers,
+            MultiplyCapped(input.dataset.num_nodes, sizeof(uint32_t)));
+  }
+  to->Add(absl::StrCat("batches of ", Counted(samplers, "sampler")), "sampler",
+          samplers, WithMargin(sampling.work_bytes));
 }
 
-// Returns the items of one GPU.
+void AddTrainers(const PlanInput& input, const GpuChoice& choice,
+                 ItemsOfGpu* to) {
+  const uint32_t trainers = to->gpu.trainers;
+  const GpuMemory training = input.training.gpu.value_or(GpuMemory());
+  to->Add(Counted(trainers, "trainer"), "trainer", trainers,
+          WithMargin(training.work_bytes));
+  to->Add("evaluation", "trainer", trainers, training.evaluation_bytes);
+  const uint64_t rows = MostRows(choice.rows);
+  to->Add(absl::StrCat(Counted(trainers, "cache"), " of ", rows, " rows"),
+          "trainer", trainers,
+          MultiplyCapped(rows, input.dataset.feature_row_bytes));
+}
+
+// Returns the items of one GPU; none if it was not measured.
 std::vector<MemoryItem> ItemsOf(const PlanInput& input, const LoadedGpu& gpu,
                                 const GpuChoice& choice) {
-  std::vector<MemoryItem> items;
-  AddItems(input, gpu, choice, &items);
-  return items;
+  const std::optional<Measured> measured = MeasuredOn(input, gpu);
+  if (!measured.has_value()) return {};
+  ItemsOfGpu items = {.gpu = gpu};
+  items.Add("contexts, and what else is there", "device", 1,
+            measured->total_bytes - measured->free_bytes);
+  AddSamplers(input, choice, &items);
+  AddTrainers(input, choice, &items);
+  return std::move(items.items);
 }
 
 // Returns how many rows each trainer on this GPU can cache, and each trainer of
@@ -257,7 +263,8 @@ std::vector<MemoryItem> GpuItems(const PlanInput& input,
   }
   std::vector<MemoryItem> items;
   for (const LoadedGpu& gpu : GpusOf(input.spec)) {
-    AddItems(input, gpu, choice, &items);
+    const std::vector<MemoryItem> more = ItemsOf(input, gpu, choice);
+    items.insert(items.end(), more.begin(), more.end());
   }
   return items;
 }
