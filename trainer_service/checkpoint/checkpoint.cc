@@ -26,6 +26,7 @@ constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
 constexpr char kTargetNames[] = "target_names";
+constexpr char kSync[] = "sync";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -86,6 +87,10 @@ void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
   (*metadata)["model.plugin"] = info.model.plugin;
   (*metadata)["model.file"] = info.model.file;
   (*metadata)["model.code_crc32c"] = absl::StrCat(info.code_crc32c);
+}
+
+void AddSync(const std::string& sync, Metadata* metadata) {
+  if (!sync.empty()) (*metadata)[kSync] = sync;
 }
 
 // A name holds no line end.
@@ -221,6 +226,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   }
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
+  const auto sync = metadata.find(kSync);
+  if (sync != metadata.end()) info.sync = sync->second;
   info.names = {NamesIn(metadata, kClassNames, info.model.num_classes),
                 NamesIn(metadata, kFeatureNames, info.model.input_columns),
                 NamesIn(metadata, kTargetNames, info.model.num_classes)};
@@ -318,6 +325,7 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
   }
   Metadata metadata = MetadataOf(info);
   AddUsersCode(info, &metadata);
+  AddSync(info.sync, &metadata);
   AddNames(info.names, &metadata);
   return WriteSafetensors(path, metadata, list);
 }

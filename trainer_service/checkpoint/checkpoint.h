@@ -28,6 +28,9 @@ struct CheckpointInfo {
   uint64_t version = 0;  // Number of committed steps: the ledger.
   uint32_t epoch = 0;    // Number of completed epochs.
   uint64_t seed = 0;     // The job's seed.
+  // How the job's trainers shared gradients; "": by steps whose sums the host
+  // made. See README.md.
+  std::string sync;
   // Names of the model's classes and feature columns, which its dataset gave
   // them. Their bytes must leave room in the header; see kMostNamesBytes.
   DatasetNames names;

@@ -49,6 +49,14 @@ absl::StatusOr<DatasetNames> NamesToKeep(const TrainerBackend& backend) {
   return names;
 }
 
+// What a checkpoint says of it.
+std::string SyncOf(const TrainingSpec& training) {
+  if (training.sync == "steps") return "";
+  return training.sync == "nccl" && !training.deterministic
+             ? "nccl, in any order"
+             : training.sync;
+}
+
 absl::StatusOr<std::unique_ptr<StepExchange>> ExchangeOf(
     const TrainingJobOptions& options, Segment* segment) {
   if (options.exchanges != nullptr) {
@@ -207,6 +215,7 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.version = snapshot.version;
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
+  info.sync = SyncOf(options_.spec.training);
   info.run_state = query.run_state;
   info.names = names_;
   // The owner of the run's folder may have put a link in the place of the

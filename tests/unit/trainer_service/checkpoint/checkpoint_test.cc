@@ -106,6 +106,15 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
+TEST_F(CheckpointTest, SaysHowGradientsWereShared) {
+  Write();
+  EXPECT_THAT(Bytes(), testing::Not(testing::HasSubstr("\"sync\"")));
+  info_.sync = "nccl, in any order";
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.info.sync, info_.sync);
+}
+
 TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
   info_.model.objective = Objective::kLinks;
   info_.model.num_classes = 0;

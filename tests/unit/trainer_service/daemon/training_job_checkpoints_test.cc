@@ -116,6 +116,22 @@ TEST_F(TrainingJobTest, GoesOnWithTheStateOfItsOptimizer) {
       expected);
 }
 
+TEST_F(TrainingJobTest, ACheckpointSaysIfNcclAddedInAnyOrder) {
+  for (const bool deterministic : {true, false}) {
+    UseSegment(SmallSegmentOptions(kJobId));
+    change_ = [deterministic](TrainingSpec& training) {
+      training.sync = "nccl";
+      training.deterministic = deterministic;
+    };
+    const fs::path path = folder_ / "epoch-0001.safetensors";
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path));
+    EXPECT_EQ(read.info.sync, deterministic ? "nccl" : "nccl, in any order");
+  }
+}
+
 TEST_F(TrainingJobTest, GoesOnInTheMiddleOfItsWarmUp) {
   const auto warm_up = [](TrainingSpec& training) {
     training.schedule = "cosine";
