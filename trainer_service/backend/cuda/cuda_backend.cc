@@ -146,9 +146,10 @@ absl::Status CudaBackend::ChooseDevice() const {
 
 absl::Status CudaBackend::OnDevice(ThreadTeam& team,
                                    absl::FunctionRef<absl::Status()> work) {
+  const bool was_halved = cache_.is_halved();
   absl::Status status = ChooseDevice();
   if (status.ok()) status = work();
-  if (absl::IsResourceExhausted(status) && cache_.Shrink(team)) {
+  if (absl::IsResourceExhausted(status) && cache_.Shrink(was_halved, team)) {
     status = work();
   }
   return Explain(status);

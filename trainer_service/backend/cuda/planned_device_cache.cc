@@ -106,14 +106,25 @@ void PlannedDeviceCache::GiveUpMoreThan(const TrainerCache& plan,
   if (!freed.ok()) LogWarning("no cache is given up: {}", MessageOf(freed));
 }
 
-bool PlannedDeviceCache::Shrink(ThreadTeam& team) {
+bool PlannedDeviceCache::is_halved() const {
+  const MutexLock lock(&mutex_);
+  return most_rows_ != UINT64_MAX;
+}
+
+bool PlannedDeviceCache::Shrink(bool was_halved, ThreadTeam& team) {
   uint64_t capacity = 0;
   {
     const MutexLock lock(&mutex_);
-    capacity = now_.cache.capacity();
-    if (capacity == 0 || most_rows_ != UINT64_MAX) return false;
-    most_rows_ = capacity / 2;
+    if (most_rows_ == UINT64_MAX) {
+      capacity = now_.cache.capacity();
+      if (capacity == 0) return false;
+      most_rows_ = capacity / 2;
+    } else if (was_halved) {
+      return false;
+    }
   }
+  // The other thread may not have freed it yet.
+  if (capacity == 0) return Set({}, team).ok();
   LogWarning(
       "the device has no memory left: its cache of {} rows is freed, and "
       "filled "

@@ -70,10 +70,14 @@ class PlannedDeviceCache {
 
   uint64_t bytes() const;  // Of device memory. Any thread.
 
+  // Returns whether Shrink() has halved the table. Any thread.
+  bool is_halved() const;
   // Makes room for a batch that the device has none for: frees the table, and
-  // lets Follow() load half of its rows from now on. Returns false if nothing
-  // is cached, or if it was called before.
-  bool Shrink(ThreadTeam& team);
+  // lets Follow() load half of its rows from now on. `was_halved`: is_halved()
+  // before the batch; if it has changed since, another thread frees the table
+  // for a batch of its own, and there is room once this returns true. Returns
+  // false if nothing is cached, or if it was halved before the batch.
+  bool Shrink(bool was_halved, ThreadTeam& team);
 
  private:
   // Waits until nobody reads the cache, then replaces it. Internal: somebody

@@ -93,6 +93,32 @@ TEST_F(CudaCacheTest, WaitsUntilNobodyReadsATableBeforeItIsFreed) {
   EXPECT_TRUE(cache.IsFollowed(Plan(60)));
 }
 
+// Two batches may find no memory at once: one of them frees the table.
+TEST_F(CudaCacheTest, MakesRoomForTheBatchesOfBothThreadsOnce) {
+  const auto count = std::make_shared<ByteCount>();
+  const CudaStream stream = CudaStream::Make().value();
+  ThreadTeam team(1);
+  ThreadTeam team_ahead(1);
+  PlannedDeviceCache cache(&cpu_->features(), count);
+  EXPECT_FALSE(cache.Shrink(cache.is_halved(), team)) << "nothing is cached";
+  FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
+  EXPECT_FALSE(cache.is_halved());
+  std::optional<PlannedDeviceCache::Reader> reader(&cache);
+  std::thread other([&] { EXPECT_TRUE(cache.Shrink(false, team_ahead)); });
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+  while (!cache.is_halved() && MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(count->device, 50 * kRowBytes) << "it is read";
+  reader.reset();
+  EXPECT_TRUE(cache.Shrink(false, team));
+  EXPECT_EQ(count->device, 0U) << "whichever thread freed it";
+  other.join();
+  EXPECT_FALSE(cache.Shrink(true, team));
+  FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
+  EXPECT_EQ(count->device, 25 * kRowBytes);
+}
+
 // A table is freed while nobody reads it, also where the other thread extracts.
 TEST_F(CudaCacheTest, FollowsPlansBesideAThreadThatExtracts) {
   std::atomic<bool> stop = false;
