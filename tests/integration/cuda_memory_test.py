@@ -10,13 +10,14 @@ import urllib.request
 import emulated
 import harness
 
+# Small batches, which an emulated GPU makes quickly.
 ALONE = {'devices': '[cuda:0]', 'training.batches_per_step': 2,
          'training.evaluate_every': 0, 'training.checkpoint_every': 0,
+         'sampling.batch_size': 20, 'sampling.fanouts': '[3, 3]',
          'cache.policy': 'degree', 'limits.restarts': 100}
-BATCHES_PER_EPOCH = 10
-# Small batches beside a cache that has all features.
-CACHED = {**ALONE, 'cache.capacity': 1.0, 'sampling.batch_size': 20,
-          'sampling.fanouts': '[3, 3]', 'training.epochs': 20}
+BATCHES_PER_EPOCH = 30
+# All features.
+CACHED = {**ALONE, 'cache.capacity': 1.0, 'training.epochs': 20}
 CACHE_BYTES = 2000 * 64 * 4
 TOTAL = 256 << 20
 
@@ -35,7 +36,7 @@ class MemoryTest(emulated.EmulatedTest):
     def start(self, name, settings):
         self.service.fgnn('up')
         run_dir, job = self.submit(name, settings)
-        self.service.wait_for_batches(run_dir, 2 * BATCHES_PER_EPOCH)
+        self.service.wait_for_batches(run_dir, 20)
         return run_dir, job
 
     def bytes_of(self, job, role):
@@ -49,7 +50,7 @@ class MemoryTest(emulated.EmulatedTest):
         self.service.wait_for_batches(run_dir, batches + 40)
 
     def test_the_memory_of_the_dead_comes_back(self):
-        settings = {**ALONE, 'training.epochs': 50}
+        settings = {**ALONE, 'training.epochs': 30}
         run_dir, job = self.start('killed', settings)
         sizes = [self.bytes_of(job, role) for role in ('sampler', 'trainer')]
         # What is left is too little for another sampler or trainer.
@@ -140,8 +141,8 @@ class MemoryTest(emulated.EmulatedTest):
 
     def test_waits_and_copies_of_a_batch_are_few(self):
         # What a job's start and end cost is in both.
-        few, many = (self.counts_of(epochs) for epochs in (2, 12))
-        batches = 10 * BATCHES_PER_EPOCH
+        few, many = (self.counts_of(epochs) for epochs in (1, 4))
+        batches = 3 * BATCHES_PER_EPOCH
         per_batch = {
             program: {what: (number - few[program][what]) / batches
                       for what, number in counts.items()}
