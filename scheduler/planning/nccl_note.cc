@@ -15,6 +15,8 @@ namespace {
 constexpr double kHostRate = 10e9;
 constexpr double kBusRate = 20e9;
 constexpr double kLinkRate = 50e9;
+// Factor between two estimates that is worth a line.
+constexpr double kWorthALine = 1.5;
 // Of the calls of an exchange.
 constexpr double kCallSeconds = 1e-4;
 
@@ -46,7 +48,9 @@ std::optional<std::string> NoteOnNccl(const PlanInput& input) {
       std::clamp(input.spec.num_trainers(), uint32_t{1}, gpus);
   const ExchangeSeconds seconds = EstimateExchange(
       input.training.num_parameters, training.batches_per_step, trainers);
-  if ((seconds.nccl < seconds.steps) == uses_nccl) return std::nullopt;
+  const double own = uses_nccl ? seconds.nccl : seconds.steps;
+  const double other = uses_nccl ? seconds.steps : seconds.nccl;
+  if (own < kWorthALine * other) return std::nullopt;
   return absl::StrCat(
       "training.sync ", uses_nccl ? "steps" : "nccl",
       " may be faster: a step's ", training.batches_per_step, " gradients of ",

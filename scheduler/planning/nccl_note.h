@@ -19,9 +19,9 @@ struct ExchangeSeconds {
 ExchangeSeconds EstimateExchange(uint64_t num_parameters,
                                  uint32_t batches_per_step, uint32_t trainers);
 
-// Returns which of training.sync steps and nccl is likely to be faster, if it
-// is the other one than the job's, and from what that is estimated. nullopt: it
-// is the job's, or the job has fewer than two GPUs.
+// Returns that the other one of training.sync steps and nccl than the job's is
+// likely to be much faster, and from what that is estimated. nullopt: it is
+// not, or the job has fewer than two GPUs.
 std::optional<std::string> NoteOnNccl(const PlanInput& input);
 
 }  // namespace fgnn

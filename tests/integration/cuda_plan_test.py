@@ -25,8 +25,9 @@ class MemoryTest(CudaTest):
     def shrink_gpus(self, roomy, beyond_work):
         """Gives GPUs, each shared by its daemons, the memory that a job takes
         for its work alone by a plan, and some bytes beyond."""
+        work = sum(roomy[name] for name in ('batches', 'trainer', 'evaluation'))
         self.set_gpus(
-            GPU_BYTES=roomy['batches'] + roomy['trainer'] + beyond_work,
+            GPU_BYTES=work + beyond_work,
             GPU_ACCOUNTS=self.service.folder / 'accounts')
 
     def test_a_plan_has_the_items_of_each_gpu(self):
@@ -38,7 +39,7 @@ class MemoryTest(CudaTest):
                          ('cuda:0', 256 << 20))
         self.assertEqual([item['name'] for item in gpu['memory']],
                          ['topology', 'hot ranks', 'batches of 1 sampler',
-                          '1 trainer', '1 cache of 2000 rows'])
+                          '1 trainer', 'evaluation', '1 cache of 2000 rows'])
         self.assertEqual(gpu['total_bytes'],
                          sum(item['bytes'] for item in gpu['memory']))
         self.assertEqual(plan['total_bytes'],

@@ -35,6 +35,8 @@ TEST(NcclNoteTest, NamesTheOtherExchangeWhereItIsLikelyToBeFaster) {
   input = OnGpus(1);
   EXPECT_EQ(NoteOnNccl(input), std::nullopt);
   input.spec.training.sync = "nccl";
+  EXPECT_EQ(NoteOnNccl(input), std::nullopt);  // 0.58 ms, and 0.40.
+  input.training.num_parameters = 100'000;     // 0.15 ms, and 0.04.
   EXPECT_THAT(NoteOnNccl(input),
               Optional(HasSubstr("training.sync steps may be faster")));
 }
