@@ -1,22 +1,11 @@
 """Predictions on a GPU, which is emulated, beside those of cores."""
 
-import shutil
-
+import emulated
 import harness
 from npy_array import values
 
 
-class CudaPredictTest(harness.ServiceTest):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.programs = harness.emulated_programs()
-        cls.addClassCleanup(shutil.rmtree, cls.programs)
-
-    def setUp(self):
-        super().setUp()
-        self.service.programs = self.programs
+class CudaPredictTest(emulated.EmulatedTest):
 
     def predict(self, run, *words, check=True):
         return self.service.fgnn(
