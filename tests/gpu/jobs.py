@@ -35,7 +35,10 @@ CORES = f'cpu:0-{len(os.sched_getaffinity(0)) - 1}'
 ON_CORES = {'devices': f'[{CORES}]'}
 ON_GPU = {'devices': '[cuda:0]'}
 ON_BOTH = {'devices': f'[cuda:0, {CORES}]'}
-KINDS = ('graphsage', 'gcn', 'gin', 'gat')
+MODELS = {
+    'graphsage': {}, 'gcn': {'model.kind': 'gcn'},
+    'gin': {'model.kind': 'gin'}, 'gat': {'model.kind': 'gat'},
+    'pinsage': {'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}}
 TIMED_EPOCHS = 4
 
 
@@ -171,9 +174,9 @@ class Jobs:
                            f'{shared:.3f} s', f'{shared / alone:.2f} times')
 
     def epochs(self):
-        for kind in KINDS:
+        for name, model in MODELS.items():
             for precision in ('f32', 'bf16'):
-                job = {'model.kind': kind, 'training.precision': precision}
+                job = {**model, 'training.precision': precision}
                 for place, devices in (('cuda:0', ON_GPU),
                                        ('and cores', ON_BOTH)):
                     seconds, line = self.seconds(devices, job)
@@ -181,7 +184,7 @@ class Jobs:
                         f'{name} {1e3 * value / line["batches"]:.2f}'
                         for name, value in line['stages'].items() if value)
                     self.report.figure(
-                        f'{kind} {precision}, {place}: an epoch',
+                        f'{name} {precision}, {place}: an epoch',
                         f'{seconds:.3f} s',
                         f'{line["batches"]} batches; ms a batch: {stages}')
 

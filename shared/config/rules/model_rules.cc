@@ -24,8 +24,7 @@ absl::Status CheckModelKind(const ModelTraits& model) {
 absl::Status CheckGpusTrain(std::string_view kind,
                             std::string_view aggregator) {
   const bool pools = kind == "graphsage" && aggregator == "pool";
-  if (!pools && kind != "pinsage" && kind != "plugin" &&
-      kind != "torchscript") {
+  if (!pools && kind != "plugin" && kind != "torchscript") {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

@@ -142,13 +142,13 @@ absl::Status CudaInferenceDevice::TryMessages(uint32_t layer, uint64_t rows,
                                               const Rows& inputs,
                                               Sink messages) {
   const uint64_t in = inference_->options().input_width(layer);
-  const uint64_t out = inference_->options().output_width(layer);
+  const uint64_t width = inference_->message_width(layer);
   FGNN_RETURN_IF_ERROR(
-      Start(inference_->BytesOfMessages(layer, rows), std::max(in, out)));
+      Start(inference_->BytesOfMessages(layer, rows), std::max(in, width)));
   FGNN_ASSIGN_OR_RETURN(const float* const x, BringRows(rows, in, inputs));
   FGNN_ASSIGN_OR_RETURN(const float* const made,
                         inference_->Messages(layer, x, rows));
-  return Fetch(made, rows, out, messages);
+  return Fetch(made, rows, width, messages);
 }
 
 absl::Status CudaInferenceDevice::TryUpdate(uint32_t layer,

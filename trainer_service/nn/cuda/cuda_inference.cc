@@ -73,7 +73,7 @@ bool CudaInference::ReadsInputs(uint32_t layer) const {
 }
 
 uint64_t CudaInference::message_width(uint32_t layer) const {
-  return SendsProducts(layer) ? options_.output_width(layer)
+  return SendsProducts(layer) ? layers_[layer]->MessageWeight().out
                               : options_.input_width(layer);
 }
 
@@ -104,8 +104,7 @@ uint64_t CudaInference::BytesOf(uint32_t layer,
 
 uint64_t CudaInference::BytesOfMessages(uint32_t layer, uint64_t rows) const {
   // With their ids.
-  return rows *
-             (options_.input_width(layer) + options_.output_width(layer) + 1) *
+  return rows * (options_.input_width(layer) + message_width(layer) + 1) *
              sizeof(float) +
          kAlignmentBytes;
 }
@@ -119,11 +118,18 @@ absl::Status CudaInference::Start(uint64_t bytes) {
 
 absl::StatusOr<float*> CudaInference::Messages(uint32_t layer, const float* x,
                                                uint64_t rows) {
+  const CudaLayer& sender = *layers_[layer];
+  const DeviceWeight weight = sender.MessageWeight();
+  const BatchRun run = RunOf();
   FGNN_ASSIGN_OR_RETURN(float* const messages,
-                        MakeArray<float>(rows * options_.output_width(layer)));
-  FGNN_RETURN_IF_ERROR(RunOf().Forward(layers_[layer]->MessageWeight(), x, rows,
-                                       {.to = messages}));
-  return messages;
+                        run.Make<float>(rows * weight.out));
+  FGNN_RETURN_IF_ERROR(run.Forward(weight, x, rows, {.to = messages}));
+  const std::optional<uint64_t> bias = sender.MessageBias();
+  if (!bias) return messages;
+  FGNN_ASSIGN_OR_RETURN(const CudaLayerOutput output,
+                        run.FinishOutput(messages, rows, weight.out, *bias,
+                                         /*plainly=*/false, Dropout()));
+  return output.Floats();
 }
 
 absl::StatusOr<float*> CudaInference::Update(uint32_t layer,

@@ -60,6 +60,15 @@ inline std::vector<Case> CasesOfAnyDevice() {
   return cases;
 }
 
+// Those without normalisation and residuals, which PinSAGE does not have.
+inline std::vector<Case> WithoutNorm(std::vector<Case> cases) {
+  std::erase_if(cases, [](const Case& made) {
+    return made.options.model.residual ||
+           made.options.model.normalization != "none";
+  });
+  return cases;
+}
+
 }  // namespace fgnn
 
 #endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_AUTOGRAD_CASES_H_

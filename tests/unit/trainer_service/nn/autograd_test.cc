@@ -200,19 +200,12 @@ INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, AutogradTest,
 INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, Bfloat16AutogradTest,
                          OfMessages("pool", Cases()), NameOfCase);
 
-// It has rows of length 1 instead.
-std::vector<Case> CasesWithoutNorm() {
-  std::vector<Case> cases = Cases();
-  std::erase_if(cases, [](const Case& made) {
-    return made.options.model.residual ||
-           made.options.model.normalization != "none";
-  });
-  return cases;
-}
 INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, AutogradTest,
-                         OfMessages("pinsage", CasesWithoutNorm()), NameOfCase);
+                         OfMessages("pinsage", WithoutNorm(Cases())),
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, Bfloat16AutogradTest,
-                         OfMessages("pinsage", CasesWithoutNorm()), NameOfCase);
+                         OfMessages("pinsage", WithoutNorm(Cases())),
+                         NameOfCase);
 
 // Attention has shapes of its own.
 std::vector<Case> AttentionCases() {

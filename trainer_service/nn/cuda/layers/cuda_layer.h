@@ -4,6 +4,9 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LAYER_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "shared/base/philox.h"
 #include "trainer_service/nn/cuda/batch_run.h"
@@ -53,9 +56,11 @@ class CudaLayer {
                                          const void* dz, float input_scale) = 0;
 
   // Inference (see Model), on runs of f32. A layer that SendsProducts() has
-  // messages of x W^T [S, out] by MessageWeight(); else they are its inputs.
+  // messages of x W^T [S, W.out] by MessageWeight() or, with the parameter b of
+  // MessageBias(), of relu(x W^T + b); else they are its inputs.
   virtual bool SendsProducts() const = 0;
   virtual DeviceWeight MessageWeight() const = 0;
+  virtual std::optional<uint64_t> MessageBias() const { return std::nullopt; }
   // Whether Infer() reads the inputs.
   virtual bool ReadsInputs() const = 0;
   // Returns the output [D, out]: after ReLU, unless it is a last layer or has a

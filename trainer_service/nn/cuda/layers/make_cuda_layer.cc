@@ -2,6 +2,7 @@
 
 #include "trainer_service/nn/cuda/layers/cuda_gat_layer.h"
 #include "trainer_service/nn/cuda/layers/cuda_linear_layer.h"
+#include "trainer_service/nn/cuda/layers/cuda_pooled_layer.h"
 
 namespace fgnn {
 std::unique_ptr<CudaLayer> MakeCudaLayer(const ModelOptions& options,
@@ -15,6 +16,9 @@ std::unique_ptr<CudaLayer> MakeCudaLayer(const ModelOptions& options,
   }
   if (options.kind == "gat") {
     return std::make_unique<CudaGatLayer>(describer.Gat(layer));
+  }
+  if (options.transforms_messages()) {
+    return std::make_unique<CudaPooledLayer>(describer.Pooled(layer));
   }
   return std::make_unique<CudaLinearLayer>(describer.Sage(layer, order));
 }

@@ -33,7 +33,7 @@ Shape NewShape(std::string name, const std::string& kind, uint64_t columns,
 // Layers that send products and that send their inputs; a hub of 200 edges.
 std::vector<Shape> ModelShapes() {
   std::vector<Shape> shapes;
-  for (const std::string kind : {"graphsage", "gcn", "gin", "gat"}) {
+  for (const std::string kind : {"graphsage", "gcn", "gin", "gat", "pinsage"}) {
     shapes.push_back(NewShape(kind + "Wide", kind, 20, 9, 5));
     shapes.push_back(NewShape(kind + "Narrow", kind, 5, 12, 15));
     shapes.back().bfloat16 = true;

@@ -35,6 +35,7 @@ class CudaModelTest : public testing::TestWithParam<Kind> {
     options.model.residual = GetParam().residual;
     options.model.objective = GetParam().objective;
     options.num_seeds = num_seeds;
+    options.edge_weights = GetParam().kind == "pinsage";
     if (options.model.predicts_links() && num_seeds > 0) {
       options.model.num_classes = 0;
       options.num_pairs = 2 * num_seeds;
@@ -50,6 +51,7 @@ inline std::vector<Kind> AllKinds() {
           Kind{"GcnRight", "gcn", "right"},
           Kind{"Gin", "gin"},
           Kind{"Gat", "gat"},
+          Kind{"Pinsage", "pinsage"},
           Kind{"BatchNorm", "graphsage", "both", Precision::kFloat32, "batch",
                true},
           Kind{"Residual", "gcn", "both", Precision::kBfloat16, "none", true},
@@ -62,7 +64,8 @@ inline std::vector<Kind> AllKinds() {
           Kind{"GatBfloat16", "gat", "both", Precision::kBfloat16},
           Kind{"SageBfloat16", "graphsage", "both", Precision::kBfloat16},
           Kind{"GcnBfloat16", "gcn", "both", Precision::kBfloat16},
-          Kind{"GinBfloat16", "gin", "both", Precision::kBfloat16}};
+          Kind{"GinBfloat16", "gin", "both", Precision::kBfloat16},
+          Kind{"PinsageBfloat16", "pinsage", "both", Precision::kBfloat16}};
 }
 
 inline std::string NameOfKind(const testing::TestParamInfo<Kind>& test) {

@@ -231,9 +231,9 @@ TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
   ModelOptions pools = SmallModel();
   pools.aggregator = "pool";
   expect_refused(pools, "model.aggregator pool");
-  ModelOptions pinsage = SmallModel();
-  pinsage.kind = "pinsage";
-  expect_refused(pinsage, "model.kind pinsage");
+  ModelOptions plugin = SmallModel();
+  plugin.kind = "plugin";
+  expect_refused(plugin, "model.kind plugin");
 }
 
 }  // namespace
