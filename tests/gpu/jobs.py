@@ -38,6 +38,7 @@ ON_BOTH = {'devices': f'[cuda:0, {CORES}]'}
 MODELS = {
     'graphsage': {}, 'gcn': {'model.kind': 'gcn'},
     'gin': {'model.kind': 'gin'}, 'gat': {'model.kind': 'gat'},
+    'pool': {'model.aggregator': 'pool'},
     'pinsage': {'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}}
 TIMED_EPOCHS = 4
 

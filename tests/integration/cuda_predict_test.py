@@ -46,6 +46,7 @@ class CudaPredictTest(emulated.EmulatedTest):
     def test_so_are_those_of_vertices_that_send_messages(self):
         self.rows_on_gpu(self.run_model(**{'model.kind': 'pinsage',
                                            'sampling.kind': 'random_walk'}))
+        self.rows_on_gpu(self.run_model(**{'model.aggregator': 'pool'}))
 
 
 if __name__ == '__main__':

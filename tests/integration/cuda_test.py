@@ -57,10 +57,13 @@ class JobTest(CudaTest):
             (self.service.state_dir / 'logs/sampler.0.log').read_text())
 
     def test_vertices_that_send_messages_learn_as_on_cores(self):
-        job = {**JOB, 'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}
-        on_cores = self.service.run(job, '--digest')
-        run_dir = self.service.run({**job, **ALONE}, '--digest')
-        self.assert_like_on_cores(run_dir, on_cores)
+        for model in ({'model.kind': 'pinsage',
+                       'sampling.kind': 'random_walk'},
+                      {'model.aggregator': 'pool'}):
+            job = {**JOB, **model}
+            on_cores = self.service.run(job, '--digest')
+            run_dir = self.service.run({**job, **ALONE}, '--digest')
+            self.assert_like_on_cores(run_dir, on_cores)
 
     def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')
@@ -135,10 +138,11 @@ class RefusalTest(CudaTest):
         self.assertIn("NVIDIA's driver", said)
 
     def test_models_that_only_cores_train_are_refused_at_once(self):
-        code, said = self.refused({**ALONE, 'model.aggregator': 'pool'})
+        code, said = self.refused({**ALONE, 'model.kind': 'plugin',
+                                   'model.plugin': '/model.so'})
         self.assertEqual(code, 2, said)
-        self.assertIn('model.aggregator pool trains on cores of the host '
-                      'alone; name no GPU in devices', said)
+        self.assertIn('model.kind plugin trains on cores of the host alone; '
+                      'name no GPU in devices', said)
 
     def test_cores_beside_a_gpu_take_no_turns(self):
         for executors in ('factored', 'time_sharing'):

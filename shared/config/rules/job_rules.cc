@@ -99,7 +99,7 @@ absl::Status CheckModelOfGpus(const v1::JobSpec& spec) {
   for (const std::string& name : spec.devices()) {
     FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
     if (device.kind == DeviceKind::kCuda) {
-      return CheckGpusTrain(spec.model().kind(), spec.model().aggregator());
+      return CheckGpusTrain(spec.model().kind());
     }
   }
   return absl::OkStatus();

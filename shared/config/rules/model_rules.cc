@@ -21,15 +21,10 @@ absl::Status CheckModelKind(const ModelTraits& model) {
   return absl::OkStatus();
 }
 
-absl::Status CheckGpusTrain(std::string_view kind,
-                            std::string_view aggregator) {
-  const bool pools = kind == "graphsage" && aggregator == "pool";
-  if (!pools && kind != "plugin" && kind != "torchscript") {
-    return absl::OkStatus();
-  }
+absl::Status CheckGpusTrain(std::string_view kind) {
+  if (kind != "plugin" && kind != "torchscript") return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      pools ? "model.aggregator pool"
-            : absl::StrCat("model.kind ", std::string(kind)),
+      "model.kind ", std::string(kind),
       " trains on cores of the host alone; name no GPU in devices, e.g. "
       "[cpu:0-7]"));
 }

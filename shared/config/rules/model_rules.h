@@ -23,9 +23,9 @@ struct ModelTraits {
 // InvalidArgument names the options that do not go together, and the way out.
 absl::Status CheckModelKind(const ModelTraits& model);
 
-// Checks that a GPU trains models of this kind. InvalidArgument names the
-// option that only cores of the host have, and the way out.
-absl::Status CheckGpusTrain(std::string_view kind, std::string_view aggregator);
+// Checks that a GPU trains models of this kind: users' models train on cores of
+// the host alone. InvalidArgument names the kind, and the way out.
+absl::Status CheckGpusTrain(std::string_view kind);
 
 // Checks that models of this kind predict links. InvalidArgument otherwise.
 absl::Status CheckPredictsLinks(std::string_view kind);

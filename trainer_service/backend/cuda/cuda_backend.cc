@@ -75,7 +75,7 @@ size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
-  FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind, spec.model.aggregator));
+  FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind));
   // The device may be lost since an earlier job.
   FGNN_RETURN_IF_ERROR(ReportIfLost(CheckCudaDevice(options.device), options));
   if (spec.features.match == "on") {

@@ -28,7 +28,7 @@ ModelOptions InFloats(ModelOptions options) {
 absl::StatusOr<std::unique_ptr<CudaInference>> CudaInference::Make(
     const ModelOptions& options, DenseProducts* products) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind, options.aggregator));
+  FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind));
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   return absl::WrapUnique(
       new CudaInference(options, products, std::move(stream)));

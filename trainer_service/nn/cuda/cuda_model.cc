@@ -23,7 +23,7 @@ FeatureType TypeOf(Precision precision) {
 absl::StatusOr<std::unique_ptr<CudaModel>> CudaModel::Make(
     const ModelOptions& options, DenseProducts* products, ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
-  FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind, options.aggregator));
+  FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind));
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   FGNN_ASSIGN_OR_RETURN(CudaEvent done, CudaEvent::Make());
   return absl::WrapUnique(new CudaModel(options, products, order,

@@ -222,8 +222,7 @@ TEST(JobRulesTest, CoresSampleWhileGpusTrain) {
 
 TEST(JobRulesTest, SomeModelsTrainOnCoresAlone) {
   for (const auto& [model, named] :
-       {std::pair("{aggregator: pool}", "model.aggregator pool"),
-        std::pair("{kind: plugin, plugin: /m.so}", "model.kind plugin"),
+       {std::pair("{kind: plugin, plugin: /m.so}", "model.kind plugin"),
         std::pair("{kind: torchscript, file: /m.pt}",
                   "model.kind torchscript")}) {
     const std::string job = absl::StrCat("model: ", model, "\ndevices: ");

@@ -4,6 +4,7 @@
 #include "shared/device/cuda/status.h"
 #include "trainer_service/nn/cuda/edge_scales.h"
 #include "trainer_service/nn/cuda/layers/transposed_lists.h"
+#include "trainer_service/nn/cuda/neighbor_max.h"
 
 namespace fgnn {
 namespace {
@@ -15,6 +16,80 @@ absl::StatusOr<DeviceLists> ListsOf(const BatchRun& run,
                             .num_lists = block.num_destinations,
                             .entries = block.entries});
 }
+
+class Max final : public CudaAggregation {
+ public:
+  explicit Max(uint64_t columns) : columns_(columns) {}
+
+  absl::StatusOr<void*> Forward(const BatchRun& run, const DeviceBlock& block,
+                                const void* messages) override {
+    FGNN_ASSIGN_OR_RETURN(
+        winners_, run.Make<uint32_t>(block.num_destinations * columns_));
+    return Take(run, block, messages, winners_);
+  }
+
+  absl::StatusOr<float*> Backward(const BatchRun& run, const DeviceBlock& block,
+                                  const void* gradient) override {
+    FGNN_ASSIGN_OR_RETURN(const TransposedLists transposed,
+                          Transpose(run, block, /*counts_own=*/false));
+    WonSumsArgs args;
+    FGNN_RETURN_IF_ERROR(PutLists(run, transposed.lists, &args));
+    args.x = gradient;
+    args.winners = winners_;
+    FGNN_ASSIGN_OR_RETURN(args.out,
+                          run.Make<float>(block.num_sources * columns_));
+    FGNN_RETURN_IF_ERROR(CudaStatus(LaunchWonSums(args, run.stream()),
+                                    "cannot sum what messages have won"));
+    return args.out;
+  }
+
+  absl::StatusOr<float*> Infer(const BatchRun& run, const DeviceBlock& block,
+                               const float* messages) override {
+    FGNN_ASSIGN_OR_RETURN(void* const out,
+                          Take(run, block, messages, /*winners=*/nullptr));
+    return static_cast<float*>(out);
+  }
+
+ private:
+  // Sets everything but rows and winners.
+  template <typename Args>
+  absl::Status PutLists(const BatchRun& run, const DeviceLists& lists,
+                        Args* args) const {
+    args->indptr = lists.indptr;
+    args->indices = lists.indices;
+    args->num_lists = lists.num_lists;
+    args->columns = static_cast<uint32_t>(columns_);
+    args->type = run.type();
+    args->long_lists = lists.long_lists;
+    if (lists.long_lists.counts == nullptr) return absl::OkStatus();
+    FGNN_ASSIGN_OR_RETURN(
+        args->partials, run.Make<float>(MostChunks(lists.entries) * columns_));
+    return absl::OkStatus();
+  }
+
+  // Returns the largest messages [D, columns]. Writes the winners, if asked.
+  absl::StatusOr<void*> Take(const BatchRun& run, const DeviceBlock& block,
+                             const void* messages, uint32_t* winners) const {
+    FGNN_ASSIGN_OR_RETURN(const DeviceLists lists, ListsOf(run, block));
+    NeighborMaxArgs args;
+    FGNN_RETURN_IF_ERROR(PutLists(run, lists, &args));
+    args.x = messages;
+    args.winners = winners;
+    if (winners != nullptr && args.partials != nullptr) {
+      FGNN_ASSIGN_OR_RETURN(
+          args.partial_winners,
+          run.Make<uint32_t>(MostChunks(lists.entries) * columns_));
+    }
+    FGNN_ASSIGN_OR_RETURN(args.out,
+                          run.MakeNumbers(block.num_destinations * columns_));
+    FGNN_RETURN_IF_ERROR(CudaStatus(LaunchNeighborMax(args, run.stream()),
+                                    "cannot find the largest messages"));
+    return args.out;
+  }
+
+  const uint64_t columns_;
+  uint32_t* winners_ = nullptr;  // [D, columns] Of the last Forward().
+};
 
 class WeightedMean final : public CudaAggregation {
  public:
@@ -85,7 +160,9 @@ class WeightedMean final : public CudaAggregation {
 
 }  // namespace
 
-std::unique_ptr<CudaAggregation> MakeCudaAggregation(uint64_t columns) {
+std::unique_ptr<CudaAggregation> MakeCudaAggregation(Aggregator aggregator,
+                                                     uint64_t columns) {
+  if (aggregator == Aggregator::kMax) return std::make_unique<Max>(columns);
   return std::make_unique<WeightedMean>(columns);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "trainer_service/nn/cuda/batch_run.h"
 #include "trainer_service/nn/cuda/device_task.h"
+#include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {
 
@@ -37,8 +38,8 @@ class CudaAggregation {
                                        const float* messages) = 0;
 };
 
-// The mean that is weighted by the block's weights.
-std::unique_ptr<CudaAggregation> MakeCudaAggregation(uint64_t columns);
+std::unique_ptr<CudaAggregation> MakeCudaAggregation(Aggregator aggregator,
+                                                     uint64_t columns);
 
 }  // namespace fgnn
 

@@ -1,4 +1,4 @@
-// PinSAGE on a CUDA device: the law is that of
+// GraphSAGE with pooling and PinSAGE on a CUDA device: the law is that of
 // nn/cpu/layers/pooled_layer.h.
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_POOLED_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_POOLED_LAYER_H_
@@ -18,7 +18,8 @@ namespace fgnn {
 class CudaPooledLayer final : public CudaLayer {
  public:
   explicit CudaPooledLayer(const PooledLayerOptions& options)
-      : options_(options), aggregation_(MakeCudaAggregation(in())) {}
+      : options_(options),
+        aggregation_(MakeCudaAggregation(options.aggregator, in())) {}
 
   absl::StatusOr<CudaLayerOutput> Forward(const BatchRun& run,
                                           const DeviceBlock& block,

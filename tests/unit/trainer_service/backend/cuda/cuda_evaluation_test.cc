@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
 #include "tests/unit/trainer_service/infer/infer_world.h"
 #include "trainer_service/backend/cuda/cuda_inference_device.h"
@@ -37,6 +38,11 @@ std::vector<Shape> ModelShapes() {
     shapes.push_back(NewShape(kind + "Wide", kind, 20, 9, 5));
     shapes.push_back(NewShape(kind + "Narrow", kind, 5, 12, 15));
     shapes.back().bfloat16 = true;
+  }
+  for (const uint32_t columns : {5U, 20U}) {
+    shapes.push_back(
+        NewShape(absl::StrCat("PoolOf", columns), "graphsage", columns, 9, 7));
+    shapes.back().model.aggregator = "pool";
   }
   shapes.push_back(NewShape("GcnRight", "gcn", 7, 6, 3));
   shapes.back().model.degree_norm = "right";

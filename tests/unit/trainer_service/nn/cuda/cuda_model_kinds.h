@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/trainer_service/nn/random_batch.h"
@@ -21,7 +22,14 @@ struct Kind {
   std::string normalization = "none";
   bool residual = false;
   Objective objective = Objective::kClasses;
+  std::string aggregator = "mean";
 };
+
+inline Kind Pool(std::string name, Precision precision) {
+  Kind kind{std::move(name), "graphsage", "both", precision};
+  kind.aggregator = "pool";
+  return kind;
+}
 
 class CudaModelTest : public testing::TestWithParam<Kind> {
  protected:
@@ -34,6 +42,7 @@ class CudaModelTest : public testing::TestWithParam<Kind> {
     options.model.normalization = GetParam().normalization;
     options.model.residual = GetParam().residual;
     options.model.objective = GetParam().objective;
+    options.model.aggregator = GetParam().aggregator;
     options.num_seeds = num_seeds;
     options.edge_weights = GetParam().kind == "pinsage";
     if (options.model.predicts_links() && num_seeds > 0) {
@@ -52,6 +61,8 @@ inline std::vector<Kind> AllKinds() {
           Kind{"Gin", "gin"},
           Kind{"Gat", "gat"},
           Kind{"Pinsage", "pinsage"},
+          Pool("Pool", Precision::kFloat32),
+          Pool("PoolBfloat16", Precision::kBfloat16),
           Kind{"BatchNorm", "graphsage", "both", Precision::kFloat32, "batch",
                true},
           Kind{"Residual", "gcn", "both", Precision::kBfloat16, "none", true},

@@ -228,12 +228,11 @@ TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
         StatusIs(absl::StatusCode::kInvalidArgument,
                  testing::AllOf(HasSubstr(field), HasSubstr("[cpu:0-7]"))));
   };
-  ModelOptions pools = SmallModel();
-  pools.aggregator = "pool";
-  expect_refused(pools, "model.aggregator pool");
-  ModelOptions plugin = SmallModel();
-  plugin.kind = "plugin";
-  expect_refused(plugin, "model.kind plugin");
+  for (const std::string kind : {"plugin", "torchscript"}) {
+    ModelOptions options = SmallModel();
+    options.kind = kind;
+    expect_refused(options, "model.kind " + kind);
+  }
 }
 
 }  // namespace
