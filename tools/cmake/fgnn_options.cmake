@@ -26,6 +26,12 @@ find_program(FGNN_CCACHE ccache)
 if(FGNN_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${FGNN_CCACHE})
 endif()
+# clang writes into a precompiled header when each of its headers was written, so
+# ccache takes that of a new build folder for another one. ninja knows the times.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer")
