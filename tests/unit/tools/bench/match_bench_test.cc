@@ -4,12 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 #include <numeric>
-#include <set>
-#include <tuple>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/presample/hotness.h"
@@ -17,6 +13,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/sampling_reference.h"
+#include "tests/unit/tools/bench/match_cases.h"
 
 namespace fgnn {
 namespace {
@@ -24,70 +21,6 @@ namespace {
 using reference::TestDraws;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// Ranks of n vertices, whose numbers are their ranks.
-std::vector<uint32_t> SameRanks(uint32_t n) {
-  std::vector<uint32_t> ranks(n);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-std::vector<BatchRows> RandomBatches(size_t count, uint32_t num_nodes,
-                                     uint64_t seed) {
-  TestDraws draws(seed);
-  std::vector<BatchRows> batches(count);
-  for (BatchRows& batch : batches) {
-    std::set<uint32_t> rows;
-    for (uint64_t i = draws.Below(num_nodes); i > 0; --i) {
-      rows.insert(static_cast<uint32_t>(draws.Below(num_nodes)));
-    }
-    batch.assign(rows.begin(), rows.end());
-  }
-  return batches;
-}
-
-uint64_t Shared(const BatchRows& a, const BatchRows& b) {
-  return static_cast<uint64_t>(std::count_if(
-      a.begin(), a.end(),
-      [&](GlobalId v) { return std::count(b.begin(), b.end(), v) > 0; }));
-}
-
-BatchSequence InOrder(const std::vector<BatchRows>& batches) {
-  BatchSequence sequence;
-  for (const BatchRows& batch : batches) sequence.push_back(&batch);
-  return sequence;
-}
-
-WindowOverlap CounterFor(uint64_t num_nodes) {
-  return WindowOverlap::Create(num_nodes).value();
-}
-
-uint64_t MatchedInOrder(const std::vector<BatchRows>& batches,
-                        const std::vector<size_t>& order) {
-  uint64_t matched = 0;
-  for (size_t i = 1; i < order.size(); ++i) {
-    matched += Shared(batches[order[i - 1]], batches[order[i]]);
-  }
-  return matched;
-}
-
-// Tries all orders of the windows from `begin` on.
-uint64_t BestByTrial(const std::vector<BatchRows>& batches,
-                     const MatchedOrderOptions& options, size_t begin,
-                     std::vector<size_t> order) {
-  if (begin == batches.size()) return MatchedInOrder(batches, order);
-  const size_t end = std::min<size_t>(
-      WindowOf(BatchSeq(begin), options).end.value(), batches.size());
-  std::vector<size_t> part(end - begin);
-  std::iota(part.begin(), part.end(), begin);
-  uint64_t best = 0;
-  do {
-    std::vector<size_t> longer = order;
-    longer.insert(longer.end(), part.begin(), part.end());
-    best = std::max(best, BestByTrial(batches, options, end, longer));
-  } while (std::next_permutation(part.begin(), part.end()));
-  return best;
-}
 
 uint64_t LoadedByTrial(const std::vector<BatchRows>& batches, size_t kept) {
   uint64_t loaded = 0;
@@ -101,83 +34,6 @@ uint64_t LoadedByTrial(const std::vector<BatchRows>& batches, size_t kept) {
     }
   }
   return loaded;
-}
-
-TEST(BatchOrderTest, BestEqualsTheTrialOfAllOrders) {
-  WindowOverlap counter = CounterFor(20);
-  for (uint64_t seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed=", seed));
-    // Windows that end with the batches, the epoch, and neither.
-    for (const auto& [count, per_epoch, window] :
-         std::vector<std::tuple<size_t, uint64_t, uint32_t>>{
-             {6, 6, 6}, {8, 100, 4}, {7, 100, 3}, {7, 4, 3}, {5, 9, 1}}) {
-      const std::vector<BatchRows> batches = RandomBatches(count, 20, seed);
-      const MatchedOrderOptions options = {.batches_per_epoch = per_epoch,
-                                           .window = window};
-      EXPECT_EQ(MostMatched(batches, options, &counter),
-                BestByTrial(batches, options, 0, {}));
-    }
-  }
-}
-
-TEST(BatchOrderTest, StepsBeginWithTheEpoch) {
-  // Epochs of five batches, steps of two: the last step of an epoch has one.
-  const std::vector<size_t> order = {4, 3, 2, 1, 0, 9, 8, 7, 6, 5, 10};
-  const auto dealt =
-      DealToTrainers(order, {.batches_per_epoch = 5, .chains = 2});
-  EXPECT_THAT(dealt, ElementsAre(ElementsAre(4, 2, 0, 9, 7, 5, 10),
-                                 ElementsAre(3, 1, 8, 6)));
-}
-
-// What a cache can hold at any time, by all choices behind each batch.
-uint64_t MostHitsByTrial(const std::vector<BatchRows>& batches,
-                         uint32_t num_nodes, uint32_t num_rows) {
-  const uint32_t num_sets = 1U << num_nodes;
-  std::vector<int64_t> hits(num_sets, -1);
-  hits[(1U << num_rows) - 1] = 0;  // The hottest.
-  for (const BatchRows& batch : batches) {
-    uint32_t rows = 0;
-    for (const GlobalId v : batch) rows |= 1U << v;
-    std::vector<int64_t> next(num_sets, -1);
-    for (uint32_t has = 0; has < num_sets; ++has) {
-      if (hits[has] < 0) continue;
-      const int64_t now = hits[has] + std::popcount(has & rows);
-      for (uint32_t kept = 0; kept < num_sets; ++kept) {
-        if ((kept & ~(has | rows)) != 0) continue;
-        if (std::popcount(kept) > static_cast<int>(num_rows)) continue;
-        next[kept] = std::max(next[kept], now);
-      }
-    }
-    hits = next;
-  }
-  return static_cast<uint64_t>(*std::max_element(hits.begin(), hits.end()));
-}
-
-TEST(BeladyCacheTest, HitsMostWhereAllBatchesAreKnown) {
-  constexpr uint32_t kNumNodes = 6;
-  const std::vector<uint32_t> ranks = SameRanks(kNumNodes);
-  for (uint64_t seed = 0; seed < 100; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed=", seed));
-    const std::vector<BatchRows> batches = RandomBatches(8, kNumNodes, seed);
-    const FutureRows future = LookAhead(InOrder(batches), kNumNodes);
-    for (uint32_t num_rows = 0; num_rows <= kNumNodes; ++num_rows) {
-      const auto hits = [&](size_t num_ahead) {
-        return BeladyHits(future, {.ranks = ranks,
-                                   .num_rows = num_rows,
-                                   .num_batches = batches.size(),
-                                   .num_ahead = num_ahead});
-      };
-      EXPECT_EQ(hits(8), MostHitsByTrial(batches, kNumNodes, num_rows));
-      // It keeps the hottest rows if it knows nothing.
-      uint64_t hottest = 0;
-      for (const BatchRows& batch : batches) {
-        hottest += static_cast<uint64_t>(
-            std::count_if(batch.begin(), batch.end(),
-                          [&](GlobalId v) { return v < num_rows; }));
-      }
-      EXPECT_EQ(hits(0), hottest);
-    }
-  }
 }
 
 // Vertex 0 is cached. Behind it the batches miss {1,2,3}, {4,5}, {2,3,6}, {5}.
