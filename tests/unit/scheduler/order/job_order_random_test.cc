@@ -1,99 +1,19 @@
-// What job_order.h promises, of random queues.
+// What job_order.h promises of those that start and those that wait, of random
+// queues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <set>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "scheduler/order/job_order.h"
-#include "tests/fakes/rounds.h"
 #include "tests/unit/scheduler/order/chance.h"
+#include "tests/unit/scheduler/order/random_queue.h"
 
 namespace fgnn {
 namespace {
-
-constexpr uint64_t kCases = Rounds(10'000);
-constexpr uint32_t kCores = 10;
-
-DeviceSet DevicesFrom(uint32_t first, uint32_t count) {
-  DeviceSet set;
-  set.names = {absl::StrCat("cpu:", first, "-", first + count - 1)};
-  for (uint32_t i = 0; i < count; ++i) set.resources.set(first + i);
-  return set;
-}
-
-WantedDevices RandomWanted(Chance& chance, uint32_t num_devices) {
-  if (chance.OneIn(2)) {
-    const uint32_t count = 1 + chance.Below(3);
-    return {.named = DevicesFrom(chance.Below(kCores - count + 1), count)};
-  }
-  const uint32_t min = 1 + chance.Below(num_devices);
-  return {.kind = chance.OneIn(4)   ? "gpu"
-                  : chance.OneIn(2) ? "cpu"
-                                    : "any",
-          .min = min,
-          .max = min + chance.Below(3)};
-}
-
-// Devices of one or two resources; who runs has resources that nobody else has.
-QueueSnapshot RandomSnapshot(uint64_t seed) {
-  Chance chance(seed);
-  QueueSnapshot snapshot;
-  const uint32_t num_devices = 1 + chance.Below(5);
-  for (uint32_t i = 0, resource = 0; i < num_devices; ++i) {
-    const DeviceSet device = DevicesFrom(resource, 1 + chance.Below(2));
-    snapshot.devices.push_back({device.names.front(),
-                                chance.OneIn(5) ? "gpu" : "cpu",
-                                device.resources});
-    resource += static_cast<uint32_t>(device.resources.count());
-  }
-  ResourceSet held;
-  const uint32_t running = chance.Below(num_devices + 1);
-  for (uint32_t i = 0; i < running; ++i) {
-    const uint32_t count = 1 + chance.Below(3);
-    const DeviceSet devices =
-        DevicesFrom(chance.Below(kCores - count + 1), count);
-    if ((devices.resources & held).any()) continue;
-    held |= devices.resources;
-    RunningJob& job = snapshot.running.emplace_back();
-    job.id = absl::StrCat("running", i);
-    job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
-    job.is_leaving = chance.OneIn(8);
-    job.can_give_way = !job.is_leaving && !chance.OneIn(4);
-    job.started = (i * 7) % 12;
-    job.devices = devices;
-    if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
-    job.wanted = RandomWanted(chance, num_devices);
-    job.gains_by_more = job.can_give_way && job.wanted.by_number() &&
-                        job.wanted.max > job.devices.names.size();
-  }
-  const uint32_t jobs = chance.Below(12);
-  for (uint32_t i = 0; i < jobs; ++i) {
-    QueuedJob& job = snapshot.queued.emplace_back();
-    job.id = absl::StrCat("job", i);
-    job.user = absl::StrCat("user", chance.Below(3));
-    job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
-    job.number = (i * 7) % 12;
-    job.was_interrupted = chance.OneIn(10);
-    if (chance.OneIn(5)) job.after = {"earlier"};
-    if (chance.OneIn(5)) job.held_seconds = 2.5;
-    job.wanted = RandomWanted(chance, num_devices);
-    if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
-  }
-  for (int user = 0; user < 2; ++user) {
-    snapshot.user_seconds[absl::StrCat("user", user)] = chance.Below(3);
-  }
-  return snapshot;
-}
-
-bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
-  return job.after.empty() && job.held_seconds == 0 &&
-         CheckCanHave(job.wanted, snapshot.devices).ok();
-}
 
 // Whether `a` has to go before `b`, word for word as the header has it.
 bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
@@ -108,25 +28,6 @@ bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
   const double had_b = had_by(b.user);
   if (had_a != had_b) return had_a < had_b;
   return a.number < b.number;
-}
-
-// Whether resources that are not `taken` are enough for the job.
-bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
-              const QueueSnapshot& snapshot) {
-  if (!wanted.by_number()) return (wanted.named.resources & taken).none();
-  const auto free = std::count_if(
-      snapshot.devices.begin(), snapshot.devices.end(),
-      [&](const ServiceDevice& device) {
-        return device.kind == (wanted.kind == "any" ? "cpu" : wanted.kind) &&
-               (device.resources & taken).none();
-      });
-  return static_cast<uint32_t>(free) >= wanted.min;
-}
-
-ResourceSet HeldBy(const std::vector<RunningJob>& running) {
-  ResourceSet held;
-  for (const RunningJob& job : running) held |= job.devices.resources;
-  return held;
 }
 
 // The walk through the queue, as somebody who checks it sees it.
@@ -298,76 +199,6 @@ TEST(JobOrderRandomTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
   }
 }
 
-// The fewest of those that may give way to the job, found by trying all sets;
-// nullopt: none are enough.
-std::optional<size_t> FewestByTrying(const QueuedJob& job,
-                                     const QueueSnapshot& snapshot,
-                                     const ResourceSet& started,
-                                     size_t num_started) {
-  std::optional<size_t> fewest;
-  for (uint32_t set = 0; set < 1u << snapshot.running.size(); ++set) {
-    ResourceSet held = started;
-    size_t staying = num_started;
-    bool may = true;
-    for (size_t i = 0; i < snapshot.running.size(); ++i) {
-      const RunningJob& running = snapshot.running[i];
-      if ((set >> i & 1) != 0) {
-        may &= running.can_give_way && !running.is_leaving &&
-               running.priority < job.priority;
-      } else if (!running.is_leaving) {
-        held |= running.devices.resources;
-        ++staying;
-      }
-    }
-    const auto count = static_cast<size_t>(std::popcount(set));
-    if (may && staying < snapshot.most_running() &&
-        IsEnough(job.wanted, held, snapshot) &&
-        (!fewest.has_value() || count < *fewest)) {
-      fewest = count;
-    }
-  }
-  return fewest;
-}
-
-TEST(JobOrderRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
-  size_t num_give_way = 0;
-  for (uint64_t seed = 0; seed < kCases; ++seed) {
-    SCOPED_TRACE(seed);
-    QueueSnapshot snapshot = RandomSnapshot(seed);
-    JobOrder order = OrderJobs(snapshot);
-    // The first that waits, and those before it.
-    const auto first =
-        std::find_if(order.waits.begin(), order.waits.end(),
-                     [](const JobWait& w) { return w.ready && !w.starts; });
-    if (first == order.waits.end()) continue;
-    const QueuedJob job = snapshot.queued[first->job];
-    std::vector<QueuedJob> queued;
-    for (auto wait = order.waits.begin(); wait <= first; ++wait) {
-      queued.push_back(snapshot.queued[wait->job]);
-    }
-    snapshot.queued = queued;
-    order = OrderJobs(snapshot);
-    ResourceSet started;
-    for (const JobStart& start : order.starts)
-      started |= start.devices.resources;
-    EXPECT_EQ(order.give_way.size(),
-              FewestByTrying(job, snapshot, started, order.starts.size())
-                  .value_or(0));
-    if (order.give_way.empty()) continue;
-    ++num_give_way;
-    // Once they have left, and those that start have not ended, it starts.
-    std::erase_if(snapshot.running, [&order](const RunningJob& running) {
-      return running.is_leaving || order.gives_way(running.id);
-    });
-    for (const JobStart& start : order.starts) {
-      snapshot.running.push_back({.id = start.id, .devices = start.devices});
-    }
-    snapshot.queued = {job};
-    EXPECT_EQ(OrderJobs(snapshot).starts.size(), 1U);
-  }
-  EXPECT_GT(num_give_way, kCases / 50);
-}
-
 // Seconds; those that may run for ever do so for longer than all that may not.
 constexpr double kBeyondLimits = 1000;
 
@@ -409,43 +240,6 @@ std::map<std::string, double> StartTimes(
     snapshot.running.erase(next);
     for (RunningJob& job : snapshot.running) job.most_seconds -= passed;
   }
-}
-
-TEST(JobOrderRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
-  size_t num_grow = 0;
-  for (uint64_t seed = 0; seed < kCases; ++seed) {
-    SCOPED_TRACE(seed);
-    const QueueSnapshot snapshot = RandomSnapshot(seed);
-    const JobOrder order = OrderJobs(snapshot);
-    ResourceSet taken = HeldBy(snapshot.running);
-    for (const JobStart& start : order.starts) taken |= start.devices.resources;
-    for (const JobWait& wait : order.waits) taken |= wait.reserved;
-    // The most important and oldest one first, each as many as it may have.
-    std::vector<const RunningJob*> sorted;
-    for (const RunningJob& job : snapshot.running) sorted.push_back(&job);
-    std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-      return a->priority != b->priority ? a->priority > b->priority
-                                        : a->started < b->started;
-    });
-    std::vector<std::string> grow;
-    for (const RunningJob* job : sorted) {
-      if (!job->gains_by_more || order.gives_way(job->id)) continue;
-      size_t has = job->devices.names.size();
-      const size_t had = has;
-      for (const ServiceDevice& device : snapshot.devices) {
-        if (has == job->wanted.max || (device.resources & taken).any() ||
-            !job->wanted.fits(device)) {
-          continue;
-        }
-        taken |= device.resources;
-        ++has;
-      }
-      if (has > had) grow.push_back(job->id);
-    }
-    EXPECT_EQ(order.grow, grow);
-    num_grow += grow.size();
-  }
-  EXPECT_GT(num_grow, kCases / 20);
 }
 
 TEST(JobOrderRandomTest, TheFirstThatWaitsStartsNoLaterForThoseBehindIt) {
