@@ -17,8 +17,8 @@ namespace fgnn {
 // Neither: all devices of the service.
 struct DeviceDemand {
   std::vector<std::string> names = {};  // Such as "cpu:0-1".
-  std::string kind = "any";             // Kind of the devices, "any" or "cpu".
-  uint32_t min = 0;  // Least number of devices; 0: not by number.
+  std::string kind = "any";  // Kind of the devices: "any", "cpu" or "cuda".
+  uint32_t min = 0;          // Least number of devices; 0: not by number.
   uint32_t max = 0;
 };
 // Reads the demand from a job's spec_bytes; rpc/ gives it to jobs/. DataLoss:

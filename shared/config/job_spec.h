@@ -118,7 +118,7 @@ struct FeaturesSpec {
 
 // A request for devices of the service by number.
 struct DeviceRequestSpec {
-  std::string kind;  // "any" or "cpu".
+  std::string kind;  // "any", which is cores, "cpu" or "cuda".
   uint32_t min = 0;
   uint32_t max = 0;
 };

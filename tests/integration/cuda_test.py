@@ -92,6 +92,35 @@ class JobTest(CudaTest):
         self.assert_same_run(run_dir, expected)
 
 
+class NumberTest(CudaTest):
+
+    def test_a_job_asks_for_gpus_by_number(self):
+        self.set_gpus(GPUS=2)
+        expected = self.service.run(
+            {**JOB, 'devices': '[cuda:0, cuda:1]'}, '--digest')
+        run_dir = self.service.run(
+            {**JOB, 'devices': '{kind: cuda, min: 1, max: 2}'}, '--digest')
+        self.assert_same_run(run_dir, expected)
+        code, said = self.refused({'devices': '{kind: cuda, min: 3}'})
+        self.assertEqual(code, 2, said)
+        self.assertIn('devices: needs 3 GPUs, this machine has 2', said)
+
+    def test_a_service_gives_the_gpus_that_it_has(self):
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cuda:0')
+        code, said = self.refused({'devices': '{kind: cuda, min: 2}'})
+        self.assertEqual(code, 2, said)
+        self.assertIn('devices: needs 2 devices of kind cuda, the service has '
+                      '1: cuda:0', said)
+        self.service.fgnn('down')
+
+    def test_a_machine_without_gpus_says_why(self):
+        self.set_gpus(GPUS=0)
+        code, said = self.refused({'devices': '{kind: cuda}'})
+        self.assertEqual(code, 2, said)
+        self.assertRegex(said, "needs 1 GPU, but none can be used: .*NVIDIA's "
+                               'driver')
+
+
 class GpuScriptTest(CudaTest):
 
     def test_jobs_for_a_gpu_run_in_the_emulator_too(self):

@@ -96,6 +96,9 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
 
 // All trainers are GPUs if a device is one.
 absl::Status CheckModelOfGpus(const v1::JobSpec& spec) {
+  if (spec.device_request().kind() == WordOf(DeviceKind::kCuda)) {
+    return CheckGpusTrain(spec.model().kind());
+  }
   for (const std::string& name : spec.devices()) {
     FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
     if (device.kind == DeviceKind::kCuda) {

@@ -1,20 +1,57 @@
 #include "tools/fgnn/service/devices_for_job.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
+#include "tools/fgnn/service/program.h"
 
 namespace fgnn {
 namespace {
 
+// Longest start of a GPU's driver.
+constexpr std::chrono::minutes kGpuTimeout{1};
+
+const std::string kGpu(WordOf(DeviceKind::kCuda));
+
+size_t Least(const v1::DeviceRequest& request) {
+  return request.has_min() ? request.min() : 1;
+}
+
+size_t Most(const v1::DeviceRequest& request) {
+  return std::max<size_t>(Least(request), request.max());
+}
+
+absl::StatusOr<std::vector<std::string>> Gpus(const v1::DeviceRequest& request,
+                                              const GpuCounter& count_gpus) {
+  const absl::StatusOr<size_t> has = count_gpus();
+  const size_t min = Least(request);
+  if (!has.ok() || *has < min) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "devices: needs ", min, min == 1 ? " GPU, " : " GPUs, ",
+        has.ok()
+            ? absl::StrCat("this machine has ", *has, "; ask for fewer")
+            : absl::StrCat("but none can be used: ", MessageOf(has.status())),
+        ", or ask for cores (kind: cpu)"));
+  }
+  std::vector<std::string> devices;
+  for (size_t i = 0; i < std::min(*has, Most(request)); ++i) {
+    devices.push_back(absl::StrCat(kGpu, ":", i));
+  }
+  return devices;
+}
+
 absl::StatusOr<std::vector<std::string>> Parts(
     const v1::DeviceRequest& request) {
   FGNN_ASSIGN_OR_RETURN(const Device all, ParseDevice(AllCoresDevice()));
-  const size_t min = request.has_min() ? request.min() : 1;
-  const size_t num_parts =
-      std::min(std::max<size_t>(min, request.max()), all.cores.size());
+  const size_t min = Least(request);
+  const size_t num_parts = std::min(Most(request), all.cores.size());
   if (min > num_parts) {
     return absl::InvalidArgumentError(absl::StrCat(
         "devices: needs ", min, ", this machine has ", num_parts,
@@ -33,8 +70,28 @@ absl::StatusOr<std::vector<std::string>> Parts(
 
 }  // namespace
 
+absl::StatusOr<size_t> CountGpusHere() {
+  FGNN_ASSIGN_OR_RETURN(const auto sampler, FindProgram("fgnn-sampler"));
+  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
+                        RunProgram(sampler, {"gpus"}, DeadlineIn(kGpuTimeout)));
+  const std::string output(absl::StripSuffix(ran.output, "\n"));
+  if (ran.exit_code != 0) {
+    return absl::UnavailableError(
+        output.empty()
+            ? absl::StrCat(sampler.string(), " gpus ended with ", ran.exit_code)
+            : std::string(absl::StripPrefix(output, "fgnn: ")));
+  }
+  // "cuda:0 NAME, BYTES; cuda:1 NAME, BYTES"
+  const std::vector<std::string> gpus =
+      absl::StrSplit(output, "; ", absl::SkipWhitespace());
+  return gpus.size();
+}
+
 absl::StatusOr<std::vector<std::string>> DevicesForJob(
-    const v1::JobSpec& spec) {
+    const v1::JobSpec& spec, const GpuCounter& count_gpus) {
+  if (spec.device_request().kind() == kGpu) {
+    return Gpus(spec.device_request(), count_gpus);
+  }
   if (spec.has_device_request()) return Parts(spec.device_request());
   std::vector<std::string> devices;
   for (const std::string& name : spec.devices()) {

@@ -2,6 +2,8 @@
 #ifndef FGNN_TOOLS_FGNN_SERVICE_DEVICES_FOR_JOB_H_
 #define FGNN_TOOLS_FGNN_SERVICE_DEVICES_FOR_JOB_H_
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,12 +12,21 @@
 
 namespace fgnn {
 
+// Returns the number of this machine's GPUs. An error says why none can be
+// used.
+using GpuCounter = std::function<absl::StatusOr<size_t>()>;
+
+// Asks fgnn-sampler, which is beside this program.
+absl::StatusOr<size_t> CountGpusHere();
+
 // Returns the devices that the job names. If it asks for a number, returns this
 // machine's cores in as many even parts as the most that it asks for. If there
-// are fewer cores, returns one device per core. If the job says nothing,
-// returns all cores as one device. InvalidArgument, with need and have: this
-// machine does not have the devices. `spec` may lack its defaults.
-absl::StatusOr<std::vector<std::string>> DevicesForJob(const v1::JobSpec& spec);
+// are fewer cores, returns one device per core. If it asks for a number of
+// GPUs, returns the first of those that `count_gpus` counts. If the job says
+// nothing, returns all cores as one device. InvalidArgument, with need and
+// have: this machine does not have the devices. `spec` may lack its defaults.
+absl::StatusOr<std::vector<std::string>> DevicesForJob(
+    const v1::JobSpec& spec, const GpuCounter& count_gpus);
 
 }  // namespace fgnn
 

@@ -69,7 +69,8 @@ absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
   if (!gpu.has_value()) return programs;
   FGNN_ASSIGN_OR_RETURN(programs.sampler, FindProgram("fgnn-sampler"));
-  FGNN_ASSIGN_OR_RETURN(programs.why_no_gpus, WhyNoGpus(programs.sampler));
+  const absl::StatusOr<size_t> gpus = CountGpusHere();
+  if (!gpus.ok()) programs.why_no_gpus = MessageOf(gpus.status());
   return programs;
 }
 
@@ -122,7 +123,8 @@ absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
   input.job_key = 1;
   input.spec = FromProto(effective);
   if (effective.has_device_request()) {
-    FGNN_ASSIGN_OR_RETURN(input.spec.devices, DevicesForJob(effective));
+    FGNN_ASSIGN_OR_RETURN(input.spec.devices,
+                          DevicesForJob(effective, CountGpusHere));
   }
   const JobSpec& spec = input.spec;
   FGNN_ASSIGN_OR_RETURN(const Programs programs, FindPrograms(spec, state_dir));

@@ -42,10 +42,6 @@ absl::StatusOr<SamplingProfile> AskForSamplingProfile(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     uint32_t num_batches, const std::string& device);
 
-// Returns why GPUs cannot be used here, in the words of `sampler`; empty: they
-// can be.
-absl::StatusOr<std::string> WhyNoGpus(const std::filesystem::path& sampler);
-
 }  // namespace fgnn
 
 #endif  // FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_

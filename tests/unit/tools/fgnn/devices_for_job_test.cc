@@ -21,33 +21,39 @@ v1::JobSpec Asking(uint32_t min, uint32_t max) {
   return spec;
 }
 
+absl::StatusOr<size_t> NoGpus() {
+  return absl::UnavailableError("this build has no CUDA");
+}
+
 TEST(DevicesForJobTest, AreThoseItNamesOrTheWholeMachine) {
   v1::JobSpec spec;
-  EXPECT_THAT(*DevicesForJob(spec), ElementsAre(AllCoresDevice()));
+  EXPECT_THAT(*DevicesForJob(spec, NoGpus), ElementsAre(AllCoresDevice()));
   const int core = ParseDeviceName(AllCoresDevice())->cores.front();
   spec.add_devices(DeviceName({core}));
-  EXPECT_THAT(*DevicesForJob(spec), ElementsAre(DeviceName({core})));
+  EXPECT_THAT(*DevicesForJob(spec, NoGpus), ElementsAre(DeviceName({core})));
   spec.add_devices("cpu:1023");
-  EXPECT_THAT(DevicesForJob(spec), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("devices: ")));
+  EXPECT_THAT(
+      DevicesForJob(spec, NoGpus),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("devices: ")));
 }
 
 TEST(DevicesForJobTest, ANumberHasEvenPartsOfTheMachine) {
   const std::vector<int> cores = ParseDeviceName(AllCoresDevice())->cores;
   const auto most = static_cast<uint32_t>(cores.size());
-  EXPECT_THAT(*DevicesForJob(Asking(1, 1)), ElementsAre(AllCoresDevice()));
-  EXPECT_EQ(DevicesForJob(Asking(1, most + 5))->size(), most);
-  EXPECT_THAT(DevicesForJob(Asking(most + 1, 0)),
+  EXPECT_THAT(*DevicesForJob(Asking(1, 1), NoGpus),
+              ElementsAre(AllCoresDevice()));
+  EXPECT_EQ(DevicesForJob(Asking(1, most + 5), NoGpus)->size(), most);
+  EXPECT_THAT(DevicesForJob(Asking(most + 1, 0), NoGpus),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("this machine has")));
   v1::JobSpec none_said;  // {}
   none_said.mutable_device_request();
-  EXPECT_EQ(DevicesForJob(none_said)->size(), 1U);
+  EXPECT_EQ(DevicesForJob(none_said, NoGpus)->size(), 1U);
   for (uint32_t number = 1; number <= most; ++number) {
     std::set<int> seen;
     size_t fewest = most;
     size_t largest = 0;
-    const auto devices = DevicesForJob(Asking(number, 0));
+    const auto devices = DevicesForJob(Asking(number, 0), NoGpus);
     ASSERT_EQ(devices->size(), number);
     for (const std::string& name : *devices) {
       const std::vector<int> part = ParseDevice(name)->cores;
@@ -58,6 +64,26 @@ TEST(DevicesForJobTest, ANumberHasEvenPartsOfTheMachine) {
     EXPECT_EQ(seen.size(), cores.size());
     EXPECT_LE(largest, fewest + 1);
   }
+}
+
+TEST(DevicesForJobTest, ANumberOfGpusHasTheFirstOfThem) {
+  const auto three = [] { return absl::StatusOr<size_t>(3); };
+  const auto gpus = [&](uint32_t min, uint32_t max, const GpuCounter& count) {
+    v1::JobSpec spec = Asking(min, max);
+    spec.mutable_device_request()->set_kind("cuda");
+    return DevicesForJob(spec, count);
+  };
+  EXPECT_THAT(*gpus(1, 0, three), ElementsAre("cuda:0"));
+  EXPECT_THAT(*gpus(1, 2, three), ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_THAT(*gpus(2, 9, three), ElementsAre("cuda:0", "cuda:1", "cuda:2"));
+  EXPECT_THAT(gpus(4, 9, three),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "devices: needs 4 GPUs, this machine has 3; ask for "
+                       "fewer, or ask for cores (kind: cpu)"));
+  EXPECT_THAT(gpus(1, 0, NoGpus),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "devices: needs 1 GPU, but none can be used: this "
+                       "build has no CUDA, or ask for cores (kind: cpu)"));
 }
 
 }  // namespace
