@@ -52,26 +52,33 @@ absl::StatusOr<float*> CudaHiddenStage::Normalize(const BatchRun& run, float* z,
   return y;
 }
 
+absl::StatusOr<float*> CudaHiddenStage::NormalizeAndAdd(const BatchRun& run,
+                                                        float* z, const void* x,
+                                                        bool measures) {
+  const void* const added = options_.adds_inputs ? x : nullptr;
+  if (options_.normalization == Normalization::kNone) {
+    if (added != nullptr) {
+      FGNN_RETURN_IF_ERROR(run.AddRows(added, rows_, columns(), true, z));
+    }
+    return z;
+  }
+  const float* mean = nullptr;
+  if (options_.normalization == Normalization::kBatch) {
+    FGNN_RETURN_IF_ERROR(measures ? MeasureColumns(run, z) : TakeMeasured(run));
+    mean = measures ? run.parameters().Gradient(options_.mean_offset)
+                    : run.parameters().Floats(options_.mean_offset);
+  }
+  return Normalize(run, z, added, mean);
+}
+
 absl::StatusOr<void*> CudaHiddenStage::Forward(const BatchRun& run,
                                                uint32_t rows, float* z,
                                                const void* x,
                                                const Dropout& dropout) {
   rows_ = rows;
   normalized_ = z;
-  const void* const added = options_.adds_inputs ? x : nullptr;
-  float* y = z;
-  if (options_.normalization == Normalization::kNone) {
-    if (added != nullptr) {
-      FGNN_RETURN_IF_ERROR(run.AddRows(added, rows, columns(), true, y));
-    }
-  } else {
-    const float* mean = nullptr;
-    if (options_.normalization == Normalization::kBatch) {
-      FGNN_RETURN_IF_ERROR(MeasureColumns(run, z));
-      mean = run.parameters().Gradient(options_.mean_offset);
-    }
-    FGNN_ASSIGN_OR_RETURN(y, Normalize(run, z, added, mean));
-  }
+  FGNN_ASSIGN_OR_RETURN(float* const y,
+                        NormalizeAndAdd(run, z, x, /*measures=*/true));
   return run.DropPositive(y, size(), dropout);
 }
 
@@ -92,20 +99,8 @@ absl::StatusOr<float*> CudaHiddenStage::Infer(const BatchRun& run,
                                               uint32_t rows, float* z,
                                               const float* x) {
   rows_ = rows;
-  const float* const added = options_.adds_inputs ? x : nullptr;
-  float* y = z;
-  if (options_.normalization == Normalization::kNone) {
-    if (added != nullptr) {
-      FGNN_RETURN_IF_ERROR(run.AddRows(added, rows, columns(), true, y));
-    }
-  } else {
-    const float* mean = nullptr;
-    if (options_.normalization == Normalization::kBatch) {
-      FGNN_RETURN_IF_ERROR(TakeMeasured(run));
-      mean = run.parameters().Floats(options_.mean_offset);
-    }
-    FGNN_ASSIGN_OR_RETURN(y, Normalize(run, z, added, mean));
-  }
+  FGNN_ASSIGN_OR_RETURN(float* const y,
+                        NormalizeAndAdd(run, z, x, /*measures=*/false));
   FGNN_ASSIGN_OR_RETURN(void* const h, run.DropPositive(y, size(), Dropout()));
   return static_cast<float*>(h);
 }

@@ -48,6 +48,10 @@ class CudaHiddenStage {
   absl::Status MeasureColumns(const BatchRun& run, const float* z);
   // Copies what was measured, for inference.
   absl::Status TakeMeasured(const BatchRun& run);
+  // Returns norm(z), or z itself, with x (numbers) added if the stage adds its
+  // inputs. Normalises with what it measures now, or with what was measured.
+  absl::StatusOr<float*> NormalizeAndAdd(const BatchRun& run, float* z,
+                                         const void* x, bool measures);
   // Normalises z with `mean` [columns], or its rows, and adds x (numbers), if
   // there is one. Returns y [rows, columns].
   absl::StatusOr<float*> Normalize(const BatchRun& run, float* z, const void* x,
