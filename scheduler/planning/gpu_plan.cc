@@ -87,6 +87,22 @@ GpuMemory SamplersNeeds(const PlanInput& input) {
       .work_bytes = MultiplyCapped(kBatchesAtOnce, AddCapped(nodes, edges))};
 }
 
+// NCCL's own buffers on a GPU: a ring has two of 10 MiB on each channel, and
+// GPUs with fast links between them have some 24 channels. Nobody has measured
+// it for a job.
+constexpr uint64_t kNcclBytes = uint64_t{512} << 20;
+
+// Returns what a trainer takes to exchange gradients by NCCL: the gradients of
+// a step's batches, or one where sums have any order; a sum, and the buffers.
+uint64_t BytesOfNccl(const PlanInput& input) {
+  const TrainingSpec& training = input.spec.training;
+  const uint64_t gradients =
+      training.deterministic ? training.batches_per_step : 1;
+  const uint64_t gradient_bytes =
+      MultiplyCapped(input.training.num_parameters, sizeof(float));
+  return AddCapped(kNcclBytes, MultiplyCapped(gradients + 1, gradient_bytes));
+}
+
 // Few batches were measured, and larger ones come. Slots have the same margin.
 uint64_t WithMargin(uint64_t bytes) { return AddCapped(bytes, bytes / 4); }
 
@@ -138,6 +154,10 @@ void AddTrainers(const PlanInput& input, const GpuChoice& choice,
   to->Add(Counted(trainers, "trainer"), "trainer", trainers,
           WithMargin(training.work_bytes));
   to->Add("evaluation", "trainer", trainers, training.evaluation_bytes);
+  if (input.spec.training.sync == "nccl") {
+    to->Add(absl::StrCat("NCCL of ", Counted(trainers, "trainer")), "trainer",
+            trainers, BytesOfNccl(input));
+  }
   const uint64_t rows = MostRows(choice.rows);
   to->Add(absl::StrCat(Counted(trainers, "cache"), " of ", rows, " rows"),
           "trainer", trainers,

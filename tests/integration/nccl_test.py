@@ -20,7 +20,8 @@ class NcclTest(cuda_test.CudaTest):
 
     def setUp(self):
         super().setUp()
-        self.set_gpus(GPUS=2)
+        # A plan has 512 MiB for NCCL's own buffers.
+        self.set_gpus(GPUS=2, GPU_BYTES=1 << 30)
 
     def exchanged(self):
         """Steps that each trainer says that it has exchanged."""

@@ -132,6 +132,30 @@ TEST(GpuPlanTest, AStandbyTrainersCacheLiesBesideTheTopology) {
   }
 }
 
+TEST(GpuPlanTest, GradientsOfNcclLieBesideTheStep) {
+  PlanInput input = OnGpus({"cpu:0", "cuda:0", "cuda:1"});
+  input.sampling.gpu = std::nullopt;
+  input.spec.executors = "together";
+  input.spec.trainers = 2;
+  input.spec.training.batches_per_step = 4;
+  input.training.num_parameters = 4 * kMiB;  // A gradient has 16 MiB.
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan on_board, PlanJob(input));
+  EXPECT_THAT(DescribeGpuMemory(on_board), Not(HasSubstr("NCCL")));
+  input.spec.training.sync = "nccl";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan ordered, PlanJob(input));
+  input.spec.training.deterministic = false;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan in_any_order, PlanJob(input));
+  for (const char* gpu : {"cuda:0", "cuda:1"}) {
+    // NCCL's own 512 MiB, and 4 gradients or one, with their sum.
+    EXPECT_THAT(ItemsOn(ordered, gpu),
+                testing::Contains(Pair("NCCL of 1 trainer", 512 + 5 * 16)));
+    EXPECT_THAT(ItemsOn(in_any_order, gpu),
+                testing::Contains(Pair("NCCL of 1 trainer", 512 + 2 * 16)));
+  }
+  EXPECT_EQ(on_board.segment.cache_rows - ordered.segment.cache_rows,
+            (512 + 5 * 16) * 7 / 8 * 1024);
+}
+
 TEST(GpuPlanTest, ATopologyThatDoesNotFitStaysOnTheHost) {
   PlanInput input = OnGpus({"cuda:0"});
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan on_gpu, PlanJob(input));
