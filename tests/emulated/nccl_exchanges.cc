@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "shared/base/status.h"
 #include "tests/fakes/cuda/fake_nccl.h"
 #include "trainer_service/sync/cuda/nccl_exchange.h"
 #include "trainer_service/sync/cuda/nccl_library.h"
@@ -24,6 +25,11 @@ absl::StatusOr<nccl::Api> OpenFakeNccl() {
 
 ExchangeFactory NcclExchanges(int device) {
   return NcclExchangesWith(OpenFakeNccl, device);
+}
+
+absl::StatusOr<std::string> NameNccl() {
+  FGNN_ASSIGN_OR_RETURN(const nccl::Api api, OpenFakeNccl());
+  return NameOf(api);
 }
 
 }  // namespace fgnn

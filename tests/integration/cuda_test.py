@@ -141,10 +141,14 @@ class DoctorTest(CudaTest):
     def test_names_the_gpus_or_why_there_are_none(self):
         self.set_gpus(GPUS=2)
         self.assertRegex(self.service.fgnn('doctor').stdout,
-                         r'ok +GPUs +cuda:0 emulated, 256.0 MiB; cuda:1 ')
+                         r'ok +GPUs +cuda:0 emulated, 256.0 MiB; cuda:1 (.|\n)*'
+                         r'ok +NCCL +2\.\d+\.\d+\n')
         self.set_gpus(GPUS=0)
         self.assertRegex(self.service.fgnn('doctor').stdout,
                          r"ok +GPUs +none; .*NVIDIA's driver")
+        self.set_gpus(NCCL='missing')
+        self.assertRegex(self.service.fgnn('doctor').stdout,
+                         'ok +NCCL +none; .*pip install --no-deps')
 
 
 class RefusalTest(CudaTest):

@@ -17,7 +17,8 @@ TrainerCommands::TrainerCommands(Command app)
     : predict_(app.AddSubcommand("predict", "Of all vertices")),
       profile_(app.AddSubcommand("profile", "A job's needs, as JSON")),
       bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")),
-      libtorch_(app.AddSubcommand("libtorch", "Load it, and say its release")) {
+      libtorch_(app.AddSubcommand("libtorch", "Load it, and say its release")),
+      nccl_(app.AddSubcommand("nccl", "Load it, and say its version")) {
   PredictOptions& predict = predict_options_;
   predict_.AddOption("--run", predict.run, "A run's folder");
   predict_.AddOption("--checkpoint", predict.checkpoint, "Instead of its best");
@@ -57,6 +58,7 @@ absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
     FGNN_RETURN_IF_ERROR(OpenTorchLibrary().status());
     return TorchText();
   }
+  if (nccl_.IsChosen()) return tools.name_nccl();
   predict_options_.plugins = tools.plugins;
   predict_options_.open_device = tools.open_inference;
   FGNN_ASSIGN_OR_RETURN(const PredictSummary summary,

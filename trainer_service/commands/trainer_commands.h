@@ -4,6 +4,7 @@
 #define FGNN_TRAINER_SERVICE_COMMANDS_TRAINER_COMMANDS_H_
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "shared/command_line/command_line.h"
@@ -20,13 +21,15 @@ struct CommandTools {
   BackendFactory open;
   ThreadedProfiler profile;
   InferenceDeviceOpener open_inference;
+  // Opens NCCL, and returns "NCCL 2.28.9".
+  std::function<absl::StatusOr<std::string>()> name_nccl;
 };
 
 // `fgnn predict` executes this program, and `fgnn plan` starts it. So its
 // errors look like the errors of fgnn: one plain line each.
 class TrainerCommands {
  public:
-  // Adds predict, profile, bench and libtorch to the program's commands. This
+  // Adds predict, profile, bench, libtorch and nccl to the commands. This
   // object outlives `app`.
   explicit TrainerCommands(Command app);
   TrainerCommands(const TrainerCommands&) = delete;
@@ -48,6 +51,7 @@ class TrainerCommands {
   const Command profile_;
   const Command bench_;
   const Command libtorch_;
+  const Command nccl_;
 };
 
 }  // namespace fgnn

@@ -38,8 +38,8 @@ namespace fs = std::filesystem;
 
 // Least bytes in which the job of tools/quickstart.yaml runs.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 30;
-// Time to read libtorch from a slow disk.
-constexpr std::chrono::seconds kTorchTimeout{20};
+// Time to read a library from a slow disk.
+constexpr std::chrono::seconds kLibraryTimeout{20};
 // Time in which a driver says what GPUs there are.
 constexpr std::chrono::seconds kGpuTimeout{20};
 constexpr char kBuildFix[] =
@@ -116,15 +116,15 @@ MachineCheck CheckProgram(const std::string& name) {
                       : Missing(name, MessageOf(program.status()), kBuildFix);
 }
 
-MachineCheck CheckTorch() {
+// `command`: that of fgnn-trainer which opens the library.
+MachineCheck CheckLibrary(const std::string& name, const char* command) {
   const auto trainer = FindProgram("fgnn-trainer");
   if (!trainer.ok()) {
-    return Missing("libtorch", "unknown without fgnn-trainer", kBuildFix);
+    return Missing(name, "unknown without fgnn-trainer", kBuildFix);
   }
-  const auto ran =
-      RunProgram(*trainer, {"libtorch"}, DeadlineIn(kTorchTimeout));
-  if (!ran.ok()) return Missing("libtorch", MessageOf(ran.status()), kBuildFix);
-  return JudgeTorch(ran->output, ran->exit_code);
+  const auto ran = RunProgram(*trainer, {command}, DeadlineIn(kLibraryTimeout));
+  if (!ran.ok()) return Missing(name, MessageOf(ran.status()), kBuildFix);
+  return JudgeLibrary(name, ran->output, ran->exit_code);
 }
 
 MachineCheck CheckGpus() {
@@ -191,22 +191,22 @@ MachineCheck CheckService(const fs::path& state_dir) {
 
 }  // namespace
 
-MachineCheck JudgeTorch(std::string_view output, int exit_code) {
-  constexpr std::string_view kLibrary = "libtorch ";
+MachineCheck JudgeLibrary(const std::string& name, std::string_view output,
+                          int exit_code) {
+  const std::string library = name + " ";
   const std::vector<std::string> lines =
       absl::StrSplit(std::string(output), '\n', absl::SkipWhitespace());
   for (const std::string& line : lines) {
-    if (exit_code == 0 && line.rfind(kLibrary, 0) == 0) {
-      return Ok("libtorch", line.substr(kLibrary.size()));
+    if (exit_code == 0 && line.rfind(library, 0) == 0) {
+      return Ok(name, line.substr(library.size()));
     }
   }
   constexpr std::string_view kReason = "fgnn: ";
   if (exit_code == 1 && !lines.empty() && lines[0].rfind(kReason, 0) == 0) {
-    return Ok("libtorch",
-              absl::StrCat("none; ", lines[0].substr(kReason.size())));
+    return Ok(name, absl::StrCat("none; ", lines[0].substr(kReason.size())));
   }
   return Missing(
-      "libtorch",
+      name,
       exit_code == 0
           ? "fgnn-trainer does not say; it is of another release"
           : absl::StrCat("fgnn-trainer: ", absl::StrJoin(lines, " ")),
@@ -233,8 +233,9 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckProgram("fgnn-scheduler"),
           CheckProgram("fgnn-sampler"),
           CheckProgram("fgnn-trainer"),
-          CheckTorch(),
+          CheckLibrary("libtorch", "libtorch"),
           CheckGpus(),
+          CheckLibrary("NCCL", "nccl"),
           CheckStateDir(state_dir),
           CheckSocketPath(state_dir),
           CheckService(state_dir)};

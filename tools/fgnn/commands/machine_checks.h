@@ -18,17 +18,20 @@ struct MachineCheck {
   std::string fix;     // If not ok: the command that mends it, or what to do.
 };
 
-// Checks libtorch, by the output and the exit code of `fgnn-trainer libtorch`.
-// A machine without it is in order: only models of the user's need it.
-MachineCheck JudgeTorch(std::string_view output, int exit_code);
+// Checks a library that the trainer opens when a job needs it, by the output
+// and the exit code of `fgnn-trainer libtorch` or `fgnn-trainer nccl`. `name`:
+// "libtorch" or "NCCL". A machine without it is in order: only models of the
+// user's need the one, and training.sync nccl the other.
+MachineCheck JudgeLibrary(const std::string& name, std::string_view output,
+                          int exit_code);
 
 // Checks the GPUs, by the output and the exit code of `fgnn-sampler gpus`. A
 // machine without them is in order.
 MachineCheck JudgeGpus(std::string_view output, int exit_code);
 
 // Checks this machine, the programs beside this one and the state folder.
-// Starts only `fgnn-trainer libtorch` and `fgnn-sampler gpus`; leaves no files
-// behind.
+// Starts only `fgnn-trainer libtorch`, `fgnn-trainer nccl` and `fgnn-sampler
+// gpus`; leaves no files behind.
 std::vector<MachineCheck> CheckMachine(const std::filesystem::path& state_dir);
 
 // Returns a line per check, "ok" or "missing".

@@ -3,6 +3,9 @@
 #ifndef FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_EXCHANGES_H_
 #define FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_EXCHANGES_H_
 
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "trainer_service/sync/exchange_factory.h"
 
 namespace fgnn {
@@ -10,6 +13,10 @@ namespace fgnn {
 // Opens NCCL for the first job with training.sync nccl. `device`: the GPU's
 // number.
 ExchangeFactory NcclExchanges(int device);
+
+// Opens NCCL. Returns its name and version, "NCCL 2.28.9". Errors: see
+// OpenNccl(). FailedPrecondition: this build has no CUDA.
+absl::StatusOr<std::string> NameNccl();
 
 }  // namespace fgnn
 

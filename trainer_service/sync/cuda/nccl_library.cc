@@ -37,8 +37,8 @@ absl::StatusOr<nccl::Api> LoadNccl(absl::Span<const std::string> paths,
       paths, [&api](LibrarySymbols& symbols) { FindAll(symbols, &api); });
   if (opened.ok()) return api;
   return absl::FailedPreconditionError(absl::StrCat(
-      "training.sync is nccl, which needs NVIDIA's NCCL 2: run 'python3 -m pip "
-      "install --no-deps --target ",
+      "training.sync nccl needs NVIDIA's NCCL 2: run 'python3 -m pip install "
+      "--no-deps --target ",
       folder, " ", kPackage, "' (196 MB), or use training.sync: steps; ",
       opened.message()));
 }
@@ -48,6 +48,17 @@ absl::StatusOr<nccl::Api> OpenNccl() {
                         LibraryFolder("nccl"));
   return LoadNccl({(folder / kFolderOfWheel / kFile).string(), kFile},
                   folder.string());
+}
+
+absl::StatusOr<std::string> NameOf(const nccl::Api& api) {
+  int version = 0;  // 10000 * major + 100 * minor + patch
+  const nccl::Result result = api.get_version(&version);
+  if (result != nccl::kSuccess) {
+    return absl::InternalError(absl::StrCat("NCCL does not say its version: ",
+                                            api.get_error_string(result)));
+  }
+  return absl::StrCat("NCCL ", version / 10000, ".", version / 100 % 100, ".",
+                      version % 100);
 }
 
 }  // namespace fgnn

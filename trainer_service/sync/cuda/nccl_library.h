@@ -17,6 +17,9 @@ namespace fgnn {
 // that fetches it.
 absl::StatusOr<nccl::Api> OpenNccl();
 
+// Returns "NCCL 2.28.9". Internal: the library does not say its version.
+absl::StatusOr<std::string> NameOf(const nccl::Api& api);
+
 // Opens the first of `paths` that can be opened. The library stays open until
 // the process ends. `folder` is where the message lets the library be put.
 absl::StatusOr<nccl::Api> LoadNccl(absl::Span<const std::string> paths,

@@ -38,21 +38,24 @@ TEST(MachineChecksTest, LeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(state_dir));
 }
 
-TEST(MachineChecksTest, TellsLibtorchsVersion) {
-  const MachineCheck found = JudgeTorch("libtorch 2.11.0\n", 0);
+TEST(MachineChecksTest, TellsTheVersionsOfLibraries) {
+  const MachineCheck found = JudgeLibrary("libtorch", "libtorch 2.11.0\n", 0);
   EXPECT_TRUE(found.ok);
+  EXPECT_EQ(found.name, "libtorch");
   EXPECT_EQ(found.detail, "2.11.0");
+  EXPECT_EQ(JudgeLibrary("NCCL", "NCCL 2.28.9\n", 0).detail, "2.28.9");
 
-  const MachineCheck none = JudgeTorch("fgnn: models need libtorch\n", 1);
+  const MachineCheck none =
+      JudgeLibrary("libtorch", "fgnn: models need libtorch\n", 1);
   EXPECT_TRUE(none.ok);
   EXPECT_EQ(none.detail, "none; models need libtorch");
 
-  const MachineCheck older = JudgeTorch("0.1.0\n", 0);
+  const MachineCheck older = JudgeLibrary("libtorch", "0.1.0\n", 0);
   EXPECT_FALSE(older.ok);
   EXPECT_THAT(older.detail, testing::HasSubstr("another release"));
 
-  const MachineCheck broken =
-      JudgeTorch("cannot open shared object\nfile libgrpc++.so\n", 127);
+  const MachineCheck broken = JudgeLibrary(
+      "libtorch", "cannot open shared object\nfile libgrpc++.so\n", 127);
   EXPECT_FALSE(broken.ok);
   EXPECT_EQ(broken.detail,
             "fgnn-trainer: cannot open shared object file libgrpc++.so");
