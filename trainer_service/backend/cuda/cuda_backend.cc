@@ -16,7 +16,6 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
-#include "trainer_service/backend/cuda/cuda_features.h"
 
 namespace fgnn {
 namespace {
@@ -201,18 +200,30 @@ std::unique_ptr<TaskFeatures> CudaBackend::NewFeatures() const {
                                         count_);
 }
 
+absl::StatusOr<ExtractedRows> CudaBackend::ExtractWith(
+    const LoadedDeviceCache& cached, const TaskView& task, TrainerThread thread,
+    CudaFeatures* features) {
+  const FeatureStore& store = misses_.store();
+  CudaSources from;
+  from.store = &store;
+  from.cached = &cached;
+  if (model_options().divides_by_degrees()) {
+    from.graph_indptr = dataset().graph().indptr;
+  }
+  const std::optional<uint32_t> dense_rows = DenseRows(task);
+  if (dense_rows.has_value()) from.packer = &packers_[IndexOf(thread)];
+  from.dense_rows = dense_rows.value_or(0);
+  return features->Extract(task, from, *lanes_[IndexOf(thread)],
+                           host_->team(thread));
+}
+
 absl::StatusOr<ExtractedRows> CudaBackend::Extract(
     const TaskView& task, const TaskFeatures* /*before*/, TrainerThread thread,
     TaskFeatures* features) {
-  ThreadTeam& team = host_->team(thread);
-  const absl::Span<const EdgeOffset> indptr =
-      model_options().divides_by_degrees() ? dataset().graph().indptr
-                                           : absl::Span<const EdgeOffset>();
   absl::StatusOr<ExtractedRows> rows;
-  FGNN_RETURN_IF_ERROR(OnDevice(team, [&] {
+  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(thread), [&] {
     const PlannedDeviceCache::Reader reader(&cache_);
-    rows = AsCudas(features)->Extract(task, misses_.store(), reader.cached(),
-                                      indptr, *lanes_[IndexOf(thread)], team);
+    rows = ExtractWith(reader.cached(), task, thread, AsCudas(features));
     return rows.status();
   }));
   return rows;
@@ -222,7 +233,13 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
     const VersionedWeights& weights, const TrainingTask& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   absl::StatusOr<BatchResult> result;
-  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(TrainerThread::kLoop), [&] {
+  const auto compute = [&]() -> absl::Status {
+    const PlannedDeviceCache::Reader reader(&cache_);
+    if (!AsCudas(features)->AreThere(reader.cached())) {
+      FGNN_RETURN_IF_ERROR(ExtractWith(reader.cached(), *task.task,
+                                       TrainerThread::kLoop, AsCudas(features))
+                               .status());
+    }
     result =
         model_->Gradient({.version = weights.version, .values = weights.values},
                          {.task = &AsCudas(features)->task(),
@@ -230,7 +247,8 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
                           .place = {task.seed, task.epoch, task.batch}},
                          gradient);
     return result.status();
-  }));
+  };
+  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(TrainerThread::kLoop), compute));
   return result;
 }
 
@@ -266,7 +284,8 @@ EvaluationBytes CudaBackend::BytesOfEvaluation() {
 PlacedBytes CudaBackend::BytesOfFeatures(const TaskView& task) const {
   return CudaFeatures::Bytes(task, misses_.store().num_columns(),
                              CudaModel::RowTypeOf(model_options()),
-                             model_options().divides_by_degrees());
+                             model_options().divides_by_degrees(),
+                             DenseRows(task).has_value());
 }
 
 absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {

@@ -20,9 +20,11 @@
 #include "shared/graph/dataset.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/backend/cuda/byte_count.h"
+#include "trainer_service/backend/cuda/cuda_features.h"
 #include "trainer_service/backend/cuda/cuda_inference_device.h"
 #include "trainer_service/backend/cuda/extraction_lane.h"
 #include "trainer_service/backend/cuda/planned_device_cache.h"
+#include "trainer_service/backend/cuda/row_packer.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/features/cuda/miss_rows.h"
 #include "trainer_service/nn/cuda/cuda_model.h"
@@ -84,7 +86,8 @@ class CudaBackend final : public TrainerBackend {
                                         const TaskFeatures* before,
                                         TrainerThread thread,
                                         TaskFeatures* features) override;
-  // Leaves the features as they are.
+  // Leaves the features as they are. Extracts them again if they need rows of a
+  // cache that has been freed since.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const TrainingTask& task,
                                        TaskFeatures* features,
@@ -122,6 +125,15 @@ class CudaBackend final : public TrainerBackend {
   // calls it once more. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,
                         absl::FunctionRef<absl::Status()> work);
+  // Returns how many of the task's rows are copied in any case.
+  std::optional<uint32_t> DenseRows(const TaskView& task) const {
+    return model_->DenseRows(task, misses_.store().type());
+  }
+  // Extract() with this cache, which stays as it is meanwhile.
+  absl::StatusOr<ExtractedRows> ExtractWith(const LoadedDeviceCache& cached,
+                                            const TaskView& task,
+                                            TrainerThread thread,
+                                            CudaFeatures* features);
   // Adds the device's memory to ResourceExhausted. Says what an error of CUDA
   // that stays means.
   absl::Status Explain(const absl::Status& error) const;
@@ -136,6 +148,7 @@ class CudaBackend final : public TrainerBackend {
   DeviceMemory before_;  // Memory before the fields below.
   PlannedDeviceCache cache_;
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.
+  std::array<RowPacker, 2> packers_;                      // As well.
   std::unique_ptr<DenseProducts> products_;
   std::unique_ptr<CudaModel> model_;
   std::unique_ptr<CudaInferenceDevice> inference_;

@@ -14,13 +14,24 @@ uint64_t AlignedBytes(uint64_t words) {
 }
 uint64_t GrownBytes(uint64_t bytes) { return bytes + bytes / 8; }
 
+// Returns the task's hot ranks. Those of another order do not fit the cache.
+absl::Span<const uint32_t> RanksFor(const TaskView& task,
+                                    const LoadedDeviceCache& cached) {
+  const bool is_marked = task.rank_order_version == cached.rank_order_version &&
+                         cached.cache.capacity() > 0;
+  return is_marked ? task.hot_rank : absl::Span<const uint32_t>();
+}
+
 }  // namespace
 
 PlacedBytes CudaFeatures::Bytes(const TaskView& task, uint64_t columns,
-                                FeatureType type, bool with_degrees) {
+                                FeatureType type, bool with_degrees,
+                                bool packs) {
   const uint64_t nodes = task.input_nodes.size();
-  const uint64_t per_node =
-      (task.hot_rank.empty() ? 1U : 2U) + (with_degrees ? 2U : 0U);
+  const uint64_t per_node = (task.hot_rank.empty() ? 1U
+                             : packs               ? 3U
+                                                   : 2U) +
+                            (with_degrees ? 2U : 0U);
   uint64_t arrays = per_node * AlignedBytes(nodes) +
                     AlignedBytes(task.pairs.size()) + AlignedBytes(1);
   for (int hop = 0; hop < task.num_hops; ++hop) {
@@ -35,37 +46,59 @@ PlacedBytes CudaFeatures::Bytes(const TaskView& task, uint64_t columns,
           .device = arrays + GrownBytes(nodes * columns * BytesOf(type))};
 }
 
-absl::StatusOr<ExtractedRows> CudaFeatures::Extract(
-    const TaskView& task, const FeatureStore& store,
-    const LoadedDeviceCache& cached, absl::Span<const EdgeOffset> graph_indptr,
-    ExtractionLane& lane, ThreadTeam& team) {
+absl::StatusOr<ExtractedRows> CudaFeatures::Extract(const TaskView& task,
+                                                    const CudaSources& from,
+                                                    ExtractionLane& lane,
+                                                    ThreadTeam& team) {
+  are_copied_ = false;
+  table_.reset();
   task_.Reset();
-  FGNN_RETURN_IF_ERROR(CheckNodes(task.input_nodes, store.num_rows()));
-  // Ranks of another order do not fit this cache.
-  const bool is_marked = task.rank_order_version == cached.rank_order_version &&
-                         cached.cache.capacity() > 0;
-  const absl::Span<const uint32_t> ranks =
-      is_marked ? task.hot_rank : absl::Span<const uint32_t>();
-  if (!ranks.empty() && ranks.size() != task.input_nodes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(task.input_nodes.size(),
-                                                   " input nodes, but ",
-                                                   ranks.size(), " hot ranks"));
+  absl::StatusOr<ExtractedRows> rows = Take(task, from, lane, team);
+  if (!rows.ok()) {
+    task_.Reset();
+    return rows;
   }
-  const absl::Status uploaded = task_.Upload(task, lane.stream(), graph_indptr);
+  are_copied_ = task_.view().placed.places == nullptr;
+  if (!are_copied_) table_ = from.cached->table;
+  return rows;
+}
+
+absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
+                                                 const CudaSources& from,
+                                                 ExtractionLane& lane,
+                                                 ThreadTeam& team) {
+  FGNN_RETURN_IF_ERROR(CheckNodes(task.input_nodes, from.store->num_rows()));
+  const DeviceCache& cache = from.cached->cache;
+  WantedRows wanted = {.nodes = task.input_nodes,
+                       .ranks = RanksFor(task, *from.cached),
+                       .cache = &cache,
+                       .task = &task_.view()};
+  if (!wanted.ranks.empty() && wanted.ranks.size() != wanted.nodes.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(wanted.nodes.size(), " input nodes, but ",
+                     wanted.ranks.size(), " hot ranks"));
+  }
+  const PackedRows* packed = nullptr;
+  if (from.packer != nullptr && !wanted.ranks.empty()) {
+    packed = from.packer->Pack({.nodes = wanted.nodes,
+                                .ranks = wanted.ranks,
+                                .dense_rows = from.dense_rows,
+                                .row_bytes = from.store->row_bytes()},
+                               cache);
+  }
+  if (packed != nullptr) {
+    wanted.nodes = packed->nodes;
+    wanted.ranks = packed->ranks;
+  }
+  const absl::Status uploaded =
+      task_.Upload(task, lane.stream(), from.graph_indptr, packed);
   bytes_.Set(task_.device_bytes(), task_.pinned_bytes());
   FGNN_RETURN_IF_ERROR(uploaded);
-  const absl::StatusOr<uint64_t> num_cached =
-      lane.Gather({.nodes = task.input_nodes,
-                   .ranks = ranks,
-                   .cache = &cached.cache,
-                   .task = &task_.view()},
-                  team);
-  if (!num_cached.ok()) {
-    task_.Reset();
-    return num_cached.status();
-  }
+  FGNN_ASSIGN_OR_RETURN(const uint64_t copied_hits, lane.Gather(wanted, team));
   FGNN_RETURN_IF_ERROR(task_.MarkReady(lane.stream()));
-  return ExtractedRows{.num_cached = *num_cached};
+  // Rows that are not copied are hits too.
+  return ExtractedRows{.num_cached = copied_hits + task.input_nodes.size() -
+                                     wanted.nodes.size()};
 }
 
 }  // namespace fgnn

@@ -25,7 +25,8 @@ namespace fgnn {
 
 // The rows to gather. Borrowed.
 struct WantedRows {
-  absl::Span<const GlobalId> nodes;  // Of the task, as the host has them.
+  // Those of the rows that x gets, as the host has them.
+  absl::Span<const GlobalId> nodes;
   // Hot ranks of as many nodes by the cache's order, or none: all are misses.
   absl::Span<const uint32_t> ranks;
   const DeviceCache* cache = nullptr;

@@ -51,6 +51,7 @@ absl::Status PlannedDeviceCache::Set(LoadedDeviceCache cache,
         "another thread has read the cache for ", kPatience.count(), " s"));
   }
   now_ = std::move(cache);
+  now_.table = ++num_tables_;
   bytes_.Set(now_.cache.bytes(), 0);
   return absl::OkStatus();
 }

@@ -29,6 +29,8 @@ struct LoadedDeviceCache {
   // Version of the rank order by which the cache is laid out; 0: nothing is
   // cached.
   uint32_t rank_order_version = 0;
+  // Number of the table: no other of this PlannedDeviceCache has it.
+  uint64_t table = 0;
 };
 
 // A device has no room for two tables, so that one is freed before the next is
@@ -89,6 +91,7 @@ class PlannedDeviceCache {
   mutable CondVar changed_;
   mutable int num_readers_ ABSL_GUARDED_BY(mutex_) = 0;
   LoadedDeviceCache now_ ABSL_GUARDED_BY(mutex_);
+  uint64_t num_tables_ ABSL_GUARDED_BY(mutex_) = 0;
   CountedBytes bytes_ ABSL_GUARDED_BY(mutex_);
   // Most rows that Follow() loads.
   uint64_t most_rows_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;

@@ -55,6 +55,17 @@ FeatureType CudaModel::RowTypeOf(const ModelOptions& options) {
                                    : TypeOf(options.precision);
 }
 
+// Dropout makes rows of its own. Rows of another type would be converted for
+// each edge.
+std::optional<uint32_t> CudaModel::DenseRows(const TaskView& task,
+                                             FeatureType stored) const {
+  if (options_.input_dropout > 0 || stored != TypeOf(options_.precision) ||
+      task.num_hops != static_cast<int>(options_.layers)) {
+    return std::nullopt;
+  }
+  return layers_[0]->DenseRows(task.hops[options_.layers - 1]);
+}
+
 uint64_t CudaModel::device_bytes() const {
   return parameters_.device_bytes() + memory_.bytes();
 }
@@ -164,6 +175,7 @@ absl::Status CudaModel::QueueForward(const BatchRun& run,
                                      const CudaBatch& batch) {
   CudaLayerInput input;
   FGNN_ASSIGN_OR_RETURN(input.rows, DropFeatures(run, batch));
+  input.placed = batch.task->view().placed;
   // The input nodes begin with the sources of any hop.
   input.degree_scales = batch.task->view().degree_scales;
   input.own_scales = batch.task->view().own_scales;
@@ -176,6 +188,7 @@ absl::Status CudaModel::QueueForward(const BatchRun& run,
                           layers_[layer]->Forward(run, block, input, dropout));
     logits_ = output.logits;
     input.rows = output.rows;
+    input.placed = {};
     if (stages_[layer] == nullptr) continue;
     FGNN_ASSIGN_OR_RETURN(
         input.rows,

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/device/cuda/stream.h"
+#include "shared/minibatch/task.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cuda/batch_memory.h"
 #include "trainer_service/nn/cuda/cuda_loss.h"
@@ -47,6 +49,13 @@ class CudaModel {
   // Returns the type of a task's rows for a model of these options. Input
   // dropout takes f32, and rounds what it keeps.
   static FeatureType RowTypeOf(const ModelOptions& options);
+
+  // Returns how many of the task's first rows have to lie one after the other
+  // in x. The first layer sums the others where they lie, so that x need not
+  // have those of a hot table, whose rows are of type `stored`. nullopt: x has
+  // to have all rows. Any thread.
+  std::optional<uint32_t> DenseRows(const TaskView& task,
+                                    FeatureType stored) const;
 
   const ModelOptions& options() const { return options_; }
   uint64_t num_parameters() const { return num_parameters_; }  // P

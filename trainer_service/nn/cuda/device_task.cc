@@ -55,7 +55,8 @@ class Arrays {
 }  // namespace
 
 absl::Status DeviceTask::Upload(const TaskView& task, const CudaStream& stream,
-                                absl::Span<const EdgeOffset> graph_indptr) {
+                                absl::Span<const EdgeOffset> graph_indptr,
+                                const PackedRows* packed) {
   Reset();
   if (!ready_) {
     FGNN_ASSIGN_OR_RETURN(ready_, CudaEvent::Make());
@@ -63,7 +64,7 @@ absl::Status DeviceTask::Upload(const TaskView& task, const CudaStream& stream,
   // Earlier work may still read the pinned buffer, and write x.
   FGNN_RETURN_IF_ERROR(ready_->WaitForWork([] {}));
   ComputeScales(task, graph_indptr);
-  const absl::Status status = CopyArrays(task, stream);
+  const absl::Status status = CopyArrays(task, packed, stream);
   if (!status.ok()) Reset();
   return status;
 }
@@ -95,7 +96,13 @@ void DeviceTask::ComputeScales(const TaskView& task,
 }
 
 absl::Status DeviceTask::CopyArrays(const TaskView& task,
+                                    const PackedRows* packed,
                                     const CudaStream& stream) {
+  const absl::Span<const uint32_t> nodes =
+      packed == nullptr ? task.input_nodes : packed->nodes;
+  const absl::Span<const uint32_t> ranks =
+      packed == nullptr ? task.hot_rank : packed->ranks;
+  view_.num_rows = static_cast<uint32_t>(nodes.size());
   view_.seq = task.seq;
   view_.num_seeds = task.num_seeds;
   view_.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
@@ -106,8 +113,13 @@ absl::Status DeviceTask::CopyArrays(const TaskView& task,
   view_.x_type = type_;
   const bool has_scales = !scales_.empty();
   Arrays arrays;
-  arrays.Add(task.input_nodes, &view_.input_nodes);
-  if (!task.hot_rank.empty()) arrays.Add(task.hot_rank, &view_.hot_ranks);
+  arrays.Add(nodes, &view_.input_nodes);
+  if (!ranks.empty()) arrays.Add(ranks, &view_.hot_ranks);
+  if (packed != nullptr) {
+    arrays.Add(packed->places, &view_.placed.places);
+    view_.placed.table = packed->table;
+    view_.placed.capacity = packed->capacity;
+  }
   if (!task.pairs.empty()) arrays.Add(task.pairs, &view_.pairs);
   if (has_scales) {
     arrays.Add(absl::MakeConstSpan(scales_[0]), &view_.degree_scales);
@@ -131,7 +143,7 @@ absl::Status DeviceTask::CopyArrays(const TaskView& task,
   FGNN_RETURN_IF_ERROR(GrowArray(arrays.bytes(), &staged_));
   FGNN_RETURN_IF_ERROR(GrowArray(arrays.bytes(), &arrays_));
   FGNN_RETURN_IF_ERROR(
-      GrowArray(view_.num_input_nodes * columns_ * number_bytes, &rows_));
+      GrowArray(view_.num_rows * columns_ * number_bytes, &rows_));
   view_.x = rows_.get();
   arrays.Copy(staged_.get(), arrays_.get());
   FGNN_RETURN_IF_ERROR(CudaStatus(

@@ -16,6 +16,7 @@
 #include "shared/device/cuda/stream.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
+#include "trainer_service/nn/cuda/neighbor_sums.h"
 
 namespace fgnn {
 
@@ -42,8 +43,9 @@ struct DeviceTaskView {
   uint32_t num_input_nodes = 0;
   uint32_t num_hops = 0;
   std::array<DeviceBlock, kMaxHops> hops = {};  // [num_hops], seed side first.
-  const uint32_t* input_nodes = nullptr;        // [num_input_nodes] Global ids.
-  // [num_input_nodes]; null: the task has none.
+  // [num_rows] Global ids of the rows that x has.
+  const uint32_t* input_nodes = nullptr;
+  // [num_rows]; null: the task has none.
   const uint32_t* hot_ranks = nullptr;
   // [num_input_nodes] r = 1 / sqrt(d) and r * r, where d is a vertex's
   // in-degree in the whole graph, plus 1. Null without degrees.
@@ -53,10 +55,22 @@ struct DeviceTaskView {
   uint32_t num_pairs = 0;
   uint32_t num_positives = 0;
 
-  // [num_input_nodes, columns] of x_type.
+  // [num_rows, columns] of x_type: the rows of all input nodes; or of some,
+  // where `placed` finds each.
   uint64_t columns = 0;
   FeatureType x_type = FeatureType::kFloat32;
   void* x = nullptr;
+  uint32_t num_rows = 0;
+  PlacedRows placed;  // Places [num_input_nodes].
+};
+
+// The rows that x gets, where others stay in a hot table. Borrowed.
+struct PackedRows {
+  absl::Span<const uint32_t> nodes;   // Global ids of these rows.
+  absl::Span<const uint32_t> ranks;   // Their hot ranks.
+  absl::Span<const uint32_t> places;  // Of all input nodes: see PlacedRows.
+  const void* table = nullptr;        // As PlacedRows has it.
+  uint32_t capacity = 0;
 };
 
 // Owns what its view points to. Not thread-safe. Functions work on the current
@@ -75,8 +89,11 @@ class DeviceTask {
   // divides_by_degrees(), else empty; the input nodes are below N.
   // ResourceExhausted: no memory. Internal: CUDA refuses. The object is then as
   // after Reset().
+  // `packed`: null: x has the rows of all input nodes. Read like `task`, but
+  // for the table, which stays as it is while the task is in use.
   absl::Status Upload(const TaskView& task, const CudaStream& stream,
-                      absl::Span<const EdgeOffset> graph_indptr = {});
+                      absl::Span<const EdgeOffset> graph_indptr = {},
+                      const PackedRows* packed = nullptr);
   // Marks the work that `stream` has now, of which that on x is the last. The
   // stream is that of Upload(), which marks its own work.
   absl::Status MarkReady(const CudaStream& stream);
@@ -91,7 +108,8 @@ class DeviceTask {
   uint64_t pinned_bytes() const { return staged_.bytes(); }
 
  private:
-  absl::Status CopyArrays(const TaskView& task, const CudaStream& stream);
+  absl::Status CopyArrays(const TaskView& task, const PackedRows* packed,
+                          const CudaStream& stream);
   void ComputeScales(const TaskView& task,
                      absl::Span<const EdgeOffset> graph_indptr);
 

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "shared/device/cuda/launch.h"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
@@ -133,7 +135,7 @@ struct Rows {
 
 // Finds the rows from place `at` on. A place without a row gets one whose load
 // does no harm: only loads without branches are under way together.
-template <bool kScaled, uint32_t kRows>
+template <bool kScaled, uint32_t kRows, bool kPlaced>
 __device__ Rows<kRows> FindRows(const NeighborSumsArgs& args, const Part& part,
                                 uint32_t at) {
   Rows<kRows> rows;
@@ -159,11 +161,32 @@ __device__ Rows<kRows> FindRows(const NeighborSumsArgs& args, const Part& part,
     }
     if (!is_entry[k]) rows.scale[k] = part.own_scale;
   }
+  if (!kPlaced) return rows;
+#pragma unroll
+  for (uint32_t k = 0; k < kRows; ++k) {
+    rows.row[k] = __ldg(args.placed.places + rows.row[k]);
+  }
   return rows;
 }
 
+// A unit's column of all rows: of x, and of the table.
+struct Column {
+  const std::byte* x;
+  const std::byte* table;
+};
+
+template <bool kPlaced>
+__device__ const std::byte* UnitAt(const NeighborSumsArgs& args,
+                                   const Column& column, uint32_t row,
+                                   uint64_t row_bytes) {
+  if (!kPlaced) return column.x + row * row_bytes;
+  const bool in_table = row < args.placed.capacity;
+  return (in_table ? column.table : column.x) +
+         (in_table ? row : row - args.placed.capacity) * row_bytes;
+}
+
 template <typename Number, typename Out, int kBytes, bool kScaled,
-          uint32_t kRows>
+          uint32_t kRows, bool kPlaced>
 __global__ void __launch_bounds__(
     kThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScaled>)
     NeighborSumsKernel(NeighborSumsArgs args, Layout layout) {
@@ -177,16 +200,19 @@ __global__ void __launch_bounds__(
   if (kScaled) FindScales(args, &part);
   float sums[kCount];
   StartSum(args, part, unit, sums);
-  const std::byte* const x =
-      static_cast<const std::byte*>(args.x) + unit * kBytes;
+  const Column column = {
+      static_cast<const std::byte*>(args.x) + unit * kBytes,
+      kPlaced ? static_cast<const std::byte*>(args.placed.table) + unit * kBytes
+              : nullptr};
   const uint64_t row_bytes = uint64_t{args.columns} * sizeof(Number);
   const uint32_t num_rows = part.own + part.count;
   for (uint32_t at = 0; at < num_rows; at += kRows) {
-    const Rows<kRows> rows = FindRows<kScaled, kRows>(args, part, at);
+    const Rows<kRows> rows = FindRows<kScaled, kRows, kPlaced>(args, part, at);
     UnitBits<kBytes> units[kRows];
 #pragma unroll
     for (uint32_t k = 0; k < kRows; ++k) {
-      units[k] = LoadUnit<kBytes>(x + rows.row[k] * row_bytes);
+      units[k] = LoadUnit<kBytes>(
+          UnitAt<kPlaced>(args, column, rows.row[k], row_bytes));
     }
 #pragma unroll
     for (uint32_t k = 0; k < kRows; ++k) {
@@ -255,6 +281,28 @@ Layout LayoutOf(uint32_t units) {
 }
 
 template <typename Number, typename Out, int kBytes>
+auto KernelFor(const NeighborSumsArgs& args, uint32_t entries) {
+  const bool scaled = HasScales(args) || args.num_own > 0;
+  if constexpr (std::is_same_v<Number, Out>) {
+    // Lists of a layer's first block are long enough for one kind.
+    if (args.placed.places != nullptr) {
+      return scaled ? NeighborSumsKernel<Number, Out, kBytes, true, kManyRows,
+                                         true>
+                    : NeighborSumsKernel<Number, Out, kBytes, false, kManyRows,
+                                         true>;
+    }
+  }
+  const bool few = entries < uint64_t{kManyRows} * args.num_lists;
+  return scaled ? few ? NeighborSumsKernel<Number, Out, kBytes, true, kFewRows,
+                                           false>
+                      : NeighborSumsKernel<Number, Out, kBytes, true, kManyRows,
+                                           false>
+         : few
+             ? NeighborSumsKernel<Number, Out, kBytes, false, kFewRows, false>
+             : NeighborSumsKernel<Number, Out, kBytes, false, kManyRows, false>;
+}
+
+template <typename Number, typename Out, int kBytes>
 cudaError_t LaunchUnits(const NeighborSumsArgs& args, cudaStream_t stream) {
   Layout layout = LayoutOf(args.columns / kUnitNumbers<Number, kBytes>);
   const LongLists& long_lists = args.long_lists;
@@ -262,15 +310,8 @@ cudaError_t LaunchUnits(const NeighborSumsArgs& args, cudaStream_t stream) {
       long_lists.counts == nullptr ? 0 : long_lists.entries;
   layout.chunk_blocks =
       static_cast<uint32_t>(BlocksFor(MostChunks(entries), layout));
-  const bool scaled = HasScales(args) || args.num_own > 0;
-  const bool few = entries < uint64_t{kManyRows} * args.num_lists;
-  const auto kernel =
-      scaled ? few ? NeighborSumsKernel<Number, Out, kBytes, true, kFewRows>
-                   : NeighborSumsKernel<Number, Out, kBytes, true, kManyRows>
-      : few ? NeighborSumsKernel<Number, Out, kBytes, false, kFewRows>
-             : NeighborSumsKernel<Number, Out, kBytes, false, kManyRows>;
   const cudaError_t summed =
-      Launch(kernel,
+      Launch(KernelFor<Number, Out, kBytes>(args, entries),
              {.blocks = layout.chunk_blocks + BlocksFor(args.num_lists, layout),
               .threads = kThreads},
              stream, args, layout);
@@ -305,7 +346,9 @@ bool IsValid(const NeighborSumsArgs& args) {
   return args.columns > 0 && args.columns <= INT32_MAX / sizeof(float) &&
          (floats || args.out_type == args.type) &&
          (floats || !args.adds_to_out) &&
-         UnitBytes(16, {args.x, args.out, args.partials}) == 16;
+         (args.placed.places == nullptr || args.out_type == args.type) &&
+         UnitBytes(16, {args.x, args.placed.table, args.out, args.partials}) ==
+             16;
 }
 
 }  // namespace

@@ -20,6 +20,14 @@ enum class Divisor : uint8_t {
   kCountAndOne,  // n + 1
 };
 
+// Where the rows of x lie, if x has some of them alone: row r is row places[r]
+// of the table if that is below `capacity`, else row places[r] - capacity of x.
+struct PlacedRows {
+  const uint32_t* places = nullptr;  // [rows]; null: x has all rows.
+  const void* table = nullptr;       // [capacity, columns] of the type of x.
+  uint32_t capacity = 0;
+};
+
 // Arrays lie in device memory; rows are [.., columns], row-major. Where an
 // array of scales is null, the factor is 1. For list i:
 //
@@ -38,6 +46,7 @@ struct NeighborSumsArgs {
   uint32_t columns = 1;
   FeatureType type = FeatureType::kFloat32;  // Of x: kFloat32 or kBfloat16.
   const void* x = nullptr;
+  PlacedRows placed = {};  // Only with an out_type that is the type of x.
   // kFloat32, or the type of x.
   FeatureType out_type = FeatureType::kFloat32;
   void* out = nullptr;  // [num_lists, columns]
@@ -61,8 +70,9 @@ struct NeighborSumsArgs {
 // Sums are in f32. Each product and each sum is rounded, so that the bits of a
 // list that is not a long one are those of a plain loop. A long list's chunks
 // of kChunkEntries are summed by such loops, then added up in their order. All
-// bits depend on the arguments alone. x, out and partials are multiples of 16
-// bytes. Returns cudaErrorInvalidValue for other types or alignments.
+// bits depend on the arguments alone, and not on where rows lie. x, the table,
+// out and partials are multiples of 16 bytes. Returns cudaErrorInvalidValue for
+// other types or alignments.
 cudaError_t LaunchNeighborSums(const NeighborSumsArgs& args,
                                cudaStream_t stream);
 

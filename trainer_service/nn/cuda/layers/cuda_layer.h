@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/base/philox.h"
+#include "shared/minibatch/task.h"
 #include "trainer_service/nn/cuda/batch_run.h"
 #include "trainer_service/nn/cuda/device_task.h"
 #include "trainer_service/nn/dropout_rule.h"
@@ -17,7 +18,10 @@ namespace fgnn {
 
 // The input of a layer.
 struct CudaLayerInput {
-  const void* rows = nullptr;  // [S, in] numbers.
+  // Numbers: [S, in]; or the first DenseRows() of these and some others, where
+  // `placed` finds each.
+  const void* rows = nullptr;
+  PlacedRows placed = {};
   // Key of what the layer draws, apart from the dropout of its output.
   PhiloxKey key = {0, 0};
   // [S] r and r * r of DeviceTaskView; null without degrees.
@@ -54,6 +58,13 @@ class CudaLayer {
   virtual absl::StatusOr<void*> Backward(const BatchRun& run,
                                          const DeviceBlock& block,
                                          const void* dz, float input_scale) = 0;
+
+  // Returns how many of the first rows of x have to lie one after the other for
+  // training on this block, of which the sizes are read; the others may lie
+  // anywhere. nullopt: all rows of x. Any thread.
+  virtual std::optional<uint32_t> DenseRows(const BlockView& /*block*/) const {
+    return std::nullopt;
+  }
 
   // Inference (see Model), on runs of f32. A layer that SendsProducts() has
   // messages of x W^T [S, W.out] by MessageWeight() or, with the parameter b of

@@ -3,6 +3,9 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LINEAR_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_LINEAR_LAYER_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
 #include "trainer_service/nn/cuda/layers/cuda_neighbor_linear.h"
@@ -24,6 +27,9 @@ class CudaLinearLayer final : public CudaLayer {
     return linear_.Backward(run, block, dz, input_scale);
   }
 
+  std::optional<uint32_t> DenseRows(const BlockView& block) const override {
+    return linear_.DenseRows(block);
+  }
   bool SendsProducts() const override {
     return fgnn::SendsProducts(linear_.options());
   }
@@ -51,6 +57,9 @@ class CudaGinLayer final : public CudaLayer {
   absl::StatusOr<void*> Backward(const BatchRun& run, const DeviceBlock& block,
                                  const void* dz, float input_scale) override;
 
+  std::optional<uint32_t> DenseRows(const BlockView& block) const override {
+    return linear_.DenseRows(block);
+  }
   bool SendsProducts() const override {
     return fgnn::SendsProducts(options_.first_linear);
   }

@@ -5,22 +5,38 @@
 namespace fgnn {
 
 // The estimate of the CPU, whose sums wait for memory too.
-bool CudaNeighborLinear::TransformsFirst(const DeviceBlock& block) const {
-  const double summed_rows = options_.self_offset ? 0 : block.num_destinations;
+bool CudaNeighborLinear::TransformsFirst(uint32_t num_destinations,
+                                         uint32_t num_sources,
+                                         uint64_t entries) const {
+  const double summed_rows = options_.self_offset ? 0 : num_destinations;
   BlockView sizes;
-  sizes.num_destinations = block.num_destinations;
-  sizes.num_sources = block.num_sources;
+  sizes.num_destinations = num_destinations;
+  sizes.num_sources = num_sources;
   return fgnn::TransformsFirst(
       options_.order,
       {.in = options_.in, .out = options_.out, .first = options_.first}, sizes,
-      static_cast<double>(block.entries) + summed_rows);
+      static_cast<double>(entries) + summed_rows);
+}
+
+// Sums read rows wherever they lie. The product with W_self and the gradient of
+// eps read the destinations' own, which are the first.
+std::optional<uint32_t> CudaNeighborLinear::DenseRows(
+    const BlockView& block) const {
+  if (!options_.first ||
+      TransformsFirst(block.num_destinations, block.num_sources,
+                      block.indices.size())) {
+    return std::nullopt;
+  }
+  const bool reads_own = options_.self_offset || options_.epsilon_offset;
+  return reads_own ? block.num_destinations : 0;
 }
 
 absl::StatusOr<float*> CudaNeighborLinear::Forward(const BatchRun& run,
                                                    const DeviceBlock& block,
                                                    const CudaLayerInput& x) {
   x_ = x;
-  transforms_first_ = TransformsFirst(block);
+  transforms_first_ =
+      TransformsFirst(block.num_destinations, block.num_sources, block.entries);
   const uint64_t num_destinations = block.num_destinations;
   FGNN_ASSIGN_OR_RETURN(float* const y,
                         run.Make<float>(num_destinations * out()));
@@ -33,8 +49,8 @@ absl::StatusOr<float*> CudaNeighborLinear::Forward(const BatchRun& run,
         SumNeighbors(run, block, messages_, out(), FeatureType::kFloat32, y));
   } else {
     FGNN_ASSIGN_OR_RETURN(messages_, run.MakeNumbers(num_destinations * in()));
-    FGNN_RETURN_IF_ERROR(
-        SumNeighbors(run, block, x.rows, in(), run.type(), messages_));
+    FGNN_RETURN_IF_ERROR(SumNeighbors(run, block, x.rows, in(), run.type(),
+                                      messages_, x.placed));
     FGNN_RETURN_IF_ERROR(
         run.Forward(weight(), messages_, num_destinations, {.to = y}));
   }
@@ -71,9 +87,12 @@ absl::StatusOr<float*> CudaNeighborLinear::Infer(
   return y;
 }
 
-absl::Status CudaNeighborLinear::SumNeighbors(
-    const BatchRun& run, const DeviceBlock& block, const void* rows,
-    uint64_t columns, FeatureType out_type, void* out) const {
+absl::Status CudaNeighborLinear::SumNeighbors(const BatchRun& run,
+                                              const DeviceBlock& block,
+                                              const void* rows,
+                                              uint64_t columns,
+                                              FeatureType out_type, void* out,
+                                              const PlacedRows& placed) const {
   FGNN_ASSIGN_OR_RETURN(const DeviceLists lists,
                         run.FindLongLists({.indptr = block.indptr,
                                            .indices = block.indices,
@@ -83,6 +102,7 @@ absl::Status CudaNeighborLinear::SumNeighbors(
   args.columns = static_cast<uint32_t>(columns);
   args.type = run.type();
   args.x = rows;
+  args.placed = placed;
   args.out_type = out_type;
   args.out = out;
   if (options_.self_offset) {

@@ -5,6 +5,7 @@
 #define FGNN_TRAINER_SERVICE_NN_CUDA_LAYERS_CUDA_NEIGHBOR_LINEAR_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,8 @@ class CudaNeighborLinear {
   const NeighborLinearOptions& options() const { return options_; }
   DeviceWeight weight() const { return {options_.weight_offset, out(), in()}; }
 
+  // See CudaLayer.
+  std::optional<uint32_t> DenseRows(const BlockView& block) const;
   // Returns y [D, out], without b.
   absl::StatusOr<float*> Forward(const BatchRun& run, const DeviceBlock& block,
                                  const CudaLayerInput& x);
@@ -35,7 +38,8 @@ class CudaNeighborLinear {
                                  const void* dy, float input_scale);
 
  private:
-  bool TransformsFirst(const DeviceBlock& block) const;
+  bool TransformsFirst(uint32_t num_destinations, uint32_t num_sources,
+                       uint64_t entries) const;
   // Returns true if the gradient goes on from sums to sources.
   bool ReachesSources() const { return transforms_first_ || !options_.first; }
   uint64_t in() const { return static_cast<uint64_t>(options_.in); }
@@ -52,7 +56,8 @@ class CudaNeighborLinear {
   // Sums `rows` (numbers) over the destinations' neighbours to `out`.
   absl::Status SumNeighbors(const BatchRun& run, const DeviceBlock& block,
                             const void* rows, uint64_t columns,
-                            FeatureType out_type, void* out) const;
+                            FeatureType out_type, void* out,
+                            const PlacedRows& placed = {}) const;
   // Sums the gradients of sums (numbers) that a source is in, to `out`.
   absl::Status SumGradients(const BatchRun& run, const DeviceBlock& block,
                             const void* sums_gradient, uint64_t columns,

@@ -135,18 +135,34 @@ class CudaBackendTest : public testing::Test {
                             absl::MakeSpan(*gradient));
   }
 
-  // What Extract() has put into device memory.
+  static const DeviceTaskView& ViewOf(const TaskFeatures& features) {
+    return static_cast<const CudaFeatures&>(features).task().view();
+  }
+  // Returns the rows of all input nodes, wherever they lie in device memory.
   static std::vector<std::byte> RowsOf(const TaskFeatures& features) {
-    const DeviceTaskView& task =
-        static_cast<const CudaFeatures&>(features).task().view();
-    std::vector<std::byte> rows(task.num_input_nodes * task.columns *
-                                BytesOf(task.x_type));
+    const DeviceTaskView& task = ViewOf(features);
+    const size_t row_bytes = task.columns * BytesOf(task.x_type);
+    std::vector<std::byte> copied(task.num_rows * row_bytes);
+    Get(task.x, copied.size(), copied.data());
+    if (task.placed.places == nullptr) return copied;
+    std::vector<uint32_t> places(task.num_input_nodes);
+    Get(task.placed.places, places.size() * sizeof(uint32_t), places.data());
+    std::vector<std::byte> rows(task.placed.capacity * row_bytes);
+    Get(task.placed.table, rows.size(), rows.data());
+    rows.insert(rows.end(), copied.begin(), copied.end());
+    std::vector<std::byte> all;
+    for (const uint32_t place : places) {
+      const std::byte* const row = rows.data() + place * row_bytes;
+      all.insert(all.end(), row, row + row_bytes);
+    }
+    return all;
+  }
+  static void Get(const void* from, size_t bytes, void* to) {
     const CudaStream stream = CudaStream::Make().value();
-    EXPECT_EQ(cudaMemcpyAsync(rows.data(), task.x, rows.size(),
-                              cudaMemcpyDeviceToHost, stream.get()),
-              cudaSuccess);
+    EXPECT_EQ(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream.get()),
+        cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
-    return rows;
   }
   // The same rows as the dataset has them.
   std::vector<std::byte> Expected(const TaskView& task) const {

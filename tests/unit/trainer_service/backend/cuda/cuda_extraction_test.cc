@@ -161,7 +161,8 @@ TEST_F(CudaExtractionTest, ReadsMissesInTheOrderOfTheStore) {
       const uint64_t launches = simt::GetFakeCounts().launches;
       FGNN_ASSERT_OK_AND_ASSIGN(
           const ExtractedRows rows,
-          features.Extract(task->view, store, cached, {}, *lane, team));
+          features.Extract(task->view, {.store = &store, .cached = &cached},
+                           *lane, team));
       // Two kernels order, one gathers.
       EXPECT_EQ(simt::GetFakeCounts().launches - launches, stages ? 1U : 3U);
       EXPECT_EQ(rows.num_cached,
@@ -179,8 +180,8 @@ TEST_F(CudaExtractionTest, WaitsAndCopiesAFixedNumberOfTimes) {
   Open();
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(40)));
   const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
-  for (uint64_t seq = 0; seq < 4; ++seq) {
-    const auto task = MakeTask(seq);
+  for (uint64_t turn = 0; turn < 8; ++turn) {
+    const auto task = MakeTask(turn % 4);
     const uint64_t progress = cuda_->progress(TrainerThread::kLoop);
     const simt::FakeCounts before = simt::GetFakeCounts();
     FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
@@ -190,7 +191,7 @@ TEST_F(CudaExtractionTest, WaitsAndCopiesAFixedNumberOfTimes) {
     EXPECT_EQ(after.copies - before.copies, 2U);  // The task; the hits back.
     // For the end; and for that of the object's task before, which is past.
     EXPECT_LE(after.waits - before.waits, 2U);
-    if (seq > 0) {
+    if (turn >= 4) {  // After the largest batch.
       EXPECT_EQ(after.allocations - before.allocations, 0U);
     }
   }
@@ -208,8 +209,9 @@ TEST_F(CudaExtractionTest, CountsItsMemory) {
     EXPECT_EQ(features->match_bytes(), 0U);
     FGNN_ASSERT_OK_AND_ASSIGN(PlacedBytes now, cuda_->BytesInUse());
     EXPECT_EQ(now.device, AllocatedBytes());
+    // It counts all rows, as of a batch that has none in the table.
     const PlacedBytes bytes = cuda_->BytesOfFeatures(task->view);
-    EXPECT_EQ(bytes.device, now.device - before.device);
+    EXPECT_GT(bytes.device, now.device - before.device);
     EXPECT_GT(bytes.host, 0U);
     features->Reset();  // The memory is for the next task.
     EXPECT_EQ(cuda_->BytesInUse()->device, now.device);

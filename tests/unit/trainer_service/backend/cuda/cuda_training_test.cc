@@ -86,6 +86,91 @@ TEST_F(CudaTrainingTest, HasTheGradientsOfTheCpu) {
   }
 }
 
+// Rows of the table are summed there: in every bit as if they were copied.
+TEST_F(CudaTrainingTest, SumsCachedRowsWhereTheyLie) {
+  for (const char* kind : {"graphsage", "gcn", "gin"}) {
+    SCOPED_TRACE(kind);
+    spec_.model.kind = kind;
+    Open();
+    const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+    const auto task = MakeTask(1);
+    const size_t all = task->view.input_nodes.size();
+    std::vector<float> copied;
+    for (const uint64_t rows : {0, 60, 120}) {
+      SCOPED_TRACE(rows);
+      FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
+      FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+      const DeviceTaskView& view = ViewOf(*features);
+      EXPECT_EQ(view.placed.places != nullptr, rows > 0);
+      // GCN reads rows in its sums alone, others also those of destinations.
+      const size_t dense =
+          spec_.model.kind == "gcn" ? 0 : task->view.hops[1].num_destinations;
+      if (rows == 120) {
+        EXPECT_EQ(view.num_rows, dense);
+      } else {
+        EXPECT_EQ(view.num_rows<all, rows> 0);
+      }
+      std::vector<float> gradient;
+      FGNN_ASSERT_OK(
+          Gradient(*cuda_, task->view, features.get(), &gradient).status());
+      if (copied.empty()) copied = gradient;
+      EXPECT_EQ(gradient, copied);
+    }
+  }
+}
+
+TEST_F(CudaTrainingTest, CopiesRowsThatAModelReadsInItsOwnOrder) {
+  const auto task = MakeTask(1);
+  const auto copies_all = [&] {
+    Open();
+    EXPECT_THAT(cuda_->CacheAsPlanned(Plan(120)), IsOk());
+    const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+    EXPECT_THAT(Extract(task->view, features.get()), IsOk());
+    EXPECT_TRUE(RowsOf(*features) == Expected(task->view) ||
+                spec_.training.precision == "bf16");
+    return ViewOf(*features).placed.places == nullptr;
+  };
+  EXPECT_FALSE(copies_all());
+  spec_.model.input_dropout = 0.5;
+  EXPECT_TRUE(copies_all());
+  spec_.model.input_dropout = 0;
+  spec_.training.precision = "bf16";  // Of a store of f32.
+  EXPECT_TRUE(copies_all());
+  spec_.training.precision = "f32";
+  spec_.model.kind = "gat";
+  EXPECT_TRUE(copies_all());
+}
+
+// A batch that was extracted ahead may have rows of a table that is gone.
+TEST_F(CudaTrainingTest, ExtractsAgainWhatAFreedTableHad) {
+  Open();
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  const auto task = MakeTask(1);
+  std::vector<float> expected;
+  std::vector<float> gradient;
+  FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+  FGNN_ASSERT_OK(
+      Gradient(*cuda_, task->view, features.get(), &expected).status());
+  for (const uint64_t rows : {0, 30, 119}) {
+    SCOPED_TRACE(rows);
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(120)));
+    FGNN_ASSERT_OK(
+        Extract(task->view, features.get(), TrainerThread::kAhead).status());
+    ASSERT_NE(ViewOf(*features).placed.places, nullptr);
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
+    FGNN_ASSERT_OK(
+        Gradient(*cuda_, task->view, features.get(), &gradient).status());
+    EXPECT_EQ(gradient, expected);
+    EXPECT_TRUE(RowsOf(*features) == Expected(task->view));
+    // Not a second time.
+    const uint64_t waits = simt::GetFakeCounts().waits;
+    FGNN_ASSERT_OK(
+        Gradient(*cuda_, task->view, features.get(), &gradient).status());
+    EXPECT_EQ(gradient, expected);
+    EXPECT_EQ(simt::GetFakeCounts().waits - waits, 1U);
+  }
+}
+
 TEST_F(CudaTrainingTest, WaitsAFixedNumberOfTimesABatch) {
   Open();
   const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -140,16 +141,51 @@ void ExpectSameBits(const std::vector<T>& got, const std::vector<T>& wanted) {
   }
 }
 
-void ExpectSums(const Sum& sum, uint64_t interleaving = 0) {
+// Puts every third row into a table, and the others behind each other. A number
+// of the table that is no row's is NaN.
+template <typename Number>
+void PutPlaced(const Sum& sum, const std::vector<Number>& x, Number nan,
+               TestGpu* gpu, NeighborSumsArgs* args) {
+  const size_t columns = sum.columns;
+  std::vector<uint32_t> places;
+  std::vector<Number> table(kRows * columns, nan);
+  std::vector<Number> others;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const auto begin = x.begin() + static_cast<ptrdiff_t>(row * columns);
+    const auto end = begin + static_cast<ptrdiff_t>(columns);
+    if (row % 3 != 0) {
+      places.push_back(kRows + static_cast<uint32_t>(others.size() / columns));
+      others.insert(others.end(), begin, end);
+      continue;
+    }
+    places.push_back(kRows - 1 - row);  // The last one is the first.
+    std::copy(begin, end,
+              table.begin() + static_cast<ptrdiff_t>(places[row] * columns));
+  }
+  args->x = gpu->Put(others);
+  args->placed = {gpu->Put(places), gpu->Put(table), kRows};
+}
+
+void ExpectSums(const Sum& sum, bool placed, uint64_t interleaving) {
   TestGpu gpu(interleaving);
   NeighborSumsArgs args = PutSum(sum, &gpu);
   args.x = gpu.Put(sum.x);
+  if (placed) PutPlaced(sum, sum.x, NAN, &gpu, &args);
   const uint64_t count = uint64_t{args.num_lists} * sum.columns;
   auto* const out =
       sum.added.empty() ? gpu.Room<float>(count) : gpu.Put(sum.added);
   args.out = out;
   ASSERT_EQ(LaunchNeighborSums(args, gpu.stream()), cudaSuccess);
   ExpectSameBits(gpu.Get(out, count), Expected(sum));
+}
+
+// Rows that lie behind each other, and placed ones: their sums have the same
+// bits.
+void ExpectSums(const Sum& sum, uint64_t interleaving = 0) {
+  for (const bool placed : {false, true}) {
+    SCOPED_TRACE(placed);
+    ExpectSums(sum, placed, interleaving);
+  }
 }
 
 TEST(NeighborSumsTest, SumsAsAPlainLoopAtAnySize) {
@@ -270,6 +306,14 @@ TEST(NeighborSumsTest, WidensBfloat16AndRoundsItsSums) {
       args.out_type = FeatureType::kBfloat16;
       ASSERT_EQ(LaunchNeighborSums(args, gpu.stream()), cudaSuccess);
       ExpectSameBits(gpu.Get(rounded, wanted.size()), Rounded(wanted));
+      PutPlaced(sum, x, Bfloat16{0x7fff}, &gpu, &args);
+      args.out = gpu.Room<Bfloat16>(wanted.size());
+      ASSERT_EQ(LaunchNeighborSums(args, gpu.stream()), cudaSuccess);
+      ExpectSameBits(
+          gpu.Get(static_cast<const Bfloat16*>(args.out), wanted.size()),
+          Rounded(wanted));
+      args.out_type = FeatureType::kFloat32;
+      EXPECT_EQ(LaunchNeighborSums(args, gpu.stream()), cudaErrorInvalidValue);
     }
   }
 }
@@ -286,6 +330,11 @@ TEST(NeighborSumsTest, RefusesTypesAndPlacesThatItCannotRead) {
   EXPECT_EQ(LaunchNeighborSums(bad, gpu.stream()), cudaErrorInvalidValue);
   bad = good;
   bad.x = static_cast<const float*>(good.x) + 1;
+  EXPECT_EQ(LaunchNeighborSums(bad, gpu.stream()), cudaErrorInvalidValue);
+  bad = good;
+  PutPlaced(sum, sum.x, 0.0F, &gpu, &bad);
+  EXPECT_EQ(LaunchNeighborSums(bad, gpu.stream()), cudaSuccess);
+  bad.placed.table = static_cast<const float*>(bad.placed.table) + 1;
   EXPECT_EQ(LaunchNeighborSums(bad, gpu.stream()), cudaErrorInvalidValue);
   bad = good;
   bad.type = FeatureType::kFloat16;
