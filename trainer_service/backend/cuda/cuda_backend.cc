@@ -146,8 +146,12 @@ absl::Status CudaBackend::ChooseDevice() const {
 absl::Status CudaBackend::OnDevice(ThreadTeam& team,
                                    absl::FunctionRef<absl::Status()> work) {
   const bool was_halved = cache_.is_halved();
+  const uint64_t table = cache_.table();
   absl::Status status = ChooseDevice();
   if (status.ok()) status = work();
+  if (absl::IsResourceExhausted(status) && cache_.HasChanged(table, team)) {
+    status = work();
+  }
   if (absl::IsResourceExhausted(status) && cache_.Shrink(was_halved, team)) {
     status = work();
   }

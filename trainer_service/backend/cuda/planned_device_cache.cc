@@ -71,6 +71,23 @@ absl::Status PlannedDeviceCache::Follow(const TrainerCache& plan,
                                         const CudaStream& stream,
                                         ThreadTeam& team) {
   if (IsFollowed(plan)) return absl::OkStatus();
+  {
+    const MutexLock lock(&mutex_);
+    is_loading_ = true;
+  }
+  const absl::Status status = Replace(plan, dataset, stream, team);
+  {
+    const MutexLock lock(&mutex_);
+    is_loading_ = false;
+  }
+  changed_.NotifyAll();
+  return status;
+}
+
+absl::Status PlannedDeviceCache::Replace(const TrainerCache& plan,
+                                         const Dataset& dataset,
+                                         const CudaStream& stream,
+                                         ThreadTeam& team) {
   uint64_t rows = plan.rows;
   {
     const MutexLock lock(&mutex_);
@@ -105,6 +122,24 @@ void PlannedDeviceCache::GiveUpMoreThan(const TrainerCache& plan,
   }
   const absl::Status freed = Set({}, team);
   if (!freed.ok()) LogWarning("no cache is given up: {}", MessageOf(freed));
+}
+
+uint64_t PlannedDeviceCache::table() const {
+  const MutexLock lock(&mutex_);
+  return now_.table;
+}
+
+bool PlannedDeviceCache::HasChanged(uint64_t table, ThreadTeam& team) {
+  const Deadline patience = DeadlineIn(kPatience);
+  MutexLock lock(&mutex_);
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return !is_loading_;
+                             })) {
+    team.CountTask();
+    if (MonotonicClock::now() >= patience) return false;
+  }
+  return now_.table != table;
 }
 
 bool PlannedDeviceCache::is_halved() const {

@@ -36,8 +36,8 @@ struct LoadedDeviceCache {
 // A device has no room for two tables, so that one is freed before the next is
 // loaded. A table is freed when nobody reads it.
 //
-// Read(), IsFollowed() and Shrink(): any thread. The other functions: one call
-// at a time.
+// Readers, IsFollowed(), HasChanged() and Shrink(): any thread. The other
+// functions: one call at a time.
 class PlannedDeviceCache {
  public:
   // Keeps the cache as it is until destroyed. Borrows.
@@ -72,6 +72,13 @@ class PlannedDeviceCache {
 
   uint64_t bytes() const;  // Of device memory. Any thread.
 
+  // Returns the number of the table. Any thread.
+  uint64_t table() const;
+  // Waits while Follow() loads a table. Returns whether there is another one
+  // than that of this number: a batch that found no memory beside that one is
+  // worth another try. Counts tasks of `team` meanwhile. Any thread.
+  bool HasChanged(uint64_t table, ThreadTeam& team);
+
   // Returns whether Shrink() has halved the table. Any thread.
   bool is_halved() const;
   // Makes room for a batch that the device has none for: frees the table, and
@@ -85,6 +92,9 @@ class PlannedDeviceCache {
   // Waits until nobody reads the cache, then replaces it. Internal: somebody
   // still does after a minute.
   absl::Status Set(LoadedDeviceCache cache, ThreadTeam& team);
+  // Frees the table, and loads another one.
+  absl::Status Replace(const TrainerCache& plan, const Dataset& dataset,
+                       const CudaStream& stream, ThreadTeam& team);
 
   const FeatureStore* const store_;
   mutable Mutex mutex_;
@@ -93,6 +103,7 @@ class PlannedDeviceCache {
   LoadedDeviceCache now_ ABSL_GUARDED_BY(mutex_);
   uint64_t num_tables_ ABSL_GUARDED_BY(mutex_) = 0;
   CountedBytes bytes_ ABSL_GUARDED_BY(mutex_);
+  bool is_loading_ ABSL_GUARDED_BY(mutex_) = false;  // Whether Follow() is.
   // Most rows that Follow() loads.
   uint64_t most_rows_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
 };

@@ -119,6 +119,43 @@ TEST_F(CudaCacheTest, MakesRoomForTheBatchesOfBothThreadsOnce) {
   EXPECT_EQ(count->device, 25 * kRowBytes);
 }
 
+// The loop loads a smaller table while the thread that works ahead has a batch
+// that found no memory beside the larger one.
+TEST_F(CudaCacheTest, SaysWhenAnotherTableIsLoaded) {
+  const auto count = std::make_shared<ByteCount>();
+  const CudaStream stream = CudaStream::Make().value();
+  ThreadTeam team(1);
+  ThreadTeam team_ahead(1);
+  PlannedDeviceCache cache(&cpu_->features(), count);
+  FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
+  const uint64_t table = cache.table();
+  EXPECT_FALSE(cache.HasChanged(table, team_ahead));
+  std::optional<PlannedDeviceCache::Reader> reader(&cache);
+  const uint64_t tasks = team.tasks_begun();
+  std::thread loop([&] {
+    EXPECT_THAT(cache.Follow(Plan(20), cpu_->dataset(), stream, team), IsOk());
+  });
+  const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
+  while (team.tasks_begun() == tasks && MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  std::atomic<bool> answered = false;
+  std::thread ahead([&] {
+    EXPECT_TRUE(cache.HasChanged(table, team_ahead));
+    answered = true;
+  });
+  while (team_ahead.tasks_begun() < 3 && !answered &&
+         MonotonicClock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_FALSE(answered);
+  reader.reset();
+  ahead.join();
+  EXPECT_EQ(count->device, 20 * kRowBytes);
+  loop.join();
+  EXPECT_FALSE(cache.HasChanged(cache.table(), team_ahead));
+}
+
 // A table is freed while nobody reads it, also where the other thread extracts.
 TEST_F(CudaCacheTest, FollowsPlansBesideAThreadThatExtracts) {
   spec_.model.kind = "gat";  // Its rows are copies, which outlive the table.
