@@ -1,22 +1,16 @@
 #include "tools/fgnn/service/devices_for_job.h"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 #include "tools/fgnn/service/program.h"
+#include "tools/fgnn/service/trainer_profile.h"
 
 namespace fgnn {
 namespace {
-
-// Longest start of a GPU's driver.
-constexpr std::chrono::minutes kGpuTimeout{1};
 
 const std::string kGpu(WordOf(DeviceKind::kCuda));
 
@@ -72,19 +66,7 @@ absl::StatusOr<std::vector<std::string>> Parts(
 
 absl::StatusOr<size_t> CountGpusHere() {
   FGNN_ASSIGN_OR_RETURN(const auto sampler, FindProgram("fgnn-sampler"));
-  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
-                        RunProgram(sampler, {"gpus"}, DeadlineIn(kGpuTimeout)));
-  const std::string output(absl::StripSuffix(ran.output, "\n"));
-  if (ran.exit_code != 0) {
-    return absl::UnavailableError(
-        output.empty()
-            ? absl::StrCat(sampler.string(), " gpus ended with ", ran.exit_code)
-            : std::string(absl::StripPrefix(output, "fgnn: ")));
-  }
-  // "cuda:0 NAME, BYTES; cuda:1 NAME, BYTES"
-  const std::vector<std::string> gpus =
-      absl::StrSplit(output, "; ", absl::SkipWhitespace());
-  return gpus.size();
+  return CountGpus(sampler);
 }
 
 absl::StatusOr<std::vector<std::string>> DevicesForJob(

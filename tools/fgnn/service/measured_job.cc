@@ -69,7 +69,7 @@ absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
   if (!gpu.has_value()) return programs;
   FGNN_ASSIGN_OR_RETURN(programs.sampler, FindProgram("fgnn-sampler"));
-  const absl::StatusOr<size_t> gpus = CountGpusHere();
+  const absl::StatusOr<size_t> gpus = CountGpus(programs.sampler);
   if (!gpus.ok()) programs.why_no_gpus = MessageOf(gpus.status());
   return programs;
 }

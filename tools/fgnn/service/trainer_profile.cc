@@ -6,7 +6,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
 #include "shared/base/error_json.h"
 #include "shared/base/status.h"
@@ -18,6 +20,8 @@ namespace {
 
 // Longest profile: a batch of two steps, however large.
 constexpr std::chrono::minutes kLongestProfile{10};
+// Longest time to open the driver.
+constexpr std::chrono::minutes kGpuTimeout{1};
 
 // The result is the last line; log lines come before it.
 std::string LastLine(absl::string_view output) {
@@ -83,6 +87,22 @@ absl::StatusOr<SamplingProfile> AskForSamplingProfile(
         absl::StrCat(sampler.string(), " profile ended with 0: ", line));
   }
   return FromProto(response);
+}
+
+absl::StatusOr<size_t> CountGpus(const std::filesystem::path& sampler) {
+  FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
+                        RunProgram(sampler, {"gpus"}, DeadlineIn(kGpuTimeout)));
+  const std::string line = LastLine(ran.output);
+  // "cuda:0 NAME, BYTES; cuda:1 NAME, BYTES"
+  if (ran.exit_code == 0) {
+    const std::vector<std::string> gpus =
+        absl::StrSplit(line, "; ", absl::SkipWhitespace());
+    return gpus.size();
+  }
+  return absl::UnavailableError(
+      line.empty()
+          ? absl::StrCat(sampler.string(), " gpus ended with ", ran.exit_code)
+          : std::string(absl::StripPrefix(line, "fgnn: ")));
 }
 
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(

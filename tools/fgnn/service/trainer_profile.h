@@ -42,6 +42,10 @@ absl::StatusOr<SamplingProfile> AskForSamplingProfile(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     uint32_t num_batches, const std::string& device);
 
+// Returns the number of this machine's GPUs. Unavailable says why none can be
+// used, in the words of `sampler`, which is fgnn-sampler.
+absl::StatusOr<size_t> CountGpus(const std::filesystem::path& sampler);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TOOLS_FGNN_SERVICE_TRAINER_PROFILE_H_

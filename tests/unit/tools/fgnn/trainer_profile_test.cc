@@ -76,14 +76,17 @@ TEST_F(TrainerProfileTest, ASamplerSaysWhatItsGpuHas) {
                      HasSubstr("/data/graph"), HasSubstr("\"numBatches\":7"))));
 }
 
-TEST_F(TrainerProfileTest, ASamplerSaysWhyThereIsNoGpu) {
-  const auto why = [&](const std::string& script) {
-    return WhyNoGpus(Program(script)).value();
+TEST_F(TrainerProfileTest, ASamplerCountsItsGpusOrSaysWhyThereAreNone) {
+  const auto count = [&](const std::string& script) {
+    return CountGpus(Program(script));
   };
-  EXPECT_EQ(why("test $1 = gpus && echo 'cuda:0 a GPU'"), "");
-  EXPECT_EQ(why("echo 'fgnn: there is no driver' >&2; exit 2"),
-            "there is no driver");
-  EXPECT_THAT(why("exit 3"), HasSubstr("gpus ended with 3"));
+  EXPECT_EQ(count("test $1 = gpus && echo 'cuda:0 a GPU'").value(), 1U);
+  EXPECT_EQ(count("echo 'cuda:0 a GPU, 1 GiB; cuda:1 a GPU, 1 GiB'").value(),
+            2U);
+  EXPECT_THAT(count("echo 'fgnn: there is no driver' >&2; exit 2"),
+              StatusIs(absl::StatusCode::kUnavailable, "there is no driver"));
+  EXPECT_THAT(count("exit 3"), StatusIs(absl::StatusCode::kUnavailable,
+                                        HasSubstr("gpus ended with 3")));
 }
 
 TEST_F(TrainerProfileTest, ARefusalIsPassedOnInItsWords) {
