@@ -22,8 +22,10 @@ inline ModelOptions SmallModel() {
 }
 
 inline bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  // memcmp() takes no null pointer, which an empty vector may have.
   return a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+         (a.empty() ||
+          std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 }  // namespace fgnn
