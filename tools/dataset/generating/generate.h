@@ -44,6 +44,10 @@ struct RmatOptions {
   // Whether edges keep their direction; false: the graph is made symmetric.
   bool directed = false;
   bool weights = false;  // Whether edges have weights, uniform in (0, 1].
+  // Whether only vertices that an edge leads to have a label. The others have
+  // -1, and are in no split. Of 2^20 vertices at edge factor 16, 38 % have no
+  // edge.
+  bool connected_labels = false;
   // Chances of three quadrants; positive, with a sum of at most 1.
   double a = 0.57, b = 0.19, c = 0.19;
 };

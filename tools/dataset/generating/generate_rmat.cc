@@ -132,6 +132,10 @@ absl::StatusOr<std::vector<int64_t>> DrawLabels(const DatasetWriter& writer,
     const uint64_t begin = chunk * kVerticesPerChunk;
     const uint64_t end = std::min(num_nodes, begin + kVerticesPerChunk);
     for (uint64_t v = begin; v < end; ++v) {
+      if (options.connected_labels && indptr[v] == indptr[v + 1]) {
+        labels[v] = -1;
+        continue;
+      }
       const bool follows = UniformFloat(DrawAt(key, v).words[2]) < kHubShare;
       const uint64_t like = follows ? HubOf(v, indptr, indices) : v;
       labels[v] = static_cast<int64_t>(

@@ -110,6 +110,8 @@ void AddRmat(Command generate, const bool& json, absl::Status& status) {
   app.AddFlag("--directed", options->directed,
               "Keep the edges' directions (else both ways)");
   app.AddFlag("--weights", options->weights, "Random weights of the edges");
+  app.AddFlag("--connected-labels", options->connected_labels,
+              "Label, and split, only vertices that an edge leads to");
   app.AddOption("--a", options->a, "Share of the first quarter").ShowDefault();
   app.AddOption("--b", options->b, "Share of the second quarter").ShowDefault();
   app.AddOption("--c", options->c, "Share of the third quarter").ShowDefault();

@@ -124,5 +124,31 @@ TEST(GeneratedLabelsTest, OfRmatAreLearntInPart) {
       chance + 0.05);
 }
 
+TEST(GeneratedLabelsTest, ConnectedOnesLeaveOutVerticesWithoutEdges) {
+  const TempFolder folder;
+  RmatOptions options = SmallRmat(folder / "all");
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  options.common.out = folder / "connected";
+  options.connected_labels = true;
+  FGNN_ASSERT_OK(GenerateRmat(options).status());
+  const Dataset all = Open(folder / "all");
+  const Dataset connected = Open(folder / "connected");
+  const auto indptr = connected.graph().indptr;
+  size_t labelled = 0;
+  for (uint32_t v = 0; v < connected.num_nodes(); ++v) {
+    const bool has_edge = indptr[v] < indptr[v + 1];
+    EXPECT_EQ(connected.labels()[v], has_edge ? all.labels()[v] : -1) << v;
+    labelled += static_cast<size_t>(has_edge);
+  }
+  // Some have none, or the test says nothing.
+  ASSERT_LT(labelled, connected.num_nodes());
+  EXPECT_EQ(connected.train().size() + connected.valid().size() +
+                connected.test().size(),
+            labelled);
+  for (const int64_t v : connected.train()) {
+    EXPECT_GE(connected.labels()[static_cast<size_t>(v)], 0) << v;
+  }
+}
+
 }  // namespace
 }  // namespace fgnn
