@@ -13,8 +13,8 @@
 #include "tests/gpu/naive_sums.h"
 #include "tests/gpu/report.h"
 #include "trainer_service/compute/numbers.h"
-#include "trainer_service/nn/cuda/neighbor_sums.h"
-#include "trainer_service/nn/cuda/transposed_block.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
+#include "trainer_service/nn/cuda/kernels/transposed_block.h"
 
 namespace fgnn {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
 #include "trainer_service/features/cuda/gather_rows.h"
-#include "trainer_service/nn/cuda/neighbor_sums.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 
 namespace fgnn {
 namespace {

@@ -3,7 +3,7 @@
 #ifndef FGNN_TESTS_GPU_NAIVE_SUMS_H_
 #define FGNN_TESTS_GPU_NAIVE_SUMS_H_
 
-#include "trainer_service/nn/cuda/neighbor_sums.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 
 namespace fgnn {
 

@@ -12,10 +12,10 @@
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
 #include "trainer_service/compute/numbers.h"
-#include "trainer_service/nn/cuda/column_sums.h"
-#include "trainer_service/nn/cuda/cross_entropy.h"
-#include "trainer_service/nn/cuda/dropout.h"
-#include "trainer_service/nn/cuda/edge_softmax.h"
+#include "trainer_service/nn/cuda/kernels/column_sums.h"
+#include "trainer_service/nn/cuda/kernels/cross_entropy.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
+#include "trainer_service/nn/cuda/kernels/edge_softmax.h"
 
 namespace fgnn {
 namespace {

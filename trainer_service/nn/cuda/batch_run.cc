@@ -2,10 +2,10 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/array_sums.h"
-#include "trainer_service/nn/cuda/column_sums.h"
-#include "trainer_service/nn/cuda/dropout.h"
-#include "trainer_service/nn/cuda/long_lists.h"
+#include "trainer_service/nn/cuda/kernels/array_sums.h"
+#include "trainer_service/nn/cuda/kernels/column_sums.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
+#include "trainer_service/nn/cuda/kernels/long_lists.h"
 
 namespace fgnn {
 

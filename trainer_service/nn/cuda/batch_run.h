@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "trainer_service/nn/cuda/batch_memory.h"
 #include "trainer_service/nn/cuda/device_parameters.h"
-#include "trainer_service/nn/cuda/neighbor_sums.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 #include "trainer_service/nn/cuda/products.h"
 #include "trainer_service/nn/dropout_rule.h"
 

@@ -8,8 +8,8 @@
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
 #include "shared/config/rules/model_rules.h"
+#include "trainer_service/nn/cuda/kernels/long_lists.h"
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
-#include "trainer_service/nn/cuda/long_lists.h"
 #include "trainer_service/nn/layer_options.h"
 
 namespace fgnn {

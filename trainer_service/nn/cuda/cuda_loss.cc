@@ -5,8 +5,8 @@
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 #include "trainer_service/nn/cuda/growing_array.h"
-#include "trainer_service/nn/cuda/pair_loss.h"
-#include "trainer_service/nn/cuda/target_losses.h"
+#include "trainer_service/nn/cuda/kernels/pair_loss.h"
+#include "trainer_service/nn/cuda/kernels/target_losses.h"
 
 namespace fgnn {
 

@@ -11,8 +11,8 @@
 #include "shared/device/cuda/device_array.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cuda/batch_run.h"
-#include "trainer_service/nn/cuda/cross_entropy.h"
 #include "trainer_service/nn/cuda/device_task.h"
+#include "trainer_service/nn/cuda/kernels/cross_entropy.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {

@@ -7,7 +7,7 @@
 #include "shared/base/status.h"
 #include "shared/config/rules/model_rules.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/dropout.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
 
 namespace fgnn {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "shared/device/cuda/device_array.h"
-#include "trainer_service/nn/cuda/cross_entropy.h"
+#include "trainer_service/nn/cuda/kernels/cross_entropy.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {

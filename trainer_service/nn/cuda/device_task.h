@@ -16,7 +16,7 @@
 #include "shared/device/cuda/stream.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
-#include "trainer_service/nn/cuda/neighbor_sums.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 
 namespace fgnn {
 

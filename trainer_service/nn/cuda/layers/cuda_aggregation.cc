@@ -2,9 +2,9 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/edge_scales.h"
+#include "trainer_service/nn/cuda/kernels/edge_scales.h"
+#include "trainer_service/nn/cuda/kernels/neighbor_max.h"
 #include "trainer_service/nn/cuda/layers/transposed_lists.h"
-#include "trainer_service/nn/cuda/neighbor_max.h"
 
 namespace fgnn {
 namespace {

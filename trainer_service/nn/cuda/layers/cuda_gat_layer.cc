@@ -3,9 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/dropout.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
+#include "trainer_service/nn/cuda/kernels/self_loops.h"
 #include "trainer_service/nn/cuda/layers/transposed_lists.h"
-#include "trainer_service/nn/cuda/self_loops.h"
 
 namespace fgnn {
 

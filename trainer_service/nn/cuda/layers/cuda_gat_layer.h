@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trainer_service/nn/cuda/attention_rows.h"
-#include "trainer_service/nn/cuda/edge_softmax.h"
+#include "trainer_service/nn/cuda/kernels/attention_rows.h"
+#include "trainer_service/nn/cuda/kernels/edge_softmax.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
 #include "trainer_service/nn/layer_options.h"
 

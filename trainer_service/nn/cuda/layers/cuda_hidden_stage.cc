@@ -4,7 +4,7 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/dropout.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
 #include "trainer_service/nn/norm_epsilon.h"
 
 namespace fgnn {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "trainer_service/nn/cuda/batch_run.h"
-#include "trainer_service/nn/cuda/normalization.h"
+#include "trainer_service/nn/cuda/kernels/normalization.h"
 #include "trainer_service/nn/dropout_rule.h"
 #include "trainer_service/nn/layer_options.h"
 

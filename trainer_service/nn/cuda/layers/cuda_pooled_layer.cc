@@ -2,8 +2,8 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/dropout.h"
-#include "trainer_service/nn/cuda/unit_rows.h"
+#include "trainer_service/nn/cuda/kernels/dropout.h"
+#include "trainer_service/nn/cuda/kernels/unit_rows.h"
 
 namespace fgnn {
 

@@ -2,7 +2,7 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "trainer_service/nn/cuda/transposed_block.h"
+#include "trainer_service/nn/cuda/kernels/transposed_block.h"
 
 namespace fgnn {
 

@@ -11,7 +11,7 @@
 #include "tests/fakes/cuda/fake_cublas_lt.h"
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/status_matchers.h"
-#include "tests/unit/trainer_service/nn/cuda/random_lists.h"
+#include "tests/unit/trainer_service/nn/cuda/kernels/random_lists.h"
 #include "tests/unit/trainer_service/test_gpu.h"
 #include "trainer_service/compute/numbers.h"
 
