@@ -1,4 +1,5 @@
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/nn/cuda/kernels/array_sums.cuh"
 #include "trainer_service/nn/cuda/kernels/array_sums.h"
@@ -34,13 +35,6 @@ __global__ void __launch_bounds__(kSumThreads)
   StoreSumOfBlock(sum, args.partials);
 }
 
-template <typename Number>
-cudaError_t LaunchType(const ElementProductsArgs& args, cudaStream_t stream) {
-  return LaunchSum(ElementProductsKernel<Number>, args,
-                   args.count / kUnitNumbers<Number, kBytes>, args.partials,
-                   args.sum, stream);
-}
-
 }  // namespace
 
 cudaError_t LaunchElementProducts(const ElementProductsArgs& args,
@@ -48,15 +42,12 @@ cudaError_t LaunchElementProducts(const ElementProductsArgs& args,
   if (UnitBytes(kBytes, {args.a, args.b}) != kBytes) {
     return cudaErrorInvalidValue;
   }
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return LaunchType<float>(args, stream);
-    case FeatureType::kBfloat16:
-      return LaunchType<Bfloat16>(args, stream);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    using Number = decltype(number);
+    return LaunchSum(ElementProductsKernel<Number>, args,
+                     args.count / kUnitNumbers<Number, kBytes>, args.partials,
+                     args.sum, stream);
+  });
 }
 
 }  // namespace fgnn

@@ -1,15 +1,14 @@
 #include <type_traits>
 
-#include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
+#include "trainer_service/nn/cuda/kernels/list_parts.cuh"
 #include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kThreads = 256;
-constexpr uint32_t kPartialsAtOnce = 8;
 // Rows of a list that a group of lanes has under way at once. Short lists, of
 // fewer entries than kManyRows on average, take kFewRows: rows that are missing
 // take loads as well.
@@ -21,72 +20,27 @@ constexpr uint32_t kFewRows = 2;
 template <int kCount, bool kScaled>
 inline constexpr int kBlocksAtOnce = (kScaled ? 5 : 8) / (kCount > 4 ? 2 : 1);
 
-struct Layout {
-  uint32_t units;         // Of a row.
-  uint32_t lanes_log2;    // Of a group.
-  uint32_t tiles;         // Groups that share a list.
-  uint32_t chunk_blocks;  // The first blocks of the grid; they sum chunks.
-};
-
-// The unit of columns of a thread, and the number of its group's work.
-struct Share {
-  uint32_t unit;
-  uint64_t item;
-};
-__device__ Share ShareOf(const Layout& layout, uint32_t block) {
-  const uint64_t thread = uint64_t{block} * kThreads + threadIdx.x;
-  const auto group = static_cast<uint32_t>(thread >> layout.lanes_log2);
-  const uint32_t tile = group % layout.tiles;
-  const uint32_t lanes = 1u << layout.lanes_log2;
-  return {tile * lanes + (threadIdx.x & (lanes - 1)), group / layout.tiles};
-}
-
-// Entries of one list that a group sums; the own row comes before them.
-struct Part {
-  uint32_t list = 0;
-  uint32_t begin = 0;
-  uint32_t count = 0;
-  uint32_t own = 0;      // Number of own rows: 0 or 1.
-  bool written = false;  // False: there is no such part.
-  bool is_first = true;  // Of its list.
-  float scale = 1;       // Of every entry.
+// A part of a list, and what it is scaled by. The own row comes before it.
+struct Part : ListPart {
+  uint32_t own = 0;  // Number of own rows: 0 or 1.
+  float scale = 1;   // Of every entry.
   float own_scale = 1;
 };
 
-__device__ void FindScales(const NeighborSumsArgs& args, Part* part) {
-  part->own_scale = args.own;
-  if (args.own_scales != nullptr && part->own != 0) {
-    part->own_scale = __ldg(args.own_scales + part->list);
-  }
-  if (args.list_scales != nullptr && part->written) {
-    part->scale = __ldg(args.list_scales + part->list);
-  }
-}
-
-__device__ Part PartOfList(const NeighborSumsArgs& args, uint64_t list) {
-  Part part;
-  if (list >= args.num_lists) return part;
-  part.list = static_cast<uint32_t>(list);
-  part.begin = __ldg(args.indptr + list);
-  part.count = __ldg(args.indptr + list + 1) - part.begin;
-  part.own = part.list < args.num_own ? 1 : 0;
-  part.written =
-      args.long_lists.counts == nullptr || part.count <= kChunkEntries;
-  if (!part.written) part.count = part.own = 0;
-  return part;
-}
-
-__device__ Part PartOfChunk(const NeighborSumsArgs& args, uint64_t chunk) {
-  Part part;
-  if (chunk >= args.long_lists.counts[1]) return part;
-  const ListChunk at = args.long_lists.chunks[chunk];
-  part.list = at.list;
-  part.begin = __ldg(args.indptr + at.list) + at.place * kChunkEntries;
-  part.count =
-      min(__ldg(args.indptr + at.list + 1) - part.begin, kChunkEntries);
-  part.is_first = at.place == 0;
+template <bool kScaled>
+__device__ Part ScaledPartOfThread(const NeighborSumsArgs& args,
+                                   const PartLayout& layout) {
+  Part part = {PartOfThread(args, layout)};
+  if (!part.is_there) return part;
   part.own = part.is_first && part.list < args.num_own ? 1 : 0;
-  part.written = true;
+  if (!kScaled) return part;
+  part.own_scale = args.own;
+  if (args.own_scales != nullptr && part.own != 0) {
+    part.own_scale = __ldg(args.own_scales + part.list);
+  }
+  if (args.list_scales != nullptr) {
+    part.scale = __ldg(args.list_scales + part.list);
+  }
   return part;
 }
 
@@ -97,13 +51,14 @@ __host__ __device__ bool HasScales(const NeighborSumsArgs& args) {
 // Sets what a sum starts with. -0 + x has the bits of x, also if x is -0.
 template <int kCount>
 __device__ void StartSum(const NeighborSumsArgs& args, const Part& part,
-                         uint32_t unit, float (&sums)[kCount]) {
+                         float (&sums)[kCount]) {
   const bool zero = part.own == 0 && (HasScales(args) || part.count == 0);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) sums[i] = zero ? 0.0f : -0.0f;
-  if (!args.adds_to_out || !part.is_first || !part.written) return;
+  if (!args.adds_to_out || !part.is_first) return;
   const float* const out = static_cast<const float*>(args.out) +
-                           uint64_t{part.list} * args.columns + unit * kCount;
+                           uint64_t{part.list} * args.columns +
+                           part.unit * kCount;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) sums[i] = out[i];
 }
@@ -188,21 +143,17 @@ __device__ const std::byte* UnitAt(const NeighborSumsArgs& args,
 template <typename Number, typename Out, int kBytes, bool kScaled,
           uint32_t kRows, bool kPlaced>
 __global__ void __launch_bounds__(
-    kThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScaled>)
-    NeighborSumsKernel(NeighborSumsArgs args, Layout layout) {
+    kPartThreads, kBlocksAtOnce<kUnitNumbers<Number, kBytes>, kScaled>)
+    NeighborSumsKernel(NeighborSumsArgs args, PartLayout layout) {
   constexpr int kCount = kUnitNumbers<Number, kBytes>;
-  const bool sums_chunks = blockIdx.x < layout.chunk_blocks;
-  const auto [unit, item] = ShareOf(
-      layout, sums_chunks ? blockIdx.x : blockIdx.x - layout.chunk_blocks);
-  if (unit >= layout.units) return;
-  Part part = sums_chunks ? PartOfChunk(args, item) : PartOfList(args, item);
-  if (!part.written) return;
-  if (kScaled) FindScales(args, &part);
+  const Part part = ScaledPartOfThread<kScaled>(args, layout);
+  if (!part.is_there) return;
   float sums[kCount];
-  StartSum(args, part, unit, sums);
+  StartSum(args, part, sums);
+  const uint32_t at_unit = part.unit * kBytes;
   const Column column = {
-      static_cast<const std::byte*>(args.x) + unit * kBytes,
-      kPlaced ? static_cast<const std::byte*>(args.placed.table) + unit * kBytes
+      static_cast<const std::byte*>(args.x) + at_unit,
+      kPlaced ? static_cast<const std::byte*>(args.placed.table) + at_unit
               : nullptr};
   const uint64_t row_bytes = uint64_t{args.columns} * sizeof(Number);
   const uint32_t num_rows = part.own + part.count;
@@ -225,63 +176,28 @@ __global__ void __launch_bounds__(
       }
     }
   }
-  if (sums_chunks) {
-    StoreFloats(sums, args.partials + item * args.columns + unit * kCount);
+  if (part.is_chunk) {
+    StoreFloats(sums, args.partials + uint64_t{part.row} * args.columns +
+                          part.unit * kCount);
   } else {
-    StoreSum<Out>(args, part.list, part.count, unit, sums);
+    StoreSum<Out>(args, part.row, part.count, part.unit, sums);
   }
 }
 
-// A group adds up the chunks of one long list.
-template <typename Out, int kCount>
-__global__ void __launch_bounds__(kThreads)
-    AddChunksKernel(NeighborSumsArgs args, Layout layout) {
-  const auto [unit, item] = ShareOf(layout, blockIdx.x);
-  if (unit >= layout.units || item >= args.long_lists.counts[0]) return;
-  const LongList list = args.long_lists.lists[item];
-  const uint32_t entries =
-      __ldg(args.indptr + list.list + 1) - __ldg(args.indptr + list.list);
-  const uint32_t num_chunks = (entries + kChunkEntries - 1) / kChunkEntries;
-  const float* const partials =
-      args.partials + uint64_t{list.first_chunk} * args.columns + unit * kCount;
-  float sums[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) sums[i] = -0.0f;
-  for (uint32_t c = 0; c < num_chunks; c += kPartialsAtOnce) {
-    float loaded[kPartialsAtOnce][kCount];
-#pragma unroll
-    for (uint32_t k = 0; k < kPartialsAtOnce; ++k) {
-      const uint32_t chunk = min(c + k, num_chunks - 1);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        loaded[k][i] = __ldg(partials + uint64_t{chunk} * args.columns + i);
-      }
-    }
-#pragma unroll
-    for (uint32_t k = 0; k < kPartialsAtOnce; ++k) {
-      if (c + k >= num_chunks) continue;
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) {
-        sums[i] = __fadd_rn(sums[i], loaded[k][i]);
-      }
-    }
-  }
-  StoreSum<Out>(args, list.list, entries, unit, sums);
-}
-
-// Returns the blocks of groups for so many items.
-uint64_t BlocksFor(uint64_t items, const Layout& layout) {
-  const uint64_t threads = items * layout.tiles << layout.lanes_log2;
-  return (threads + kThreads - 1) / kThreads;
-}
-
-Layout LayoutOf(uint32_t units) {
-  const uint32_t log2 = LanesLog2(units);
-  return {units, log2, (units + (1u << log2) - 1) >> log2, 0};
+template <typename Out>
+__global__ void __launch_bounds__(kPartThreads)
+    AddChunksKernel(NeighborSumsArgs args, PartLayout layout) {
+  const LongColumn column = LongColumnOfThread(args, layout);
+  if (!column.is_there) return;
+  float sum[1] = {-0.0f};
+  JoinChunks(
+      column, args.partials, args.columns,
+      [&sum](float number, uint64_t) { sum[0] = __fadd_rn(sum[0], number); });
+  StoreSum<Out>(args, column.list, column.entries, column.column, sum);
 }
 
 template <typename Number, typename Out, int kBytes>
-auto KernelFor(const NeighborSumsArgs& args, uint32_t entries) {
+auto KernelFor(const NeighborSumsArgs& args) {
   const bool scaled = HasScales(args) || args.num_own > 0;
   if constexpr (std::is_same_v<Number, Out>) {
     // Lists of a layer's first block are long enough for one kind.
@@ -292,7 +208,8 @@ auto KernelFor(const NeighborSumsArgs& args, uint32_t entries) {
                                          true>;
     }
   }
-  const bool few = entries < uint64_t{kManyRows} * args.num_lists;
+  const bool few =
+      CutEntries(args.long_lists) < uint64_t{kManyRows} * args.num_lists;
   return scaled ? few ? NeighborSumsKernel<Number, Out, kBytes, true, kFewRows,
                                            false>
                       : NeighborSumsKernel<Number, Out, kBytes, true, kManyRows,
@@ -302,43 +219,15 @@ auto KernelFor(const NeighborSumsArgs& args, uint32_t entries) {
              : NeighborSumsKernel<Number, Out, kBytes, false, kManyRows, false>;
 }
 
-template <typename Number, typename Out, int kBytes>
-cudaError_t LaunchUnits(const NeighborSumsArgs& args, cudaStream_t stream) {
-  Layout layout = LayoutOf(args.columns / kUnitNumbers<Number, kBytes>);
-  const LongLists& long_lists = args.long_lists;
-  const uint32_t entries =
-      long_lists.counts == nullptr ? 0 : long_lists.entries;
-  layout.chunk_blocks =
-      static_cast<uint32_t>(BlocksFor(MostChunks(entries), layout));
-  const cudaError_t summed =
-      Launch(KernelFor<Number, Out, kBytes>(args, entries),
-             {.blocks = layout.chunk_blocks + BlocksFor(args.num_lists, layout),
-              .threads = kThreads},
-             stream, args, layout);
-  if (summed != cudaSuccess) return summed;
-  // A number a lane: these groups have little to do, and are few.
-  const Layout narrow = LayoutOf(args.columns);
-  return Launch(AddChunksKernel<Out, 1>,
-                {.blocks = BlocksFor(MostLongLists(entries), narrow),
-                 .threads = kThreads},
-                stream, args, narrow);
-}
-
 template <typename Number, typename Out>
 cudaError_t LaunchTypes(const NeighborSumsArgs& args, cudaStream_t stream) {
-  switch (UnitBytes(args.columns * sizeof(Number), {})) {
-    case 16:
-      return LaunchUnits<Number, Out, 16>(args, stream);
-    case 8:
-      return LaunchUnits<Number, Out, 8>(args, stream);
-    case 4:
-      return LaunchUnits<Number, Out, 4>(args, stream);
-    default:
-      if constexpr (sizeof(Number) == 2) {
-        return LaunchUnits<Number, Out, 2>(args, stream);
-      }
-      return cudaErrorInvalidValue;
-  }
+  return LaunchForUnit<Number>(
+      UnitBytes(args.columns * sizeof(Number), {}), [&](auto bytes) {
+        constexpr int kBytes = decltype(bytes)::value;
+        return LaunchParts(KernelFor<Number, Out, kBytes>(args),
+                           AddChunksKernel<Out>, args,
+                           kUnitNumbers<Number, kBytes>, stream);
+      });
 }
 
 bool IsValid(const NeighborSumsArgs& args) {
@@ -356,17 +245,12 @@ bool IsValid(const NeighborSumsArgs& args) {
 cudaError_t LaunchNeighborSums(const NeighborSumsArgs& args,
                                cudaStream_t stream) {
   if (!IsValid(args)) return cudaErrorInvalidValue;
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return LaunchTypes<float, float>(args, stream);
-    case FeatureType::kBfloat16:
-      return args.out_type == FeatureType::kFloat32
-                 ? LaunchTypes<Bfloat16, float>(args, stream)
-                 : LaunchTypes<Bfloat16, Bfloat16>(args, stream);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    using Number = decltype(number);
+    return args.out_type == FeatureType::kFloat32
+               ? LaunchTypes<Number, float>(args, stream)
+               : LaunchTypes<Number, Number>(args, stream);
+  });
 }
 
 }  // namespace fgnn
