@@ -1,4 +1,5 @@
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/features/cuda/gather_rows.h"
@@ -155,22 +156,11 @@ cudaError_t LaunchUnits(const GatherRowsArgs& args, cudaStream_t stream) {
 
 template <typename From, typename To>
 cudaError_t LaunchTypes(const GatherRowsArgs& args, cudaStream_t stream) {
-  switch (UnitBytes(args.columns * sizeof(From), {args.table, args.misses})) {
-    case 16:
-      return LaunchUnits<From, To, 16>(args, stream);
-    case 8:
-      return LaunchUnits<From, To, 8>(args, stream);
-    case 4:
-      return LaunchUnits<From, To, 4>(args, stream);
-    case 2:
-      if constexpr (sizeof(From) == 2) {
-        return LaunchUnits<From, To, 2>(args, stream);
-      }
-      break;
-    default:
-      break;
-  }
-  return cudaErrorMisalignedAddress;
+  return LaunchForUnit<From>(
+      UnitBytes(args.columns * sizeof(From), {args.table, args.misses}),
+      [&](auto bytes) {
+        return LaunchUnits<From, To, decltype(bytes)::value>(args, stream);
+      });
 }
 
 template <typename To>
@@ -196,15 +186,9 @@ cudaError_t LaunchGatherRows(const GatherRowsArgs& args, cudaStream_t stream) {
   const cudaError_t cleared =
       cudaMemsetAsync(args.num_hits, 0, sizeof(uint32_t), stream);
   if (cleared != cudaSuccess) return cleared;
-  switch (args.to_type) {
-    case FeatureType::kFloat32:
-      return LaunchTo<float>(args, stream);
-    case FeatureType::kBfloat16:
-      return LaunchTo<Bfloat16>(args, stream);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.to_type, [&](auto number) {
+    return LaunchTo<decltype(number)>(args, stream);
+  });
 }
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cuda/kernels/attention_rows.h"
@@ -165,45 +166,46 @@ Grid GridOf(uint64_t threads) {
   return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
 }
 
-bool IsValid(const HeadColumns& shape, FeatureType type) {
-  return shape.heads > 0 && shape.columns > 0 && type != FeatureType::kFloat16;
+bool IsValid(const HeadColumns& shape) {
+  return shape.heads > 0 && shape.columns > 0;
 }
 
 }  // namespace
 
 cudaError_t LaunchHeadProducts(const HeadProductsArgs& args,
                                cudaStream_t stream) {
-  if (!IsValid(args.shape, args.type)) return cudaErrorInvalidValue;
+  if (!IsValid(args.shape)) return cudaErrorInvalidValue;
   const uint32_t log2 = LanesLog2Of(args.shape);
   const Grid grid = GridOf(uint64_t{args.rows} * args.shape.heads << log2);
-  return args.type == FeatureType::kFloat32
-             ? Launch(HeadProductsKernel<float>, grid, stream, args, log2)
-             : Launch(HeadProductsKernel<Bfloat16>, grid, stream, args, log2);
+  return LaunchForType(args.type, [&](auto number) {
+    return Launch(HeadProductsKernel<decltype(number)>, grid, stream, args,
+                  log2);
+  });
 }
 
 cudaError_t LaunchEntryProducts(const EntryProductsArgs& args,
                                 cudaStream_t stream) {
-  if (!IsValid(args.shape, args.type)) return cudaErrorInvalidValue;
+  if (!IsValid(args.shape)) return cudaErrorInvalidValue;
   const uint32_t log2 = LanesLog2Of(args.shape);
   const Grid grid = GridOf(uint64_t{args.entries} * args.shape.heads << log2);
-  return args.type == FeatureType::kFloat32
-             ? Launch(EntryProductsKernel<float>, grid, stream, args, log2)
-             : Launch(EntryProductsKernel<Bfloat16>, grid, stream, args, log2);
+  return LaunchForType(args.type, [&](auto number) {
+    return Launch(EntryProductsKernel<decltype(number)>, grid, stream, args,
+                  log2);
+  });
 }
 
 cudaError_t LaunchHeadSums(const HeadSumsArgs& args, cudaStream_t stream) {
   const bool floats = args.out_type == FeatureType::kFloat32;
-  if (!IsValid(args.shape, args.type) ||
-      (!floats && args.out_type != args.type)) {
+  if (!IsValid(args.shape) || (!floats && args.out_type != args.type)) {
     return cudaErrorInvalidValue;
   }
   const Grid grid = GridOf(args.num_lists * WidthOf(args.shape));
-  if (args.type == FeatureType::kFloat32) {
-    return Launch(HeadSumsKernel<float, float>, grid, stream, args);
-  }
-  return floats
-             ? Launch(HeadSumsKernel<Bfloat16, float>, grid, stream, args)
-             : Launch(HeadSumsKernel<Bfloat16, Bfloat16>, grid, stream, args);
+  return LaunchForType(args.type, [&](auto number) {
+    using Number = decltype(number);
+    return Launch(
+        floats ? HeadSumsKernel<Number, float> : HeadSumsKernel<Number, Number>,
+        grid, stream, args);
+  });
 }
 
 }  // namespace fgnn

@@ -1,4 +1,5 @@
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cuda/kernels/column_sums.h"
@@ -125,24 +126,6 @@ cudaError_t LaunchScaled(const ColumnSumsArgs& args, cudaStream_t stream) {
   return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 
-template <typename Number>
-cudaError_t LaunchTypes(const ColumnSumsArgs& args, cudaStream_t stream) {
-  if (args.scales != nullptr) return LaunchScaled<Number>(args, stream);
-  switch (UnitBytes(args.columns * sizeof(Number), {})) {
-    case 16:
-      return LaunchUnits<Number, 16>(args, stream);
-    case 8:
-      return LaunchUnits<Number, 8>(args, stream);
-    case 4:
-      return LaunchUnits<Number, 4>(args, stream);
-    default:
-      if constexpr (sizeof(Number) == 2) {
-        return LaunchUnits<Number, 2>(args, stream);
-      }
-      return cudaErrorInvalidValue;
-  }
-}
-
 }  // namespace
 
 cudaError_t LaunchAddChunks(const ColumnSumsArgs& args, cudaStream_t stream) {
@@ -157,15 +140,14 @@ cudaError_t LaunchColumnSums(const ColumnSumsArgs& args, cudaStream_t stream) {
       UnitBytes(16, {args.x, args.partials}) != 16) {
     return cudaErrorInvalidValue;
   }
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return LaunchTypes<float>(args, stream);
-    case FeatureType::kBfloat16:
-      return LaunchTypes<Bfloat16>(args, stream);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    using Number = decltype(number);
+    if (args.scales != nullptr) return LaunchScaled<Number>(args, stream);
+    return LaunchForUnit<Number>(
+        UnitBytes(args.columns * sizeof(Number), {}), [&](auto bytes) {
+          return LaunchUnits<Number, decltype(bytes)::value>(args, stream);
+        });
+  });
 }
 
 }  // namespace fgnn

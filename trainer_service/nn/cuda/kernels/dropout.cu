@@ -1,4 +1,5 @@
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cuda/kernels/dropout.h"
@@ -119,15 +120,9 @@ cudaError_t LaunchDropout(const DropoutArgs& args, cudaStream_t stream) {
     return cudaErrorInvalidValue;
   }
   const Grid grid = GridOf((args.count + kTile - 1) / kTile * kTileThreads);
-  switch (args.to_type) {
-    case FeatureType::kFloat32:
-      return Launch(DropoutKernel<float>, grid, stream, args);
-    case FeatureType::kBfloat16:
-      return Launch(DropoutKernel<Bfloat16>, grid, stream, args);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.to_type, [&](auto number) {
+    return Launch(DropoutKernel<decltype(number)>, grid, stream, args);
+  });
 }
 
 cudaError_t LaunchGradientOfDropout(const DropoutGradientArgs& args,
@@ -136,15 +131,10 @@ cudaError_t LaunchGradientOfDropout(const DropoutGradientArgs& args,
     return cudaErrorInvalidValue;
   }
   const Grid grid = GridOf((args.count + kGradients - 1) / kGradients);
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return Launch(GradientOfDropoutKernel<float>, grid, stream, args);
-    case FeatureType::kBfloat16:
-      return Launch(GradientOfDropoutKernel<Bfloat16>, grid, stream, args);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    return Launch(GradientOfDropoutKernel<decltype(number)>, grid, stream,
+                  args);
+  });
 }
 
 }  // namespace fgnn

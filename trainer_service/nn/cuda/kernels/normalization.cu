@@ -1,5 +1,6 @@
 #include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/cuda/row_units.cuh"
 #include "trainer_service/nn/cuda/kernels/normalization.h"
 #include "trainer_service/nn/norm_epsilon.h"
@@ -210,17 +211,10 @@ cudaError_t LaunchNormalize(const NormalizeArgs& args, cudaStream_t stream) {
       UnitBytes(16, {args.z, args.x, args.y}) != 16) {
     return cudaErrorInvalidValue;
   }
-  switch (args.x_type) {
-    case FeatureType::kFloat32:
-      return Launch(NormalizeKernel<float, kOfRows>, WarpForEach(args.rows),
-                    stream, args);
-    case FeatureType::kBfloat16:
-      return Launch(NormalizeKernel<Bfloat16, kOfRows>, WarpForEach(args.rows),
-                    stream, args);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.x_type, [&](auto number) {
+    return Launch(NormalizeKernel<decltype(number), kOfRows>,
+                  WarpForEach(args.rows), stream, args);
+  });
 }
 
 template <typename Number, bool kOfRows>
@@ -250,15 +244,9 @@ cudaError_t LaunchGradient(const NormGradientArgs& args, cudaStream_t stream) {
       UnitBytes(16, {args.dy, args.n, args.dz}) != 16) {
     return cudaErrorInvalidValue;
   }
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return LaunchGradientOf<float, kOfRows>(args, stream);
-    case FeatureType::kBfloat16:
-      return LaunchGradientOf<Bfloat16, kOfRows>(args, stream);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    return LaunchGradientOf<decltype(number), kOfRows>(args, stream);
+  });
 }
 
 }  // namespace

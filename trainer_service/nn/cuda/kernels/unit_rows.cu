@@ -2,6 +2,7 @@
 
 #include "shared/device/cuda/block_scan.cuh"
 #include "shared/device/cuda/launch.h"
+#include "trainer_service/compute/cuda/number_types.cuh"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cuda/kernels/unit_rows.h"
 
@@ -75,17 +76,10 @@ cudaError_t LaunchUnitRows(const UnitRowsArgs& args, cudaStream_t stream) {
 
 cudaError_t LaunchGradientOfUnitRows(const UnitRowsGradientArgs& args,
                                      cudaStream_t stream) {
-  switch (args.type) {
-    case FeatureType::kFloat32:
-      return Launch(GradientOfUnitRowsKernel<float>, WarpForEach(args.rows),
-                    stream, args);
-    case FeatureType::kBfloat16:
-      return Launch(GradientOfUnitRowsKernel<Bfloat16>, WarpForEach(args.rows),
-                    stream, args);
-    case FeatureType::kFloat16:
-      break;
-  }
-  return cudaErrorInvalidValue;
+  return LaunchForType(args.type, [&](auto number) {
+    return Launch(GradientOfUnitRowsKernel<decltype(number)>,
+                  WarpForEach(args.rows), stream, args);
+  });
 }
 
 }  // namespace fgnn
