@@ -51,6 +51,10 @@ struct SamplingSpec {
   std::string order = "";  // "drawn" or "matched".
   uint32_t window = 0;     // "matched" only: batches, [1, 64].
 
+  // Returns true if batches have a weight for each edge.
+  bool weighs_edges() const {
+    return kind == "random_walk" || kind == "plugin";
+  }
   // Returns the batches of a window within which the order of batches is not
   // the drawn one; 0: there is none.
   uint32_t matched_window() const {

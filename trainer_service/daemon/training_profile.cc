@@ -147,10 +147,13 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   OwnSegment own;
   FGNN_ASSIGN_OR_RETURN(
       own.batch,
-      MadeUpBatch::Make(hops, num_nodes, PairsOf(spec, backend->dataset()),
-                        HasTargets(spec.training.objective())
-                            ? backend->model_options().num_classes
-                            : 0));
+      MadeUpBatch::Make(
+          hops, num_nodes,
+          {.num_pairs = PairsOf(spec, backend->dataset()),
+           .target_columns = HasTargets(spec.training.objective())
+                                 ? backend->model_options().num_classes
+                                 : 0,
+           .weighs_edges = spec.sampling.weighs_edges()}));
   const PlacedBytes feature_bytes = backend->BytesOfFeatures(own.batch->task());
   FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes.host, parameter_bytes));
   FGNN_RETURN_IF_ERROR(MakeFirstWeights(spec, *backend, own));

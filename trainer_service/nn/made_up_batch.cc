@@ -48,17 +48,16 @@ absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes) {
 }
 
 absl::StatusOr<std::unique_ptr<MadeUpBatch>> MadeUpBatch::Make(
-    absl::Span<const HopSize> hops, uint64_t num_nodes, uint64_t num_pairs,
-    uint64_t target_columns) {
+    absl::Span<const HopSize> hops, uint64_t num_nodes,
+    const MadeUpParts& parts) {
   if (absl::Status status = CheckHops(hops, num_nodes); !status.ok()) {
     return status;
   }
-  return absl::WrapUnique(
-      new MadeUpBatch(hops, num_nodes, num_pairs, target_columns));
+  return absl::WrapUnique(new MadeUpBatch(hops, num_nodes, parts));
 }
 
 MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
-                         uint64_t num_pairs, uint64_t target_columns) {
+                         const MadeUpParts& parts) {
   for (size_t h = 0; h < hops.size(); ++h) {
     const HopSize& hop = hops[h];
     std::vector<uint32_t>& indptr = indptr_.emplace_back();
@@ -68,6 +67,7 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
     }
     indices_.push_back(
         DrawNumbers(hop.num_edges, hop.num_sources, static_cast<uint32_t>(h)));
+    weights_.emplace_back(parts.weighs_edges ? hop.num_edges : 0, 1.0F);
     BlockView& block = task_.hops[h];
     block.num_destinations = static_cast<uint32_t>(hop.num_destinations);
     block.num_sources = static_cast<uint32_t>(hop.num_sources);
@@ -76,16 +76,17 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
   for (size_t h = 0; h < hops.size(); ++h) {
     task_.hops[h].indptr = indptr_[h];
     task_.hops[h].indices = indices_[h];
+    task_.hops[h].weights = weights_[h];
   }
   input_nodes_ = DrawNumbers(hops.back().num_sources, num_nodes,
                              static_cast<uint32_t>(hops.size()));
   task_.num_seeds = static_cast<uint32_t>(hops.front().num_destinations);
-  if (num_pairs == 0 && target_columns == 0) {
+  if (parts.num_pairs == 0 && parts.target_columns == 0) {
     labels_.resize(task_.num_seeds);
-  } else if (num_pairs == 0) {
-    targets_.resize(task_.num_seeds * target_columns);
+  } else if (parts.num_pairs == 0) {
+    targets_.resize(task_.num_seeds * parts.target_columns);
   } else {
-    pairs_ = DrawNumbers(2 * num_pairs, task_.num_seeds,
+    pairs_ = DrawNumbers(2 * parts.num_pairs, task_.num_seeds,
                          static_cast<uint32_t>(hops.size()) + 1);
     task_.pairs = pairs_;
     task_.num_positives = 1;
@@ -97,7 +98,7 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
 uint64_t MadeUpBatch::bytes() const {
   uint64_t words = input_nodes_.size() + pairs_.size();
   for (size_t h = 0; h < indptr_.size(); ++h) {
-    words += indptr_[h].size() + indices_[h].size();
+    words += indptr_[h].size() + indices_[h].size() + weights_[h].size();
   }
   return words * sizeof(uint32_t) + labels_.size() * sizeof(int64_t);
 }

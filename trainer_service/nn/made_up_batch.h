@@ -21,9 +21,17 @@ namespace fgnn {
 // destinations.
 absl::Status CheckHops(absl::Span<const HopSize> hops, uint64_t num_nodes);
 
+// What a made-up batch has beside its blocks and input nodes.
+struct MadeUpParts {
+  uint64_t num_pairs = 0;
+  uint64_t target_columns = 0;
+  bool weighs_edges = false;
+};
+
 // Neighbours and input nodes are drawn at random, the same ones each time.
-// Edges are spread evenly over the destinations. All labels and targets are 0.
-// Pairs are drawn too; the first of them is an edge. Thread-compatible.
+// Edges are spread evenly over the destinations; weights are 1. All labels and
+// targets are 0. Pairs are drawn too; the first of them is an edge.
+// Thread-compatible.
 class MadeUpBatch {
  public:
   // `hops`: first hop first. Input nodes are global ids below `num_nodes`. With
@@ -31,7 +39,7 @@ class MadeUpBatch {
   // CheckHops().
   static absl::StatusOr<std::unique_ptr<MadeUpBatch>> Make(
       absl::Span<const HopSize> hops, uint64_t num_nodes,
-      uint64_t num_pairs = 0, uint64_t target_columns = 0);
+      const MadeUpParts& parts = {});
   MadeUpBatch(const MadeUpBatch&) = delete;
   MadeUpBatch& operator=(const MadeUpBatch&) = delete;
 
@@ -48,10 +56,11 @@ class MadeUpBatch {
 
  private:
   MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
-              uint64_t num_pairs, uint64_t target_columns);
+              const MadeUpParts& parts);
 
   std::vector<std::vector<uint32_t>> indptr_;
   std::vector<std::vector<uint32_t>> indices_;
+  std::vector<std::vector<float>> weights_;
   std::vector<uint32_t> input_nodes_;
   std::vector<uint32_t> pairs_;
   std::vector<int64_t> labels_;

@@ -315,8 +315,9 @@ absl::Status TryOut(Model& model) {
   const uint64_t num_sources = hops.back().num_sources;
   FGNN_ASSIGN_OR_RETURN(
       const auto made_up,
-      MadeUpBatch::Make(hops, num_sources, /*num_pairs=*/0,
-                        options.has_targets() ? options.num_classes : 0));
+      MadeUpBatch::Make(
+          hops, num_sources,
+          {.target_columns = options.has_targets() ? options.num_classes : 0}));
   std::vector<float> features(num_sources * options.input_columns);
   for (size_t i = 0; i < features.size(); ++i) {
     features[i] = static_cast<float>(i % 7) / 7;

@@ -8,6 +8,8 @@
 #include "fgnn/v1/job.pb.h"
 #include "sampler_service/presample/hotness.h"
 #include "sampler_service/sampling/sampler.h"
+#include "shared/config/job_spec.h"
+#include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
 namespace {
@@ -26,6 +28,17 @@ TEST(KindsOfAJobTest, AreThoseThatSamplersHave) {
   policies.emplace_back("none");
   EXPECT_THAT(ChoicesOf(*v1::CacheSpec::descriptor(), "policy"),
               testing::UnorderedElementsAreArray(policies));
+}
+
+// Trainers plan their memory by the job's word.
+TEST(KindsOfAJobTest, WeighEdgesWhereSamplersDo) {
+  SamplingSpec job;
+  SamplerOptions options;
+  for (const std::string& kind : SamplingKinds()) {
+    job.kind = kind;
+    FGNN_ASSERT_OK_AND_ASSIGN(options.algorithm, SamplingAlgorithmOf(kind));
+    EXPECT_EQ(job.weighs_edges(), HasWeights(options)) << kind;
+  }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using testing::Each;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Lt;
 
 const std::vector<HopSize> kHops = {{10, 70, 95}, {70, 300, 512}};
@@ -40,7 +41,21 @@ TEST(MadeUpBatchTest, HasTheSizesThatWereAskedFor) {
     EXPECT_TRUE(std::is_sorted(block.indptr.begin(), block.indptr.end()));
     ASSERT_EQ(block.indices.size(), kHops[h].num_edges);
     EXPECT_THAT(block.indices, Each(Lt(kHops[h].num_sources)));
+    EXPECT_THAT(block.weights, IsEmpty());
   }
+}
+
+TEST(MadeUpBatchTest, WeighsEdgesWhereThatIsAskedFor) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto plain, MadeUpBatch::Make(kHops, 1000));
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto weighed,
+      MadeUpBatch::Make(kHops, 1000, {.weighs_edges = true}));
+  for (size_t h = 0; h < kHops.size(); ++h) {
+    const absl::Span<const float> weights = weighed->task().hops[h].weights;
+    EXPECT_EQ(weights.size(), kHops[h].num_edges);
+    EXPECT_THAT(weights, Each(1.0F));
+  }
+  EXPECT_EQ(weighed->bytes(), plain->bytes() + (95 + 512) * sizeof(float));
 }
 
 TEST(MadeUpBatchTest, IsTheSameEachTimeAndOtherInEachHop) {

@@ -4,6 +4,7 @@
 
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
 #include "trainer_service/daemon/job_trainer.h"
+#include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
@@ -201,6 +202,24 @@ TEST_F(CudaTrainingTest, TrainsAJobAsTheCpuDoes) {
     if (first.empty()) first = weights;
     EXPECT_EQ(weights, first);  // In every bit.
   }
+}
+
+// Two batches are held at once, and a walk's edges have weights.
+TEST_F(CudaTrainingTest, PlansForTheWeightsOfEdges) {
+  constexpr uint64_t kEdges = 60000;
+  spec_.features.ahead = 1;
+  const auto work_bytes_of = [this](const std::string& kind) {
+    spec_.sampling.kind = kind;
+    const absl::StatusOr<TrainingProfile> needs = ProfileTraining(
+        spec_, {{8, 40, 60}, {40, 100, kEdges}}, 1,
+        [](const JobSpec& spec, int num_threads) {
+          return CudaBackend::OpenForJob(spec, num_threads, Options());
+        });
+    EXPECT_THAT(needs, IsOk());
+    return needs.ok() && needs->gpu.has_value() ? needs->gpu->work_bytes : 0;
+  };
+  const uint64_t without = work_bytes_of("khop");
+  EXPECT_GE(work_bytes_of("random_walk"), without + 2 * kEdges * sizeof(float));
 }
 
 // Beside a gradient, the thread that works ahead extracts on its own stream.
