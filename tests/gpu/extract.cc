@@ -11,6 +11,7 @@
 
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
+#include "tests/gpu/stored_rows.h"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/features/cuda/gather_rows.h"
 #include "trainer_service/features/cuda/order_misses.h"
@@ -29,48 +30,6 @@ std::string NameOfType(FeatureType type) {
          : type == FeatureType::kFloat16 ? "f16"
                                          : "bf16";
 }
-
-// Any bytes as rows, in registered host memory, and the same in the table.
-class Rows {
- public:
-  Rows() : host_(kStoreBytes), table_(kStoreBytes) {
-    OnAllCores(kStoreBytes / 8, [this](uint64_t first, uint64_t last) {
-      for (uint64_t i = first; i < last; ++i) {
-        const uint64_t word = Scramble(i);
-        std::memcpy(&host_[i * 8], &word, 8);
-      }
-    });
-    Must(cudaHostRegister(host_.data(), kStoreBytes, cudaHostRegisterPortable),
-         "register host memory");
-    void* device = nullptr;
-    Must(cudaHostGetDevicePointer(&device, host_.data(), 0), "device pointer");
-    misses_ = static_cast<std::byte*>(device);
-    Must(cudaMemcpy(table_.get(), host_.data(), kStoreBytes,
-                    cudaMemcpyHostToDevice),
-         "fill the table");
-  }
-  ~Rows() { cudaHostUnregister(host_.data()); }
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-
-  const std::byte* host() const { return host_.data(); }
-  const std::byte* misses() const { return misses_; }
-  const std::byte* table() const { return table_.get(); }
-
-  double CopyRate(const GpuClock& clock) const {
-    constexpr uint64_t kBytes = uint64_t{512} << 20;
-    const double seconds = clock.Seconds(1, [&](int) {
-      return cudaMemcpyAsync(table_.get(), host_.data(), kBytes,
-                             cudaMemcpyHostToDevice, clock.stream());
-    });
-    return kBytes / seconds;
-  }
-
- private:
-  std::vector<std::byte> host_;
-  OnGpu<std::byte> table_;
-  std::byte* misses_ = nullptr;
-};
 
 struct Shape {
   uint32_t rows;
@@ -131,7 +90,7 @@ uint32_t Multiprocessors() {
 
 // A batch in device memory.
 struct PutBatch {
-  PutBatch(const Rows& rows, const Shape& shape, const Batch& batch)
+  PutBatch(const StoredRows& rows, const Shape& shape, const Batch& batch)
       : ranks(batch.ranks),
         nodes(batch.nodes),
         order(shape.rows),
@@ -192,8 +151,8 @@ float NumberAt(FeatureType type, const std::byte* row, uint32_t c) {
 }
 
 // Returns the numbers of `out` that are not a plain loop's.
-uint64_t CountWrong(const Rows& rows, const Shape& shape, const Batch& batch,
-                    const std::vector<std::byte>& out) {
+uint64_t CountWrong(const StoredRows& rows, const Shape& shape,
+                    const Batch& batch, const std::vector<std::byte>& out) {
   const uint64_t bytes = BytesOfNumber(shape.to_type);
   uint64_t wrong = 0;
   for (uint64_t i = 0; i < shape.rows; ++i) {
@@ -212,8 +171,8 @@ uint64_t CountWrong(const Rows& rows, const Shape& shape, const Batch& batch,
   return wrong;
 }
 
-void CheckShape(const Rows& rows, const GpuClock& clock, const Shape& shape,
-                Report* report) {
+void CheckShape(const StoredRows& rows, const GpuClock& clock,
+                const Shape& shape, Report* report) {
   const Batch batch = MakeBatch(shape, shape.rows + shape.columns);
   const PutBatch put(rows, shape, batch);
   put.out.Poison();
@@ -227,7 +186,7 @@ void CheckShape(const Rows& rows, const GpuClock& clock, const Shape& shape,
   report->Check(NameOf(shape), wrong == 0 && hits == batch.hits, found);
 }
 
-void CheckAll(const Rows& rows, const GpuClock& clock, Report* report) {
+void CheckAll(const StoredRows& rows, const GpuClock& clock, Report* report) {
   for (const FeatureType type :
        {FeatureType::kFloat32, FeatureType::kFloat16, FeatureType::kBfloat16}) {
     for (const FeatureType to :
@@ -248,8 +207,9 @@ void CheckAll(const Rows& rows, const GpuClock& clock, Report* report) {
              report);
 }
 
-void TimeShape(const Rows& rows, const GpuClock& clock, double memory_rate,
-               double copy_rate, const Shape& shape, Report* report) {
+void TimeShape(const StoredRows& rows, const GpuClock& clock,
+               double memory_rate, double copy_rate, const Shape& shape,
+               Report* report) {
   // Batches take turns, so that none finds its rows in L2.
   const uint64_t batch_bytes =
       shape.rows * shape.row_bytes() + shape.out_bytes();
@@ -284,7 +244,7 @@ void TimeShape(const Rows& rows, const GpuClock& clock, double memory_rate,
   report->Check(NameOf(shape), floor / seconds >= kTarget, found);
 }
 
-void TimeAll(const Rows& rows, const GpuClock& clock, Report* report) {
+void TimeAll(const StoredRows& rows, const GpuClock& clock, Report* report) {
   const double memory_rate = MemoryRate(clock);
   const double copy_rate = rows.CopyRate(clock);
   report->Figure("HBM, copy of 1 GiB", memory_rate / 1e9, "GB/s",
@@ -315,7 +275,7 @@ int Main(const std::string& mode) {
   if (!HasGpu()) return kNoGpu;
   Report report;
   const GpuClock clock;
-  const Rows rows;
+  const StoredRows rows(kStoreBytes, Scramble);  // Any bytes.
   if (mode != "time") CheckAll(rows, clock, &report);
   if (mode != "check") TimeAll(rows, clock, &report);
   return report.Finish();

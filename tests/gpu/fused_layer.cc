@@ -11,6 +11,7 @@
 
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
+#include "tests/gpu/stored_rows.h"
 #include "trainer_service/features/cuda/gather_rows.h"
 #include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 
@@ -45,36 +46,10 @@ std::string NameOf(const Shape& shape) {
   return text;
 }
 
-// Floats in registered host memory, and the same in the table.
-class Rows {
- public:
-  Rows() : host_(kStoreBytes / sizeof(float)), table_(kStoreBytes) {
-    OnAllCores(host_.size(), [this](uint64_t first, uint64_t last) {
-      for (uint64_t i = first; i < last; ++i) {
-        host_[i] = static_cast<float>(Scramble(i) >> 40) * 0x1p-24f;
-      }
-    });
-    Must(cudaHostRegister(host_.data(), kStoreBytes, cudaHostRegisterPortable),
-         "register host memory");
-    Must(cudaHostGetDevicePointer(&misses_, host_.data(), 0), "pointer");
-    Must(cudaMemcpy(table_.get(), host_.data(), kStoreBytes,
-                    cudaMemcpyHostToDevice),
-         "fill the table");
-  }
-  ~Rows() { cudaHostUnregister(host_.data()); }
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-
-  const std::byte* misses() const {
-    return static_cast<const std::byte*>(misses_);
-  }
-  const std::byte* table() const { return table_.get(); }
-
- private:
-  std::vector<float> host_;
-  OnGpu<std::byte> table_;
-  void* misses_ = nullptr;
-};
+// Returns the bits of two floats in [0.5, 1).
+uint64_t TwoFloats(uint64_t i) {
+  return 0x3f0000003f000000u | (Scramble(i) & 0x007fffff007fffffu);
+}
 
 // A block whose sources are numbered as samplers do: each new one is found by
 // an edge. A row's rank is its number in the store, or lies beyond the table.
@@ -118,7 +93,8 @@ Batch MakeBatch(const Shape& shape, uint64_t seed) {
 
 // One of the two ways, in device memory.
 struct Way {
-  Way(const Rows& rows, const Shape& shape, const Batch& batch, bool fused)
+  Way(const StoredRows& rows, const Shape& shape, const Batch& batch,
+      bool fused)
       : indptr(batch.indptr),
         indices(batch.indices),
         nodes(fused ? batch.packed_nodes : batch.nodes),
@@ -157,7 +133,7 @@ struct Way {
   NeighborSumsArgs sums;
 };
 
-void Compare(const Rows& rows, const GpuClock& clock, const Shape& shape,
+void Compare(const StoredRows& rows, const GpuClock& clock, const Shape& shape,
              Report* report) {
   constexpr uint64_t kTurns = 3;  // Batches, so that none finds its rows in L2.
   std::vector<Way> ways[2];
@@ -192,7 +168,7 @@ int Main() {
   if (!HasGpu()) return kNoGpu;
   Report report;
   const GpuClock clock;
-  const Rows rows;
+  const StoredRows rows(kStoreBytes, TwoFloats);
   for (const uint32_t destinations : {38000, 304000}) {
     for (const uint32_t columns : {100, 256}) {
       for (const double hit_rate : {0.5, 0.9, 1.0}) {
