@@ -1,10 +1,7 @@
 // Aggregates sampled blocks on a real GPU, forwards and backwards: the bits
 // against loops on the CPU, and the time against what HBM can do.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -12,139 +9,32 @@
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/naive_sums.h"
 #include "tests/gpu/report.h"
-#include "trainer_service/compute/numbers.h"
+#include "tests/gpu/sampled_block.h"
 #include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
-#include "trainer_service/nn/cuda/kernels/transposed_block.h"
 
 namespace fgnn {
 namespace {
 
-constexpr double kTarget = 0.7;  // Of HBM.
-constexpr size_t kTurns = 4;     // Inputs that take turns, against L2.
+constexpr size_t kTurns = 4;  // Inputs that take turns, against L2.
 
-struct Block {
-  std::string name;
-  uint32_t num_sources = 0;
-  std::vector<uint32_t> indptr = {0};
-  std::vector<uint32_t> indices;
-
-  uint32_t num_lists() const {
-    return static_cast<uint32_t>(indptr.size() - 1);
-  }
-  uint32_t entries() const { return static_cast<uint32_t>(indices.size()); }
-};
-
-// Four of five destinations have `fanout` neighbours, the others fewer. Sources
-// follow a power law: the fraction q of them has q^(1 / skew) of the edges.
-Block MakeBlock(const std::string& name, uint32_t destinations,
-                uint32_t sources, uint32_t fanout, double skew) {
-  Block block;
-  block.name = name;
-  block.num_sources = sources;
-  for (uint32_t d = 0; d < destinations; ++d) {
-    const uint64_t bits = Scramble(d);
-    const auto size =
-        static_cast<uint32_t>(bits % 5 == 0 ? bits / 5 % (fanout + 1) : fanout);
-    for (uint32_t k = 0; k < size; ++k) {
-      const double u = static_cast<double>(Scramble(bits + k) >> 11) * 0x1p-53;
-      const auto rank = static_cast<uint64_t>(std::pow(u, skew) *
-                                              static_cast<double>(sources));
-      // A prime: hubs lie anywhere among the sources.
-      block.indices.push_back(
-          static_cast<uint32_t>(rank * 2654435761u % sources));
-    }
-    block.indptr.push_back(block.entries());
-  }
-  return block;
+NeighborSumsArgs ForwardOf(const PutBlock& put) {
+  NeighborSumsArgs args;
+  args.indptr = put.indptr.get();
+  args.indices = put.indices.get();
+  args.num_lists = put.transpose.num_destinations;
+  args.divisor = Divisor::kCount;
+  return args;
 }
 
-Block Transposed(const Block& block, std::vector<uint32_t>* edges) {
-  Block transposed;
-  transposed.num_sources = block.num_lists();
-  transposed.indptr.assign(block.num_sources + 1, 0);
-  for (const uint32_t source : block.indices) ++transposed.indptr[source + 1];
-  for (uint32_t s = 0; s < block.num_sources; ++s) {
-    transposed.indptr[s + 1] += transposed.indptr[s];
-  }
-  std::vector<uint32_t> next = transposed.indptr;
-  transposed.indices.resize(block.entries());
-  edges->resize(block.entries());
-  for (uint32_t d = 0; d < block.num_lists(); ++d) {
-    for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
-      const uint32_t place = next[block.indices[e]]++;
-      transposed.indices[place] = d;
-      (*edges)[place] = e;
-    }
-  }
-  return transposed;
+NeighborSumsArgs BackwardOf(const PutBlock& put) {
+  NeighborSumsArgs args;
+  args.indptr = put.out_indptr.get();
+  args.indices = put.out_indices.get();
+  args.num_lists = put.transpose.num_sources;
+  args.row_scales = put.inverse_degrees.get();
+  args.long_lists = put.out_long_lists.found;
+  return args;
 }
-
-std::vector<float> RandomRows(uint64_t count, uint64_t seed) {
-  std::vector<float> numbers(count);
-  OnAllCores(count, [&](uint64_t first, uint64_t last) {
-    for (uint64_t i = first; i < last; ++i) {
-      numbers[i] =
-          static_cast<float>(static_cast<int64_t>(Scramble(seed ^ i) >> 40) -
-                             (1 << 23)) *
-          0x1p-23f;
-    }
-  });
-  return numbers;
-}
-
-// A block and its transposed one in device memory.
-struct PutBlock {
-  explicit PutBlock(const Block& block)
-      : indptr(block.indptr),
-        indices(block.indices),
-        out_indptr(block.num_sources + 1),
-        out_indices(block.entries()),
-        out_entries(block.entries()),
-        inverse_degrees(block.num_lists()),
-        workspace(TransposeWords(block.num_sources, block.entries())),
-        counts(2),
-        lists(MostLongLists(block.entries())),
-        chunks(MostChunks(block.entries())) {
-    transpose.indptr = indptr.get();
-    transpose.indices = indices.get();
-    transpose.num_destinations = block.num_lists();
-    transpose.num_sources = block.num_sources;
-    transpose.entries = block.entries();
-    transpose.out_indptr = out_indptr.get();
-    transpose.out_indices = out_indices.get();
-    transpose.out_entries = out_entries.get();
-    transpose.inverse_degrees = inverse_degrees.get();
-    transpose.workspace = workspace.get();
-    long_lists = {block.entries(), counts.get(), lists.get(), chunks.get()};
-  }
-  PutBlock(const PutBlock&) = delete;
-
-  NeighborSumsArgs Forward() const {
-    NeighborSumsArgs args;
-    args.indptr = indptr.get();
-    args.indices = indices.get();
-    args.num_lists = transpose.num_destinations;
-    args.divisor = Divisor::kCount;
-    return args;
-  }
-  NeighborSumsArgs Backward() const {
-    NeighborSumsArgs args;
-    args.indptr = out_indptr.get();
-    args.indices = out_indices.get();
-    args.num_lists = transpose.num_sources;
-    args.row_scales = inverse_degrees.get();
-    args.long_lists = long_lists;
-    return args;
-  }
-
-  OnGpu<uint32_t> indptr, indices, out_indptr, out_indices, out_entries;
-  OnGpu<float> inverse_degrees;
-  OnGpu<uint32_t> workspace, counts;
-  OnGpu<LongList> lists;
-  OnGpu<ListChunk> chunks;
-  TransposeArgs transpose;
-  LongLists long_lists;
-};
 
 // The law of neighbor_sums.h, for one number.
 float SumAt(const Block& lists, bool cuts, const float* scales, const float* x,
@@ -188,9 +78,10 @@ uint64_t CountWrong(const Block& lists, bool cuts, const float* scales,
 
 // Sums on the device and compares with loops.
 void CheckSums(const GpuClock& clock, const Block& lists, const float* scales,
-               NeighborSumsArgs args, uint32_t rows, uint32_t columns,
-               const std::string& name, Report* report) {
-  const std::vector<float> x = RandomRows(uint64_t{rows} * columns, columns);
+               NeighborSumsArgs args, uint32_t columns, const std::string& name,
+               Report* report) {
+  const std::vector<float> x =
+      RandomRows(uint64_t{lists.num_sources} * columns, columns);
   const OnGpu<float> put(x);
   const OnGpu<float> out(uint64_t{args.num_lists} * columns);
   const OnGpu<float> partials(uint64_t{MostChunks(args.long_lists.entries)} *
@@ -211,191 +102,96 @@ void CheckSums(const GpuClock& clock, const Block& lists, const float* scales,
 
 void CheckBlock(const GpuClock& clock, const Block& block, Report* report) {
   const PutBlock put(block);
-  Must(LaunchTranspose(put.transpose, clock.stream()), "transpose");
-  Must(LaunchFindLongLists(put.out_indptr.get(), block.num_sources,
-                           put.long_lists, clock.stream()),
-       "find long lists");
+  Must(put.LaunchTransposing(clock.stream()), "transpose");
   std::vector<uint32_t> edges;
-  Block transposed = Transposed(block, &edges);
-  transposed.name = block.name;
+  const Block transposed = Transposed(block, &edges);
   report->Check(block.name + " transposed",
                 put.out_indptr.Copy() == transposed.indptr &&
                     put.out_indices.Copy() == transposed.indices &&
                     put.out_entries.Copy() == edges,
-                std::to_string(put.counts.Copy()[0]) + " hubs");
+                std::to_string(put.out_long_lists.counts.Copy()[0]) + " hubs");
   const std::vector<float> scales = put.inverse_degrees.Copy();
   for (const uint32_t columns : {1, 3, 100, 256, 602}) {
-    CheckSums(clock, block, nullptr, put.Forward(), block.num_sources, columns,
-              "forward", report);
-    CheckSums(clock, transposed, scales.data(), put.Backward(),
-              block.num_lists(), columns, "backward", report);
+    CheckSums(clock, block, nullptr, ForwardOf(put), columns, "forward",
+              report);
+    CheckSums(clock, transposed, scales.data(), BackwardOf(put), columns,
+              "backward", report);
   }
 }
 
-// What one direction moves.
-struct Traffic {
-  double memory_bytes;  // That must come from or go to HBM.
-  double edge_bytes;    // Rows of all edges, from L2 or HBM, and the results.
-};
-
-Traffic TrafficOf(const Block& lists, uint32_t rows, uint32_t lists_out,
-                  double row_bytes, double l2_bytes) {
-  std::vector<bool> seen(rows);
-  double needed = 0;
-  for (const uint32_t row : lists.indices) {
-    needed += seen[row] ? 0 : 1;
-    seen[row] = true;
+// Returns the seconds of sums over rows [rows, columns].
+double SecondsOf(const GpuClock& clock, NeighborSumsArgs args, uint32_t rows,
+                 uint32_t columns, uint32_t number_bytes,
+                 cudaError_t (*launch)(const NeighborSumsArgs&, cudaStream_t)) {
+  const std::vector<float> numbers = RandomRows(
+      uint64_t{rows} * columns * number_bytes / sizeof(float) + 1, columns);
+  std::vector<OnGpu<float>> x;
+  std::vector<OnGpu<float>> out;
+  for (size_t turn = 0; turn < kTurns; ++turn) {
+    x.emplace_back(numbers);
+    out.emplace_back(uint64_t{args.num_lists} * columns);
   }
-  const double results = lists_out * row_bytes;
-  const double edges = lists.entries() * row_bytes;
-  const double topology = 4.0 * (lists.entries() + lists_out);
-  // Rows that L2 can keep are read once, others once an edge.
-  const double reads =
-      needed * row_bytes <= l2_bytes ? needed * row_bytes : edges;
-  return {reads + results + topology, edges + results};
+  const OnGpu<float> partials(uint64_t{MostChunks(args.long_lists.entries)} *
+                              columns);
+  args.columns = columns;
+  args.partials = partials.get();
+  return clock.Seconds(8, [&](int i) {
+    args.x = x[static_cast<size_t>(i) % kTurns].get();
+    args.out = out[static_cast<size_t>(i) % kTurns].get();
+    return launch(args, clock.stream());
+  });
 }
 
-class Bench {
- public:
-  explicit Bench(Report* report) : report_(report) {
-    memory_rate_ = MemoryRate(clock_);
-    Must(cudaDeviceGetAttribute(&l2_bytes_, cudaDevAttrL2CacheSize, 0), "L2");
-    report->Figure("HBM, copy of 1 GiB", memory_rate_ / 1e9, "GB/s",
-                   "read and written");
-    report->Figure("L2", l2_bytes_ / 1e6, "MB",
-                   "rows that fit count once, others once an edge");
+void TimeSums(const MemoryBench& bench, const Block& lists,
+              const NeighborSumsArgs& args, uint32_t columns,
+              const std::string& direction) {
+  const double seconds = SecondsOf(bench.clock(), args, lists.num_sources,
+                                   columns, sizeof(float), LaunchNeighborSums);
+  std::string more;
+  if (args.row_scales == nullptr) {
+    const double naive = SecondsOf(bench.clock(), args, lists.num_sources,
+                                   columns, sizeof(float), LaunchNaiveSums);
+    more = "; naive " + Report::Number(naive * 1e6) + " us, " +
+           Report::Number(naive / seconds) + "x";
   }
+  bench.Print(
+      lists.name + " " + direction + ", " + std::to_string(columns) + " f32",
+      bench.TrafficOf(lists, 4.0 * columns, 4.0 * columns), seconds, more);
+}
 
-  void Time(const Block& block) {
-    const PutBlock put(block);
-    std::vector<uint32_t> edges;
-    const Block transposed = Transposed(block, &edges);
-    TimeTranspose(block, put);
-    for (const uint32_t columns : {100, 256, 602}) {
-      const double row_bytes = 4.0 * columns;
-      const Traffic forward = TrafficOf(
-          block, block.num_sources, block.num_lists(), row_bytes, l2_bytes_);
-      const Traffic backward =
-          TrafficOf(transposed, block.num_lists(), block.num_sources, row_bytes,
-                    l2_bytes_);
-      TimeSums(block, put.Forward(), block.num_sources, columns, forward,
-               "forward");
-      TimeSums(block, put.Backward(), block.num_lists(), columns, backward,
-               "backward");
-    }
-    TimeBfloat16(block, put);
+void TimeBfloat16(const MemoryBench& bench, const Block& block,
+                  const PutBlock& put) {
+  for (const uint32_t columns : {100, 256}) {
+    NeighborSumsArgs args = ForwardOf(put);
+    args.type = args.out_type = FeatureType::kBfloat16;
+    bench.Print(block.name + " forward, " + std::to_string(columns) + " bf16",
+                bench.TrafficOf(block, 2.0 * columns, 2.0 * columns),
+                SecondsOf(bench.clock(), args, block.num_sources, columns, 2,
+                          LaunchNeighborSums));
   }
+}
 
- private:
-  void TimeTranspose(const Block& block, const PutBlock& put) {
-    const double seconds = clock_.Seconds(4, [&](int) {
-      const cudaError_t error = LaunchTranspose(put.transpose, clock_.stream());
-      if (error != cudaSuccess) return error;
-      return LaunchFindLongLists(put.out_indptr.get(), block.num_sources,
-                                 put.long_lists, clock_.stream());
-    });
-    report_->Figure(block.name + " transpose", seconds * 1e6, "us",
-                    std::to_string(block.entries()) + " edges, " +
-                        std::to_string(put.counts.Copy()[0]) + " hubs");
+void TimeBlock(const MemoryBench& bench, const Block& block, Report* report) {
+  const PutBlock put(block);
+  std::vector<uint32_t> edges;
+  const Block transposed = Transposed(block, &edges);
+  const double seconds = bench.clock().Seconds(
+      4, [&](int) { return put.LaunchTransposing(bench.clock().stream()); });
+  report->Figure(block.name + " transpose", seconds * 1e6, "us",
+                 std::to_string(block.entries()) + " edges, " +
+                     std::to_string(put.out_long_lists.counts.Copy()[0]) +
+                     " hubs");
+  for (const uint32_t columns : {100, 256, 602}) {
+    TimeSums(bench, block, ForwardOf(put), columns, "forward");
+    TimeSums(bench, transposed, BackwardOf(put), columns, "backward");
   }
-
-  double SecondsOf(NeighborSumsArgs args, uint32_t rows, uint32_t columns,
-                   uint32_t number_bytes,
-                   cudaError_t (*launch)(const NeighborSumsArgs&,
-                                         cudaStream_t)) const {
-    const std::vector<float> numbers = RandomRows(
-        uint64_t{rows} * columns * number_bytes / sizeof(float) + 1, columns);
-    std::vector<OnGpu<float>> x;
-    std::vector<OnGpu<float>> out;
-    for (size_t turn = 0; turn < kTurns; ++turn) {
-      x.emplace_back(numbers);
-      out.emplace_back(uint64_t{args.num_lists} * columns);
-    }
-    const OnGpu<float> partials(uint64_t{MostChunks(args.long_lists.entries)} *
-                                columns);
-    args.columns = columns;
-    args.partials = partials.get();
-    return clock_.Seconds(8, [&](int i) {
-      args.x = x[static_cast<size_t>(i) % kTurns].get();
-      args.out = out[static_cast<size_t>(i) % kTurns].get();
-      return launch(args, clock_.stream());
-    });
-  }
-
-  void Print(const std::string& name, const Traffic& traffic, double seconds,
-             const std::string& more) {
-    const double floor = traffic.memory_bytes / memory_rate_;
-    char found[160];
-    std::snprintf(found, sizeof(found),
-                  "%.1f us, rows of edges and results %.0f GB/s; HBM's floor "
-                  "%.1f us: %.2f of the limit, at least %.1f%s",
-                  seconds * 1e6, traffic.edge_bytes / seconds / 1e9,
-                  floor * 1e6, floor / seconds, kTarget, more.c_str());
-    report_->Check(name, floor / seconds >= kTarget, found);
-  }
-
-  void TimeSums(const Block& block, NeighborSumsArgs args, uint32_t rows,
-                uint32_t columns, const Traffic& traffic,
-                const std::string& direction) {
-    const double seconds =
-        SecondsOf(args, rows, columns, sizeof(float), LaunchNeighborSums);
-    std::string more;
-    if (args.row_scales == nullptr) {
-      const double naive =
-          SecondsOf(args, rows, columns, sizeof(float), LaunchNaiveSums);
-      more = "; naive " + Report::Number(naive * 1e6) + " us, " +
-             Report::Number(naive / seconds) + "x";
-    }
-    Print(
-        block.name + " " + direction + ", " + std::to_string(columns) + " f32",
-        traffic, seconds, more);
-  }
-
-  void TimeBfloat16(const Block& block, const PutBlock& put) {
-    for (const uint32_t columns : {100, 256}) {
-      NeighborSumsArgs args = put.Forward();
-      args.type = args.out_type = FeatureType::kBfloat16;
-      const double seconds =
-          SecondsOf(args, block.num_sources, columns, 2, LaunchNeighborSums);
-      const Traffic traffic =
-          TrafficOf(block, block.num_sources, block.num_lists(), 2.0 * columns,
-                    l2_bytes_);
-      Print(block.name + " forward, " + std::to_string(columns) + " bf16",
-            traffic, seconds, "");
-    }
-  }
-
-  GpuClock clock_;
-  Report* const report_;
-  double memory_rate_ = 0;
-  int l2_bytes_ = 0;
-};
-
-int Main(const std::string& mode) {
-  if (mode != "check" && mode != "time" && mode != "all") {
-    std::fprintf(stderr, "usage: fgnn_gpu_aggregate [check|time|all]\n");
-    return 2;
-  }
-  if (!HasGpu()) return kNoGpu;
-  Report report;
-  if (mode != "time") {
-    const GpuClock clock;
-    CheckBlock(clock, MakeBlock("38k x 5", 38000, 87000, 5, 2), &report);
-    CheckBlock(clock, MakeBlock("hubs", 20000, 3000, 10, 6), &report);
-    CheckBlock(clock, MakeBlock("full lists", 3000, 40000, 400, 1), &report);
-  }
-  if (mode != "check") {
-    Bench bench(&report);
-    bench.Time(MakeBlock("38k x 5", 38000, 87000, 5, 2));
-    bench.Time(MakeBlock("38k x 10", 38000, 87000, 10, 2));
-    bench.Time(MakeBlock("304k x 5", 304000, 696000, 5, 2));
-  }
-  return report.Finish();
+  TimeBfloat16(bench, block, put);
 }
 
 }  // namespace
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  return fgnn::Main(argc > 1 ? argv[1] : "all");
+  return fgnn::AggregateMain(argc > 1 ? argv[1] : "all", fgnn::CheckBlock,
+                             fgnn::TimeBlock);
 }
