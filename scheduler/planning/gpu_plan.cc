@@ -93,14 +93,13 @@ GpuMemory SamplersNeeds(const PlanInput& input) {
 constexpr uint64_t kNcclBytes = uint64_t{512} << 20;
 
 // Returns what a trainer takes to exchange gradients by NCCL: the gradients of
-// a step's batches, or one where sums have any order; a sum, and the buffers.
+// a step's batches, a sum, and the buffers.
 uint64_t BytesOfNccl(const PlanInput& input) {
-  const TrainingSpec& training = input.spec.training;
-  const uint64_t gradients =
-      training.deterministic ? training.batches_per_step : 1;
-  const uint64_t gradient_bytes =
-      MultiplyCapped(input.training.num_parameters, sizeof(float));
-  return AddCapped(kNcclBytes, MultiplyCapped(gradients + 1, gradient_bytes));
+  const uint64_t arrays = uint64_t{input.spec.training.batches_per_step} + 1;
+  return AddCapped(
+      kNcclBytes,
+      MultiplyCapped(arrays, MultiplyCapped(input.training.num_parameters,
+                                            sizeof(float))));
 }
 
 // Few batches were measured, and larger ones come. Slots have the same margin.

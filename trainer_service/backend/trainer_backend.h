@@ -176,6 +176,10 @@ class TrainerBackend {
                                                const TrainingTask& task,
                                                TaskFeatures* features,
                                                absl::Span<float> gradient) = 0;
+  // Lets Gradient() also leave each gradient on the device where `places` says.
+  // `places` is called by Gradient() alone. Empty: nowhere. Does nothing if the
+  // device is cores of the host.
+  virtual void LeaveGradients(DevicePlaceFinder /*places*/) {}
   // Makes a step, as MakeStep() of sync/optimizer_step.h does.
   virtual absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                             const StepTensors& step) = 0;

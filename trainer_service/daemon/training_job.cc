@@ -102,7 +102,9 @@ TrainingJob::TrainingJob(TrainingJobOptions options,
       steps_(std::move(steps)),
       trainer_(options_.spec, backend_.get(), steps_.get(), segment_.get(),
                options_.owner, options_.device,
-               {.job_id = options_.job_id, .totals = options_.totals}) {}
+               {.job_id = options_.job_id, .totals = options_.totals}) {
+  backend_->LeaveGradients(steps_->DevicePlaces());
+}
 
 TrainingJob::~TrainingJob() { Stop(); }
 

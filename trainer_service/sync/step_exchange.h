@@ -4,6 +4,7 @@
 #define FGNN_TRAINER_SERVICE_SYNC_STEP_EXCHANGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -23,6 +24,10 @@ class GradientAdder {
   virtual absl::StatusOr<absl::Span<const float>> Add(
       absl::Span<const float> scales, float factor) = 0;
 };
+
+// Finds where a gradient [P] that goes to `host` is to be left in the memory of
+// the trainer's device as well; null: nowhere.
+using DevicePlaceFinder = std::function<float*(absl::Span<const float> host)>;
 
 // The tensors of a step: P weights, and k floats of optimizer state for each
 // weight (StateFloatsPerParameter). Borrowed.
@@ -56,6 +61,11 @@ class StepExchange {
   // now. Returns the errors of `make`, after which nothing has changed, and the
   // errors of the exchange.
   virtual absl::StatusOr<bool> TryStep(Make make) = 0;
+
+  // Returns how the trainer's back end finds places for gradients on its device
+  // (TrainerBackend::LeaveGradients). The function borrows from this object and
+  // is called between its calls. Empty: the host has all that is exchanged.
+  virtual DevicePlaceFinder DevicePlaces() { return nullptr; }
 };
 
 }  // namespace fgnn

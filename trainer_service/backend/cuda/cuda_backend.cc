@@ -236,6 +236,10 @@ absl::StatusOr<ExtractedRows> CudaBackend::Extract(
 absl::StatusOr<BatchResult> CudaBackend::Gradient(
     const VersionedWeights& weights, const TrainingTask& task,
     TaskFeatures* features, absl::Span<float> gradient) {
+  // The model makes no gradient of a batch without seeds.
+  float* const place = places_ != nullptr && task.task->num_seeds > 0
+                           ? places_(gradient)
+                           : nullptr;
   absl::StatusOr<BatchResult> result;
   const auto compute = [&]() -> absl::Status {
     const PlannedDeviceCache::Reader reader(&cache_);
@@ -249,7 +253,7 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
                          {.task = &AsCudas(features)->task(),
                           .answers = {task.labels, task.targets},
                           .place = {task.seed, task.epoch, task.batch}},
-                         gradient);
+                         gradient, place);
     return result.status();
   };
   FGNN_RETURN_IF_ERROR(OnDevice(host_->team(TrainerThread::kLoop), compute));

@@ -92,6 +92,9 @@ class CudaBackend final : public TrainerBackend {
                                        const TrainingTask& task,
                                        TaskFeatures* features,
                                        absl::Span<float> gradient) override;
+  void LeaveGradients(DevicePlaceFinder places) override {
+    places_ = std::move(places);
+  }
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) override {
     return host_->Step(seed, options, step);
@@ -153,6 +156,7 @@ class CudaBackend final : public TrainerBackend {
   std::unique_ptr<DenseProducts> products_;
   std::unique_ptr<CudaModel> model_;
   std::unique_ptr<CudaInferenceDevice> inference_;
+  DevicePlaceFinder places_;
 };
 
 // Returns CudaBackends() of cuda_backends.h, with these products.

@@ -117,11 +117,13 @@ absl::Status CudaModel::CheckFits(const ModelWeights& weights,
 
 absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
                                                 const CudaBatch& batch,
-                                                absl::Span<float> gradient) {
+                                                absl::Span<float> gradient,
+                                                float* on_device) {
   FGNN_RETURN_IF_ERROR(CheckFits(weights, batch, gradient));
   if (batch.task->view().num_seeds == 0) return LearnNothing(gradient);
   memory_.Start();
-  if (const absl::Status queued = Queue(weights, batch); !queued.ok()) {
+  if (const absl::Status queued = Queue(weights, batch, on_device);
+      !queued.ok()) {
     // What is queued reads the batch. An error of the device is known already.
     cudaStreamSynchronize(stream_.get());
     parameters_.Forget();
@@ -135,7 +137,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
 }
 
 absl::Status CudaModel::Queue(const ModelWeights& weights,
-                              const CudaBatch& batch) {
+                              const CudaBatch& batch, float* on_device) {
   FGNN_RETURN_IF_ERROR(parameters_.Upload(weights, stream_.get()));
   FGNN_RETURN_IF_ERROR(batch.task->HoldBack(stream_));
   const BatchRun run(products_, &memory_, &parameters_, weights.values,
@@ -147,6 +149,9 @@ absl::Status CudaModel::Queue(const ModelWeights& weights,
                                           .answers = batch.answers}));
   FGNN_RETURN_IF_ERROR(QueueBackward(run, batch, dh));
   FGNN_RETURN_IF_ERROR(parameters_.QueueFetch(stream_.get()));
+  if (on_device != nullptr) {
+    FGNN_RETURN_IF_ERROR(parameters_.QueueCopy(on_device, stream_.get()));
+  }
   return done_.Record(stream_);
 }
 

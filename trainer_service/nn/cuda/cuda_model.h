@@ -63,12 +63,15 @@ class CudaModel {
   // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
   // whose loss is 0. Weights are copied to the device once a version. The host
   // waits once. When this returns, the device works no more on the batch. The
-  // same arguments give the same bits, on one kind of device.
+  // same arguments give the same bits, on one kind of device. `on_device`: an
+  // array [P] of device memory for the gradient of a batch with seeds; may be
+  // null.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted: no
   // device memory. Internal: the device failed.
   absl::StatusOr<BatchResult> Gradient(const ModelWeights& weights,
                                        const CudaBatch& batch,
-                                       absl::Span<float> gradient);
+                                       absl::Span<float> gradient,
+                                       float* on_device = nullptr);
 
   // Bytes that are held, the products' workspace left out.
   uint64_t device_bytes() const;
@@ -81,7 +84,8 @@ class CudaModel {
   absl::Status CheckFits(const ModelWeights& weights, const CudaBatch& batch,
                          absl::Span<float> gradient) const;
   // Queues all work of a gradient, up to its way back to the host.
-  absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch);
+  absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch,
+                     float* on_device);
   absl::Status QueueForward(const BatchRun& run, const CudaBatch& batch);
   // dh (numbers) is the gradient of the last layer's output.
   absl::Status QueueBackward(const BatchRun& run, const CudaBatch& batch,

@@ -78,6 +78,23 @@ absl::Status DeviceParameters::QueueFetch(cudaStream_t stream) {
       "cannot copy a gradient from the device");
 }
 
+absl::Status DeviceParameters::QueueCopy(float* to, cudaStream_t stream) const {
+  for (size_t first = 0; first < places_.size();) {
+    const Place& from = places_[first];
+    uint64_t size = 0;
+    // Parameters without gaps between them are one copy.
+    while (first < places_.size() &&
+           places_[first].place == from.place + size) {
+      size += places_[first++].size;
+    }
+    FGNN_RETURN_IF_ERROR(CudaStatus(
+        cudaMemcpyAsync(to + from.offset, gradient_.get() + from.place,
+                        size * sizeof(float), cudaMemcpyDeviceToDevice, stream),
+        "cannot copy a gradient on the device"));
+  }
+  return absl::OkStatus();
+}
+
 CrossEntropySum DeviceParameters::TakeFetched(
     absl::Span<float> gradient) const {
   for (const Place& place : places_) {

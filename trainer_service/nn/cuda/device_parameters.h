@@ -54,6 +54,8 @@ class DeviceParameters {
 
   // Queues the copy of gradient and loss to the host.
   absl::Status QueueFetch(cudaStream_t stream);
+  // Queues the copy of the gradient to an array [P] of device memory.
+  absl::Status QueueCopy(float* to, cudaStream_t stream) const;
   // Copies what was fetched: the gradient [P]. Returns the loss.
   CrossEntropySum TakeFetched(absl::Span<float> gradient) const;
 

@@ -71,6 +71,18 @@ absl::StatusOr<bool> NcclExchange::TryStep(Make make) {
   return MakeStep(step, place, make);
 }
 
+DevicePlaceFinder NcclExchange::DevicePlaces() {
+  return [this](absl::Span<const float> host) -> float* {
+    const StepNumber step(board_.version().value_or(0));
+    const BatchRange batches = segment_->shape().BatchesOfStep(step);
+    for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
+      if (board_.gradient(seq).data() != host.data()) continue;
+      return gradients_.PlaceOf(seq - batches.begin, step);
+    }
+    return nullptr;
+  };
+}
+
 absl::StatusOr<bool> NcclExchange::MakeStep(StepNumber step, Place place,
                                             Make make) {
   std::optional<StepLease> lease = board_.TryLease();
@@ -162,9 +174,12 @@ absl::StatusOr<bool> NcclExchange::Gather(StepNumber step, uint64_t group) {
   }
   FGNN_ASSIGN_OR_RETURN(const bool found, FindGroup(group));
   if (!found) return false;
-  FGNN_RETURN_IF_ERROR(gradients_.Exchange(
-      {.rank = rank_, .roots = roots, .num_seeds = num_seeds, .host = host},
-      *group_));
+  FGNN_RETURN_IF_ERROR(gradients_.Exchange({.number = step,
+                                            .rank = rank_,
+                                            .roots = roots,
+                                            .num_seeds = num_seeds,
+                                            .host = host},
+                                           *group_));
   return true;
 }
 

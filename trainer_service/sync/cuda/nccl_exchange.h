@@ -34,8 +34,9 @@ struct NcclExchangeOptions {
 
 // The trainers of a job are a group (shared/queue/meeting_table.h). Once all
 // gradients of a step are on the board, each sends those that it has trained to
-// the others' devices. One of them leases the step, adds the gradients on its
-// device, makes the step on the host and publishes it.
+// the others' devices, from its own device if its back end has left them there.
+// One of them leases the step, adds the gradients on its device, makes the step
+// on the host and publishes it.
 //
 // The board keeps the gradients, so that no death and no error costs more than
 // the group: a step whose gradients cannot be exchanged is made from the board,
@@ -57,6 +58,8 @@ class NcclExchange final : public StepExchange {
   // Also returns false while the others are not ready. Internal: NCCL has
   // failed several times in a row, while all members were there.
   absl::StatusOr<bool> TryStep(Make make) override;
+  // Of gradients that go to the board, for the step that is made next.
+  DevicePlaceFinder DevicePlaces() override;
 
   // Number of steps whose gradients were exchanged.
   uint64_t num_exchanged() const { return num_exchanged_; }

@@ -15,9 +15,10 @@ absl::StatusOr<StepGradients> StepGradients::Make(uint64_t num_parameters,
                                                   bool ordered) {
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   StepGradients made(num_parameters, ordered, std::move(stream));
-  FGNN_ASSIGN_OR_RETURN(made.gradients_,
-                        DeviceArray<float>::Make(
-                            (ordered ? batches_per_step : 1) * num_parameters));
+  FGNN_ASSIGN_OR_RETURN(
+      made.gradients_,
+      DeviceArray<float>::Make(uint64_t{batches_per_step} * num_parameters));
+  made.placed_.resize(batches_per_step);
   FGNN_ASSIGN_OR_RETURN(made.sum_, DeviceArray<float>::Make(num_parameters));
   FGNN_ASSIGN_OR_RETURN(made.scales_,
                         DeviceArray<float>::Make(batches_per_step));
@@ -32,12 +33,21 @@ uint64_t StepGradients::device_bytes() const {
   return gradients_.bytes() + sum_.bytes() + scales_.bytes();
 }
 
-absl::Status StepGradients::Upload(absl::Span<const float> gradient,
-                                   float* to) {
-  return CudaStatus(
-      cudaMemcpyAsync(to, gradient.data(), gradient.size() * sizeof(float),
-                      cudaMemcpyHostToDevice, stream_.get()),
-      "cannot copy a gradient to the device");
+float* StepGradients::PlaceOf(uint64_t i, StepNumber step) {
+  placed_[i] = step;
+  return GradientOf(i);
+}
+
+absl::Status StepGradients::Upload(const StepOfGroup& step) {
+  for (size_t i = 0; i < step.roots.size(); ++i) {
+    if (step.roots[i] != step.rank || placed_[i] == step.number) continue;
+    FGNN_RETURN_IF_ERROR(
+        CudaStatus(cudaMemcpyAsync(GradientOf(i), step.host[i].data(),
+                                   step.host[i].size() * sizeof(float),
+                                   cudaMemcpyHostToDevice, stream_.get()),
+                   "cannot copy a gradient to the device"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status StepGradients::SetScales(absl::Span<const float> scales,
@@ -58,16 +68,17 @@ absl::Status StepGradients::SetScales(absl::Span<const float> scales,
 
 absl::Status StepGradients::Exchange(const StepOfGroup& step,
                                      NcclGroup& group) {
-  return ordered_ ? ShareAll(step, group) : SumAll(step, group);
+  absl::Status status = Upload(step);
+  if (status.ok()) {
+    status = ordered_ ? ShareAll(step, group) : SumAll(step, group);
+  }
+  // What was aborted ends soon, but the next gradients come on other streams.
+  if (!status.ok()) cudaStreamSynchronize(stream_.get());
+  return status;
 }
 
 absl::Status StepGradients::ShareAll(const StepOfGroup& step,
                                      NcclGroup& group) {
-  for (size_t i = 0; i < step.roots.size(); ++i) {
-    if (step.roots[i] != step.rank) continue;
-    FGNN_RETURN_IF_ERROR(
-        Upload(step.host[i], gradients_.get() + i * num_parameters_));
-  }
   return group.Share(step.roots, gradients_.get(), num_parameters_,
                      scales_.get(), stream_);
 }
@@ -79,9 +90,8 @@ absl::Status StepGradients::SumAll(const StepOfGroup& step, NcclGroup& group) {
                  "cannot set a sum to 0"));
   for (size_t i = 0; i < step.roots.size(); ++i) {
     if (step.roots[i] != step.rank) continue;
-    FGNN_RETURN_IF_ERROR(Upload(step.host[i], gradients_.get()));
     FGNN_RETURN_IF_ERROR(
-        CudaStatus(LaunchScaledSum({.gradients = gradients_.get(),
+        CudaStatus(LaunchScaledSum({.gradients = GradientOf(i),
                                     .scales = scales_.get() + i,
                                     .num_gradients = 1,
                                     .count = num_parameters_,

@@ -4,13 +4,16 @@
 #define FGNN_TRAINER_SERVICE_SYNC_CUDA_STEP_GRADIENTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/stream.h"
+#include "shared/queue/job_shape.h"
 #include "trainer_service/sync/cuda/nccl_group.h"
 #include "trainer_service/sync/step_exchange.h"
 
@@ -18,15 +21,15 @@ namespace fgnn {
 
 // A step's batches, in their order. Borrowed.
 struct StepOfGroup {
+  StepNumber number;
   uint32_t rank = 0;                               // Of this member.
   absl::Span<const uint32_t> roots;                // Who has trained a batch.
   absl::Span<const uint32_t> num_seeds;            // Of each batch.
   absl::Span<const absl::Span<const float>> host;  // Gradients on the host.
 };
 
-// Has memory for W gradients of P floats, where sums keep the batches' order,
-// else for one; and for a sum. One call at a time, with the same current
-// device.
+// Has memory for W gradients of P floats, and for a sum. One call at a time,
+// with the same current device.
 class StepGradients final : public GradientAdder {
  public:
   // Errors of DeviceArray and PinnedArray.
@@ -36,8 +39,12 @@ class StepGradients final : public GradientAdder {
   StepGradients(StepGradients&&) = default;
   StepGradients& operator=(StepGradients&&) = default;
 
-  // Exchanges the gradients of a step; all members do. Errors: those of
-  // NcclGroup.
+  // Returns where gradient i of a step, [P], is to be written before Exchange()
+  // of that step. It is then not copied from the host.
+  float* PlaceOf(uint64_t i, StepNumber step);
+
+  // Exchanges the gradients of a step; all members do. After an error, too, the
+  // device writes to no gradient any more. Errors: those of NcclGroup.
   absl::Status Exchange(const StepOfGroup& step, NcclGroup& group);
 
   // Of the step that was exchanged last. Ordered: the bits that the host would
@@ -54,14 +61,20 @@ class StepGradients final : public GradientAdder {
         stream_(std::move(stream)) {}
   absl::Status ShareAll(const StepOfGroup& step, NcclGroup& group);
   absl::Status SumAll(const StepOfGroup& step, NcclGroup& group);
-  absl::Status Upload(absl::Span<const float> gradient, float* to);
+  // Copies this member's gradients that are on the host alone.
+  absl::Status Upload(const StepOfGroup& step);
+  float* GradientOf(uint64_t i) const {
+    return gradients_.get() + i * num_parameters_;
+  }
   absl::Status SetScales(absl::Span<const float> scales, float factor);
   absl::Status Download(absl::Span<float> sum);
 
   uint64_t num_parameters_;  // P
   bool ordered_;
   CudaStream stream_;
-  DeviceArray<float> gradients_;   // [W, P], or [1, P] in any order.
+  DeviceArray<float> gradients_;  // [W, P]
+  // [W] The step for which PlaceOf() has returned a gradient's place.
+  std::vector<std::optional<StepNumber>> placed_;
   DeviceArray<float> sum_;         // [P]
   DeviceArray<float> scales_;      // [W]
   PinnedArray<float> new_scales_;  // [W], on their way.

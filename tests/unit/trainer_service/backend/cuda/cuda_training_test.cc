@@ -87,6 +87,36 @@ TEST_F(CudaTrainingTest, HasTheGradientsOfTheCpu) {
   }
 }
 
+TEST_F(CudaTrainingTest, LeavesGradientsWhereItIsTold) {
+  Open();
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  const auto task = MakeTask(1);
+  FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+  std::vector<float> gradient;
+  FGNN_ASSERT_OK(
+      Gradient(*cuda_, task->view, features.get(), &gradient).status());
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto place,
+                            DeviceArray<float>::Make(gradient.size()));
+  std::vector<float> on_host;
+  bool wants = true;
+  cuda_->LeaveGradients([&](absl::Span<const float> host) {
+    EXPECT_EQ(host.data(), on_host.data());
+    return wants ? place.get() : nullptr;
+  });
+  const uint64_t waits = simt::GetFakeCounts().waits;
+  FGNN_ASSERT_OK(
+      Gradient(*cuda_, task->view, features.get(), &on_host).status());
+  EXPECT_EQ(simt::GetFakeCounts().waits, waits + 1);
+  EXPECT_EQ(on_host, gradient);
+  std::vector<float> left(gradient.size());
+  Get(place.get(), left.size() * sizeof(float), left.data());
+  EXPECT_EQ(left, gradient);
+  wants = false;
+  FGNN_ASSERT_OK(
+      Gradient(*cuda_, task->view, features.get(), &on_host).status());
+  EXPECT_EQ(on_host, gradient);
+}
+
 // Rows of the table are summed there: in every bit as if they were copied.
 TEST_F(CudaTrainingTest, SumsCachedRowsWhereTheyLie) {
   for (const char* kind : {"graphsage", "gcn", "gin"}) {

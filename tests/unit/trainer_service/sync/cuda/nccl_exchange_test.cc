@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,6 +90,20 @@ class NcclExchangeTest : public testing::Test {
     return *std::move(made);
   }
 
+  // Leaves a gradient on the device, as a back end does, and ruins the board's
+  // copy. Returns false if the exchange wants none.
+  static bool LeaveOnDevice(StepExchange& exchange, absl::Span<float> host) {
+    float* const place = exchange.DevicePlaces()(host);
+    if (place == nullptr) return false;
+    const CudaStream stream = CudaStream::Make().value();
+    EXPECT_EQ(cudaMemcpyAsync(place, host.data(), host.size() * sizeof(float),
+                              cudaMemcpyHostToDevice, stream.get()),
+              cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    std::fill(host.begin(), host.end(), NAN);
+    return true;
+  }
+
   absl::Status MakeStep(const StepTensors& step, ThreadTeam& team) const {
     if (!step.is_initial()) {
       return MakeOptimizerStep(Parameters(), optimizer_, step, team);
@@ -115,7 +130,8 @@ class NcclExchangeTest : public testing::Test {
       if (*made) continue;
       const std::optional<uint64_t> version = board.version();
       if (version.has_value() && *version < steps &&
-          MarkBatches(&board, owner, *version, part, of)) {
+          MarkBatches(&board, owner, *version, part, of,
+                      leaves_ ? &exchange : nullptr)) {
         continue;
       }
       FGNN_RETURN_IF_ERROR(board.WaitForChange(seen, DeadlineIn(kPatient)));
@@ -123,15 +139,20 @@ class NcclExchangeTest : public testing::Test {
     return absl::OkStatus();
   }
 
-  // Returns whether there was one to mark.
+  // Returns whether there was one to mark. `left_to`: gets every second
+  // gradient on the device; null: it gets none.
   bool MarkBatches(GradientBoard* board, OwnerIndex owner, uint64_t version,
-                   uint64_t part, uint64_t of) const {
+                   uint64_t part, uint64_t of,
+                   StepExchange* left_to = nullptr) const {
     const BatchRange batches =
         segment_->shape().BatchesOfStep(StepNumber(version));
     bool marked = false;
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       if (seq.value() % of != part || board->IsDone(seq)) continue;
       WriteGradient(seq, board->weights(version), board->gradient(seq));
+      if (left_to != nullptr && seq.value() % 4 < 2) {
+        EXPECT_TRUE(LeaveOnDevice(*left_to, board->gradient(seq)));
+      }
       BatchRecord record;
       record.num_seeds = static_cast<uint32_t>(5 + seq.value() % 3);
       record.trainer = owner;
@@ -175,6 +196,7 @@ class NcclExchangeTest : public testing::Test {
     return {exchanges[0]->num_exchanged(), exchanges[1]->num_exchanged()};
   }
 
+  bool leaves_ = false;  // Whether trainers leave gradients on their devices.
   NcclExchangeOptions options_ = {.timeout = kPatient};
   OptimizerOptions optimizer_;
   std::unique_ptr<Segment> segment_;
@@ -227,6 +249,57 @@ TEST_F(NcclExchangeTest, LetsNcclAddWhereTheOrderIsFree) {
       ASSERT_NEAR(weights[i], expected[i], 1e-4) << i;
     }
   }
+}
+
+// The board's copies of these are not numbers, so nobody has read them.
+TEST_F(NcclExchangeTest, TakesGradientsThatWereLeftOnTheDevice) {
+  for (const bool ordered : {true, false}) {
+    SCOPED_TRACE(ordered);
+    options_.ordered = ordered;
+    leaves_ = true;
+    Begin(2);
+    EXPECT_THAT(TrainTwo(), testing::Each(kSteps));
+    leaves_ = false;
+    const std::vector<float> weights = Weights();
+    const std::vector<float> expected = WeightsOfTheBoard();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      ASSERT_NEAR(weights[i], expected[i], ordered ? 0 : 1e-4) << i;
+    }
+  }
+}
+
+TEST_F(NcclExchangeTest, WantsGradientsOfTheNextStepAlone) {
+  const std::unique_ptr<NcclExchange> exchange = Make(OwnerIndex{1});
+  GradientBoard board(segment_.get(), OwnerIndex{1});
+  EXPECT_THAT(Train(*exchange, OwnerIndex{1}, 0, 1, /*steps=*/2), IsOk());
+  const BatchRange batches = segment_->shape().BatchesOfStep(StepNumber(2));
+  const DevicePlaceFinder find = exchange->DevicePlaces();
+  float* const first = find(board.gradient(batches.begin));
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(find(board.gradient(batches.begin + 1)), first + kParameters);
+  EXPECT_EQ(find(std::vector<float>(kParameters)), nullptr);
+}
+
+// Its successor has its index, and has no gradient of its batches.
+TEST_F(NcclExchangeTest, TakesTheGradientsOfADeadTrainerFromTheBoard) {
+  const std::unique_ptr<NcclExchange> first = Make(OwnerIndex{1});
+  std::unique_ptr<NcclExchange> dead = Make(OwnerIndex{2});
+  ThreadTeam team(1);
+  const auto make = [&](const StepTensors& step) {
+    return MakeStep(step, team);
+  };
+  ASSERT_TRUE(first->TryStep(make).value());
+  GradientBoard board(segment_.get(), OwnerIndex{2});
+  EXPECT_TRUE(MarkBatches(&board, OwnerIndex{2}, 0, 1, 2));
+  dead.reset();
+  const std::unique_ptr<NcclExchange> next = Make(OwnerIndex{2});
+  std::thread trainer(
+      [&] { EXPECT_THAT(Train(*first, OwnerIndex{1}, 0, 2), IsOk()); });
+  EXPECT_THAT(Train(*next, OwnerIndex{2}, 1, 2), IsOk());
+  trainer.join();
+  EXPECT_EQ(next->num_exchanged(), kSteps);
+  const std::vector<float> weights = Weights();
+  EXPECT_EQ(weights, WeightsOfTheBoard());
 }
 
 TEST_F(NcclExchangeTest, ATrainerAloneMakesItsStepsFromTheBoard) {
