@@ -31,12 +31,12 @@ uint32_t NumGpus(const JobSpec& spec) {
 }  // namespace
 
 ExchangeSeconds EstimateExchange(uint64_t num_parameters,
-                                 uint32_t batches_per_step, uint32_t trainers) {
+                                 uint32_t batches_per_step) {
   const double bytes = static_cast<double>(num_parameters) * sizeof(float);
-  const uint32_t own = (batches_per_step + trainers - 1) / trainers;
+  // The gradients are on the GPUs; the host gets their sum.
   return {.steps = batches_per_step * bytes / kHostRate,
-          .nccl = (own + 1) * bytes / kBusRate +
-                  batches_per_step * bytes / kLinkRate + kCallSeconds};
+          .nccl = bytes / kBusRate + batches_per_step * bytes / kLinkRate +
+                  kCallSeconds};
 }
 
 std::optional<std::string> NoteOnNccl(const PlanInput& input) {
@@ -44,10 +44,8 @@ std::optional<std::string> NoteOnNccl(const PlanInput& input) {
   const uint32_t gpus = NumGpus(input.spec);
   const bool uses_nccl = training.sync == "nccl";
   if (gpus < 2 || (!uses_nccl && training.sync != "steps")) return std::nullopt;
-  const uint32_t trainers =
-      std::clamp(input.spec.num_trainers(), uint32_t{1}, gpus);
   const ExchangeSeconds seconds = EstimateExchange(
-      input.training.num_parameters, training.batches_per_step, trainers);
+      input.training.num_parameters, training.batches_per_step);
   const double own = uses_nccl ? seconds.nccl : seconds.steps;
   const double other = uses_nccl ? seconds.steps : seconds.nccl;
   if (own < kWorthALine * other) return std::nullopt;

@@ -17,7 +17,7 @@ struct ExchangeSeconds {
   double nccl = 0;   // GPUs exchange them, and one adds.
 };
 ExchangeSeconds EstimateExchange(uint64_t num_parameters,
-                                 uint32_t batches_per_step, uint32_t trainers);
+                                 uint32_t batches_per_step);
 
 // Returns that the other one of training.sync steps and nccl than the job's is
 // likely to be much faster, and from what that is estimated. nullopt: it is
