@@ -1,4 +1,4 @@
-"""A row of daemons whose GPUs are emulated; see tests/emulated."""
+"""Rows of daemons whose GPUs are emulated; see tests/emulated."""
 
 import collections
 import contextlib
@@ -30,10 +30,17 @@ VICTIMS = ('fgnn-sampler', 'fgnn-trainer', 'fgnn-sampler', 'fgnn-trainer',
            'fgnn-scheduler')
 # Less than what daemons take that the dead would leave behind.
 GPU_BYTES = 16 << 20
+NCCL = {'devices': '[cpu:0, cuda:0, cuda:1]', 'training.sync': 'nccl'}
+NCCL_VICTIMS = ('fgnn-trainer', 'fgnn-trainer', 'fgnn-trainer',
+                'fgnn-sampler', 'fgnn-scheduler')
+# An exchange makes emulated steps slower.
+NCCL_EPOCHS = {'training.epochs': 20}
+# A plan has 512 MiB for NCCL's own buffers.
+NCCL_GPU_BYTES = 1 << 30
 
 
 @contextlib.contextmanager
-def service_with_gpus(options):
+def service_with_gpus(options, gpu_bytes):
     """A service on a machine with two GPUs; daemons share their memory."""
     for name in EMULATED:
         if not (options.bin.parent / 'tests' / name).exists():
@@ -44,7 +51,7 @@ def service_with_gpus(options):
         with service_in(options) as service, unittest.mock.patch.dict(
                 os.environ, {
                     'FGNN_FAKE_GPUS': '2',
-                    'FGNN_FAKE_GPU_BYTES': str(GPU_BYTES),
+                    'FGNN_FAKE_GPU_BYTES': str(gpu_bytes),
                     'FGNN_FAKE_GPU_ACCOUNTS': str(service.folder / 'gpu')}):
             service.programs = programs
             yield service
@@ -85,31 +92,58 @@ def disturb(service, job, run_dir, victims, chance, counts):
             counts['errors'] += 1
 
 
-def gpu_kills(options, chance):
-    """digest and weights of an undisturbed run, whoever dies or loses a GPU"""
-    victims = in_any_order(VICTIMS, options.gpu_kills, chance)
+def run_jobs(service, settings, ways, victims, chance):
+    """Runs jobs in turns of `ways` until all `victims` are killed, each to the
+    end of an undisturbed run; what was counted, and what daemons logged."""
     counts = collections.Counter()
-    with service_with_gpus(options) as service:
-        expected = service.run({**SETTINGS, **ALONE}, '--digest')
-        service.fgnn('up')
-        while victims:
-            check(counts['jobs'] <= options.gpu_kills,
-                  f'{len(victims)} kills came too late')
-            way = WAYS[counts['jobs'] % len(WAYS)]
-            run_dir = service.folder / f'killed-{counts["jobs"]}'
-            counts['jobs'] += 1
-            job = submit(service, {**SETTINGS, **way}, run_dir, '--digest')
-            disturb(service, job, run_dir, victims, chance, counts)
-            service.fgnn('watch', job)
-            same_run(run_dir, expected)
-            shutil.rmtree(run_dir)
-        end_service(service)
-        met = sum(len(re.findall('cudaErrorIllegalAddress.*this process ends',
-                                 log.read_text()))
-                  for log in (service.state_dir / 'logs').glob('*r.*.log'))
-    check(met > 0 or counts['errors'] < 10, 'no daemon met an error of its GPU')
+    kills = len(victims)
+    expected = service.run({**settings, **ALONE}, '--digest')
+    service.fgnn('up')
+    while victims:
+        check(counts['jobs'] <= kills, f'{len(victims)} kills came too late')
+        way = ways[counts['jobs'] % len(ways)]
+        run_dir = service.folder / f'killed-{counts["jobs"]}'
+        counts['jobs'] += 1
+        job = submit(service, {**settings, **way}, run_dir, '--digest')
+        disturb(service, job, run_dir, victims, chance, counts)
+        service.fgnn('watch', job)
+        same_run(run_dir, expected)
+        shutil.rmtree(run_dir)
+    end_service(service)
+    logs = ''.join(log.read_text() for log in
+                   (service.state_dir / 'logs').glob('*r.*.log'))
+    counts['met'] = len(re.findall(
+        'cudaErrorIllegalAddress.*this process ends', logs))
+    check(counts['met'] > 0 or counts['errors'] < 10,
+          'no daemon met an error of its GPU')
+    return counts, logs
+
+
+def summed_up(counts):
     killed = ', '.join(f'{counts[name]} {name}'
                        for name in dict.fromkeys(VICTIMS))
     return (f'killed {killed}; {counts["errors"]} faults of a GPU between, '
-            f'which ended {met} daemons: same digests and weights in '
+            f'which ended {counts["met"]} daemons: same digests and weights in '
             f'{counts["jobs"]} of {counts["jobs"]} jobs')
+
+
+def gpu_kills(options, chance):
+    """digest and weights of an undisturbed run, whoever dies or loses a GPU"""
+    victims = in_any_order(VICTIMS, options.gpu_kills, chance)
+    with service_with_gpus(options, GPU_BYTES) as service:
+        counts, _ = run_jobs(service, SETTINGS, WAYS, victims, chance)
+    return summed_up(counts)
+
+
+def nccl_kills(options, chance):
+    """the same where two GPUs exchange gradients by NCCL: its groups die"""
+    victims = in_any_order(NCCL_VICTIMS, options.nccl_kills, chance)
+    with service_with_gpus(options, NCCL_GPU_BYTES) as service:
+        counts, logs = run_jobs(service, {**SETTINGS, **NCCL_EPOCHS}, (NCCL,),
+                                victims, chance)
+    exchanged = sum(int(steps) for steps in re.findall(
+        r'gradients of (\d+) steps were exchanged by NCCL', logs))
+    check(exchanged > 0, 'no step was exchanged by NCCL')
+    lost = len(re.findall('its gradients are added from the board', logs))
+    return (f'{summed_up(counts)}; trainers that ended in order had exchanged '
+            f'{exchanged} steps, and {lost} exchanges were given up')
