@@ -60,6 +60,10 @@ class FakeBackend final : public TrainerBackend {
                                        absl::Span<float> gradient) override;
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) override;
+  // Asks once for the place of no gradient.
+  void LeaveGradients(DevicePlaceFinder places) override {
+    if (places != nullptr) places({});
+  }
   // Returns for each split as many right answers as the first weight says.
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,

@@ -139,6 +139,44 @@ TEST_F(TrainingOnAFakeTest, EvaluatesAsTheDeviceDoes) {
   EXPECT_EQ(answer.splits[0].num_correct, 1U);
 }
 
+// The board's, with places on a device.
+class StepsWithPlaces final : public StepExchange {
+ public:
+  StepsWithPlaces(Segment* segment, int* asked)
+      : on_board_(segment, kTrainer), asked_(asked) {}
+  absl::StatusOr<bool> TryStep(Make make) override {
+    return on_board_.TryStep(make);
+  }
+  DevicePlaceFinder DevicePlaces() override {
+    return [asked = asked_](absl::Span<const float>) -> float* {
+      ++*asked;
+      return nullptr;
+    };
+  }
+
+ private:
+  BoardExchange on_board_;
+  int* const asked_;
+};
+
+TEST_F(TrainingOnAFakeTest, LeavesGradientsWhereTheExchangeSays) {
+  int asked = 0;
+  TrainingJobOptions options;
+  options.job_id = kJobId;
+  options.spec = Spec();
+  options.owner = kTrainer;
+  options.exchanges = [&asked](const ExchangeOfJob& job) {
+    return std::make_unique<StepsWithPlaces>(job.segment, &asked);
+  };
+  FGNN_ASSERT_OK_AND_ASSIGN(std::unique_ptr<Segment> segment,
+                            Segment::Attach(UniqueFd(::dup(segment_->fd())),
+                                            segment_->options().job_key));
+  FGNN_ASSERT_OK(TrainingJob::Start(std::move(options), std::move(backend_),
+                                    std::move(segment))
+                     .status());
+  EXPECT_EQ(asked, 1);
+}
+
 TEST_F(TrainingOnAFakeTest, IsProfiledAsAnyOther) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const TrainingProfile needs,
