@@ -79,6 +79,8 @@ struct ScoredWeights {
   // State that is shared with the other trainers of the same evaluation; null:
   // this trainer evaluates alone.
   SharedInference* shared = nullptr;
+  // Whether the plan has room for hidden states in the device's memory.
+  bool keeps_on_device = false;
 };
 
 // Bytes for each memory in which they lie.
@@ -96,7 +98,10 @@ struct DeviceMemory {
 
 // The memory that an evaluation takes beside the memory of training.
 struct EvaluationBytes {
-  PlacedBytes own;      // Bytes of each trainer.
+  PlacedBytes own;  // Bytes of each trainer.
+  // Bytes of the device for hidden states and messages, where they may lie
+  // there: beside `own`. 0 if the device is cores of the host.
+  uint64_t kept = 0;
   uint64_t shared = 0;  // Bytes of the host, once for all trainers.
 };
 

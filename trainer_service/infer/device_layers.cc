@@ -4,18 +4,8 @@
 
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
-namespace {
-
-InferenceDevice::Rows RowsOf(const DeviceLayers::RowsOfNodes& rows,
-                             absl::Span<const GlobalId> nodes,
-                             InferenceDevice::Source copy) {
-  return {copy, rows.are_features ? nodes : absl::Span<const GlobalId>()};
-}
-
-}  // namespace
 
 DeviceLayers::DeviceLayers(const InferenceInput* input)
     : input_(*input),
@@ -23,10 +13,37 @@ DeviceLayers::DeviceLayers(const InferenceInput* input)
       team_(*input->team),
       blocks_(input->graph, input->team) {}
 
-absl::Status DeviceLayers::Begin() {
+absl::Status DeviceLayers::Begin(const InferenceArrays* arrays) {
+  arrays_ = arrays;
   const absl::Status begun = device_.Begin(input_.weights);
   on_cores_ = absl::IsResourceExhausted(begun);
-  return on_cores_ ? absl::OkStatus() : begun;
+  if (on_cores_) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(begun);
+  // Others read what this process makes.
+  if (!input_.keeps_on_device || input_.shared != nullptr) return begun;
+  FGNN_ASSIGN_OR_RETURN(
+      keeps_, device_.Keep(input_.graph->num_nodes(), WidthsToKeep(input_)));
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLayers::GiveBack() {
+  if (!keeps_) return absl::OkStatus();
+  keeps_ = false;
+  return device_.GiveBack(has_hidden_ ? arrays_->hidden() : nullptr,
+                          has_messages_ ? arrays_->messages() : nullptr);
+}
+
+RowsPlace DeviceLayers::PlaceOf(RowsPlace place) const {
+  return keeps_ || place == RowsPlace::kFeatures ? place : RowsPlace::kHost;
+}
+
+InferenceDevice::Results DeviceLayers::ResultsOf(
+    const Results& results, absl::Span<const GlobalId> nodes,
+    InferenceDevice::Sink take) {
+  const RowsPlace place = PlaceOf(results.place);
+  if (place == RowsPlace::kHidden) has_hidden_ = true;
+  if (place == RowsPlace::kMessages) has_messages_ = true;
+  return {take, place, nodes};
 }
 
 absl::Status DeviceLayers::Run(
@@ -34,9 +51,13 @@ absl::Status DeviceLayers::Run(
     absl::FunctionRef<absl::Status(size_t, size_t)> on_device,
     OnCores on_cores) {
   for (size_t first = 0; first < count;) {
-    if (on_cores_) return on_cores(first, count);
+    if (on_cores_) {
+      FGNN_RETURN_IF_ERROR(GiveBack());
+      return on_cores(first, count);
+    }
     const size_t last = end_of_room(first);
     if (last == first) {
+      FGNN_RETURN_IF_ERROR(GiveBack());
       FGNN_RETURN_IF_ERROR(on_cores(first, first + 1));
       ++first;
       continue;
@@ -68,11 +89,12 @@ absl::Status DeviceLayers::Messages(uint32_t layer,
         const auto copy = [&](uint64_t at, uint64_t rows, float* out) {
           return Copy(inputs, part.subspan(at, rows), out);
         };
-        return device_.Messages(
-            layer, last - first, RowsOf(inputs, part, copy),
-            [&](uint64_t at, uint64_t rows, const float* values) {
-              return Take(messages, first + at, rows, values);
-            });
+        const auto take = [&](uint64_t at, uint64_t rows, const float* values) {
+          return Take(messages, first + at, rows, values);
+        };
+        return device_.Messages(layer, last - first,
+                                {copy, PlaceOf(inputs.place), part},
+                                ResultsOf(messages, part, take));
       },
       on_cores);
 }
@@ -115,12 +137,14 @@ absl::Status DeviceLayers::UpdateOnDevice(uint32_t layer,
   const auto inputs = [&](uint64_t at, uint64_t count, float* out) {
     return Copy(rows.inputs, nodes.subspan(at, count), out);
   };
-  return device_.Update(layer, blocks_.block(),
-                        RowsOf(rows.messages, blocks_.sources(), messages),
-                        RowsOf(rows.inputs, nodes, inputs),
-                        [&](uint64_t at, uint64_t count, const float* values) {
-                          return Take(rows.outputs, first + at, count, values);
-                        });
+  const auto take = [&](uint64_t at, uint64_t count, const float* values) {
+    return Take(rows.outputs, first + at, count, values);
+  };
+  return device_.Update(
+      layer, blocks_.block(),
+      {messages, PlaceOf(rows.messages.place), blocks_.sources()},
+      {inputs, PlaceOf(rows.inputs.place), nodes},
+      ResultsOf(rows.outputs, nodes, take));
 }
 
 absl::Status DeviceLayers::ForRows(

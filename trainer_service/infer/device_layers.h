@@ -12,6 +12,7 @@
 #include "shared/base/types.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/infer/block_maker.h"
+#include "trainer_service/infer/inference_arrays.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
 
@@ -28,13 +29,16 @@ class DeviceLayers {
     absl::FunctionRef<absl::Status(absl::Span<const GlobalId> nodes,
                                    float* out)>
         copy;
-    bool are_features = false;  // Whether they are the nodes' features.
+    // Where they are. The device's arrays: if it keeps them, else in the
+    // host's.
+    RowsPlace place = RowsPlace::kHost;
   };
   // Takes the results of nodes [first, first + rows).
   struct Results {
     uint64_t columns = 0;
     absl::FunctionRef<void(size_t first, size_t rows, const float* values)>
         take;
+    RowsPlace place = RowsPlace::kHost;  // Where they go; see above.
   };
   // Computes nodes [first, last) on the host's cores, and takes the results.
   // Called by the caller's thread alone.
@@ -47,7 +51,9 @@ class DeviceLayers {
   DeviceLayers& operator=(const DeviceLayers&) = delete;
 
   // Begins the inference. A device without memory leaves all to the cores.
-  absl::Status Begin();
+  // `arrays` are the host's, which have what the device does not keep.
+  // Borrowed.
+  absl::Status Begin(const InferenceArrays* arrays);
 
   // Makes the messages of `nodes` from their inputs.
   absl::Status Messages(uint32_t layer, absl::Span<const GlobalId> nodes,
@@ -77,6 +83,13 @@ class DeviceLayers {
                    absl::FunctionRef<size_t(size_t first)> end_of_room,
                    absl::FunctionRef<absl::Status(size_t, size_t)> on_device,
                    OnCores on_cores);
+  // Lets the host's arrays have what the device has kept.
+  absl::Status GiveBack();
+  // Returns the place as the device sees it.
+  RowsPlace PlaceOf(RowsPlace place) const;
+  InferenceDevice::Results ResultsOf(const Results& results,
+                                     absl::Span<const GlobalId> nodes,
+                                     InferenceDevice::Sink take);
   absl::Status UpdateOnDevice(uint32_t layer, absl::Span<const GlobalId> nodes,
                               size_t first, const UpdateRows& rows);
   // Calls work(first, last) for parts of [0, rows), on all threads.
@@ -93,7 +106,12 @@ class DeviceLayers {
   InferenceDevice& device_;
   ThreadTeam& team_;
   BlockMaker blocks_;
+  const InferenceArrays* arrays_ = nullptr;
   bool on_cores_ = false;  // Whether the device has given up.
+  bool keeps_ = false;     // Whether it keeps the arrays over all vertices.
+  // Whether rows of these arrays were made on the device.
+  bool has_hidden_ = false;
+  bool has_messages_ = false;
 };
 
 }  // namespace fgnn

@@ -38,6 +38,23 @@ uint64_t InferenceArrayBytes(const InferenceInput& input) {
          input.model->options().layers * num_nodes;
 }
 
+KeptWidths WidthsToKeep(const InferenceInput& input) {
+  KeptWidths widths = {.hidden = WidthsOf(input).hidden, .messages = 0};
+  for (uint32_t layer = 0; layer < input.model->options().layers; ++layer) {
+    if (input.model->SendsProducts(layer)) {
+      widths.messages =
+          std::max(widths.messages, input.model->message_width(layer));
+    }
+  }
+  return widths;
+}
+
+uint64_t KeptBytes(const InferenceInput& input) {
+  const KeptWidths widths = WidthsToKeep(input);
+  return input.graph->num_nodes() * (widths.hidden + widths.messages) *
+         sizeof(float);
+}
+
 uint64_t InferenceBytes(const InferenceInput& input) {
   const ModelOptions& options = input.model->options();
   const uint64_t num_nodes = input.graph->num_nodes();

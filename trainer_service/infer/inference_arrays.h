@@ -11,6 +11,7 @@
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
@@ -52,6 +53,8 @@ struct ArrayWidths {
   }
 };
 ArrayWidths WidthsOf(const InferenceInput& input);
+// Columns of the arrays that a device keeps: it reads features elsewhere.
+KeptWidths WidthsToKeep(const InferenceInput& input);
 
 // The arrays over all N vertices, in memory of this process or in memory that
 // the processes of a shared inference have in common. All processes reserve the

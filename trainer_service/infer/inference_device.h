@@ -1,6 +1,7 @@
 // The interface of a device that computes an inference's chunks in the place of
-// the host's cores. All arrays over vertices stay in the host's memory: a chunk
-// goes to the device row by row, and its results come back.
+// the host's cores. Arrays over all vertices stay in the host's memory: a chunk
+// goes to the device row by row, and its results come back. A device may keep
+// them in its own memory instead.
 #ifndef FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
 #define FGNN_TRAINER_SERVICE_INFER_INFERENCE_DEVICE_H_
 
@@ -38,6 +39,20 @@ struct BlockSize {
   uint64_t entries = 0;
 };
 
+// Where rows of vertices lie.
+enum class RowsPlace : uint8_t {
+  kHost,      // In the host's memory.
+  kFeatures,  // In the dataset: a device may read them itself.
+  kHidden,    // In an array of the device; see InferenceDevice::Keep().
+  kMessages,  // In another one.
+};
+
+// Columns of the arrays over all vertices.
+struct KeptWidths {
+  uint64_t hidden = 0;
+  uint64_t messages = 0;
+};
+
 // Computes what LayerInference does, up to rounding. The same arguments give
 // the same bits. One call at a time.
 class InferenceDevice {
@@ -47,14 +62,21 @@ class InferenceDevice {
                                                 float* out)>;
   // The rows of an input.
   struct Rows {
-    Source copy;
-    // If the rows are features, the vertices whose they are: a device may read
-    // them itself. Else empty.
-    absl::Span<const GlobalId> features_of;
+    Source copy;  // Not called for rows that the device keeps.
+    RowsPlace place = RowsPlace::kHost;
+    absl::Span<const GlobalId> nodes;  // The vertices whose rows they are.
   };
   // Takes rows [first, first + rows) of a result. Called in order.
   using Sink = absl::FunctionRef<absl::Status(uint64_t first, uint64_t rows,
                                               const float* values)>;
+  // The rows of a result.
+  struct Results {
+    Sink take;  // Not called for rows that the device keeps.
+    RowsPlace place = RowsPlace::kHost;  // kHost, or an array of the device.
+    // The vertices whose rows they are. Each is there once if the device keeps
+    // the rows.
+    absl::Span<const GlobalId> nodes;
+  };
 
   virtual ~InferenceDevice() = default;
 
@@ -64,6 +86,14 @@ class InferenceDevice {
   virtual absl::Status Begin(absl::Span<const float> weights) = 0;
   // Gives back all memory. Also ends what Begin() could not begin.
   virtual void End() = 0;
+
+  // Keeps arrays [num_nodes, columns] in the device's memory, without values,
+  // until GiveBack() or End(). Called once, after Begin(). Returns false, with
+  // a line in the log, if there is no memory for them.
+  virtual absl::StatusOr<bool> Keep(uint64_t num_nodes,
+                                    const KeptWidths& widths) = 0;
+  // Copies the arrays to those of the host, which may be null, and frees them.
+  virtual absl::Status GiveBack(float* hidden, float* messages) = 0;
 
   // Return whether the workspace has room for a chunk: `rows` of Messages(), or
   // a block of Update() of at most these sizes.
@@ -79,13 +109,14 @@ class InferenceDevice {
   // result was given. Other errors: those of `inputs` and `messages`, and the
   // device's.
   virtual absl::Status Messages(uint32_t layer, uint64_t rows,
-                                const Rows& inputs, Sink messages) = 0;
+                                const Rows& inputs,
+                                const Results& messages) = 0;
   // Computes outputs [D, output_width] of a block. messages [S, message_width].
   // inputs [D, input_width] are those of the destinations; they may be left
-  // unread. Errors: as above.
+  // unread. The outputs may replace them. Errors: as above.
   virtual absl::Status Update(uint32_t layer, const InferenceBlock& block,
                               const Rows& messages, const Rows& inputs,
-                              Sink outputs) = 0;
+                              const Results& outputs) = 0;
 
   // Returns the most bytes of the host's memory that it takes, with those of
   // the blocks that it has room for.

@@ -48,7 +48,7 @@ class LayerWise {
     FGNN_RETURN_IF_ERROR(arrays_.Reserve());
     FGNN_RETURN_IF_ERROR(MeasureDegrees());
     if (input_.device != nullptr) {
-      FGNN_RETURN_IF_ERROR(device_.emplace(&input_).Begin());
+      FGNN_RETURN_IF_ERROR(device_.emplace(&input_).Begin(&arrays_));
     }
     // Finds the vertices that are needed, from the last layer down.
     std::vector<std::vector<GlobalId>> sources(num_layers_);
@@ -117,6 +117,10 @@ class LayerWise {
                      return absl::OkStatus();
                    }));
     return MarkedNodes({marks, num_nodes_});
+  }
+
+  static RowsPlace InputsOf(uint32_t layer) {
+    return layer == 0 ? RowsPlace::kFeatures : RowsPlace::kHidden;
   }
 
   // Copies rows of the layer's input, [nodes.size(), input_width].
@@ -193,8 +197,10 @@ class LayerWise {
       TakeMessages(layer, nodes.subspan(first, rows), values);
     };
     return device_->Messages(
-        layer, nodes, {model_.options().input_width(layer), copy, layer == 0},
-        {model_.message_width(layer), take}, [&](size_t first, size_t last) {
+        layer, nodes,
+        {model_.options().input_width(layer), copy, InputsOf(layer)},
+        {model_.message_width(layer), take, RowsPlace::kMessages},
+        [&](size_t first, size_t last) {
           return RunOnCores(
               nodes.subspan(first, last - first),
               [&](size_t, absl::Span<const GlobalId> part, Scratch& scratch) {
@@ -228,8 +234,11 @@ class LayerWise {
                               size_t first_of_all) {
     const uint64_t width = model_.message_width(layer);
     const uint64_t out = model_.options().output_width(layer);
-    // Perhaps copies of them, in f32.
-    const bool are_features = layer == 0 && !model_.SendsProducts(layer);
+    // Features are perhaps copies of them, in f32.
+    const RowsPlace sent =
+        model_.SendsProducts(layer) ? RowsPlace::kMessages : InputsOf(layer);
+    const RowsPlace to =
+        layer + 1 == num_layers_ ? RowsPlace::kHost : RowsPlace::kHidden;
     const auto messages = [&](absl::Span<const GlobalId> of, float* rows) {
       for (size_t i = 0; i < of.size(); ++i) {
         std::copy_n(messages_source_ + of[i] * width, width, rows + i * width);
@@ -246,9 +255,9 @@ class LayerWise {
     return device_->Update(
         layer, nodes,
         {arrays_.degree_scales(),
-         {width, messages, are_features},
-         {model_.options().input_width(layer), inputs, layer == 0},
-         {out, take}},
+         {width, messages, sent},
+         {model_.options().input_width(layer), inputs, InputsOf(layer)},
+         {out, take, to}},
         [&](size_t first, size_t last) {
           return RunOnCores(nodes.subspan(first, last - first),
                             [&](size_t at, absl::Span<const GlobalId> part,

@@ -47,6 +47,9 @@ struct InferenceInput {
   SharedInference* shared = nullptr;
   // Computes this process's chunks; null: the team's threads do.
   InferenceDevice* device = nullptr;
+  // Whether the device may keep arrays over all vertices in its memory. It does
+  // so where this process is alone.
+  bool keeps_on_device = false;
 };
 
 // Takes the result for vertices[first, first + rows): [rows, columns]. Called
@@ -62,6 +65,8 @@ uint64_t InferenceBytes(const InferenceInput& input);
 // Returns the part of InferenceBytes() that processes may share: the arrays
 // over all vertices.
 uint64_t InferenceArrayBytes(const InferenceInput& input);
+// Returns the bytes of the arrays that a device may keep.
+uint64_t KeptBytes(const InferenceInput& input);
 
 // Computes the logits of `vertices`, num_classes columns. Every number of
 // threads gives the same bits; a device that has memory gives its own.

@@ -213,6 +213,7 @@ InferenceInput CpuBackend::ForInference(const ScoredWeights& weights) {
   input.check = weights.check;
   input.shared = weights.shared;
   input.device = inference_device_;
+  input.keeps_on_device = weights.keeps_on_device;
   return input;
 }
 

@@ -286,6 +286,7 @@ EvaluationBytes CudaBackend::BytesOfEvaluation() {
   const CscView& graph = dataset().graph();
   bytes.own.device =
       inference_->MostBytes(graph.num_nodes(), graph.num_edges());
+  bytes.kept = KeptBytes(host_->ForInference({}));
   return bytes;
 }
 

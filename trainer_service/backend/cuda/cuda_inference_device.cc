@@ -15,6 +15,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/features/cuda/gather_rows.h"
+#include "trainer_service/features/cuda/scatter_rows.h"
 #include "trainer_service/nn/cuda/growing_array.h"
 
 namespace fgnn {
@@ -26,6 +27,13 @@ constexpr uint64_t kStagedBytes = uint64_t{4} << 20;
 // Rows that are staged at once: as many as fit, at least one.
 uint64_t RowsAtOnce(uint64_t columns) {
   return std::max<uint64_t>(1, kStagedBytes / (columns * sizeof(float)));
+}
+
+// Place of the array in kept_.
+size_t IndexOf(RowsPlace place) { return place == RowsPlace::kHidden ? 0 : 1; }
+
+absl::Status Scatter(const ScatterRowsArgs& args, const CudaStream& stream) {
+  return CudaStatus(LaunchScatterRows(args, stream.get()), "cannot keep rows");
 }
 
 void LogOnCores() {
@@ -86,7 +94,46 @@ absl::Status CudaInferenceDevice::Begin(absl::Span<const float> weights) {
 void CudaInferenceDevice::End() {
   inference_->End();
   for (Staged& staged : staged_) staged.memory = {};
+  kept_ = {};
   bytes_.Set(0, 0);
+}
+
+absl::StatusOr<bool> CudaInferenceDevice::Keep(uint64_t num_nodes,
+                                               const KeptWidths& widths) {
+  kept_[0].columns = widths.hidden;
+  kept_[1].columns = widths.messages;
+  for (Kept& kept : kept_) {
+    absl::StatusOr<DeviceArray<float>> rows =
+        DeviceArray<float>::Make(num_nodes * kept.columns);
+    if (!rows.ok()) {
+      kept_ = {};
+      if (!absl::IsResourceExhausted(rows.status())) return rows.status();
+      LogWarning(
+          "the device has no memory for hidden states: they stay in the "
+          "host's");
+      return false;
+    }
+    kept.rows = *std::move(rows);
+  }
+  FGNN_RETURN_IF_ERROR(Finish(absl::OkStatus()));
+  return true;
+}
+
+absl::Status CudaInferenceDevice::GiveBack(float* hidden, float* messages) {
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    float* const to = i == 0 ? hidden : messages;
+    const uint64_t columns = kept_[i].columns;
+    if (to == nullptr || columns == 0) continue;
+    const auto take = [&](uint64_t first, uint64_t rows, const float* values) {
+      std::copy_n(values, rows * columns, to + first * columns);
+      return absl::OkStatus();
+    };
+    FGNN_RETURN_IF_ERROR(
+        Finish(Give(kept_[i].rows.get(), kept_[i].rows.size() / columns,
+                    columns, {take, RowsPlace::kHost, {}})));
+  }
+  kept_ = {};
+  return Finish(absl::OkStatus());
 }
 
 bool CudaInferenceDevice::HasRoomForMessages(uint32_t layer,
@@ -107,23 +154,26 @@ bool CudaInferenceDevice::TakeLess() {
 }
 
 absl::Status CudaInferenceDevice::Messages(uint32_t layer, uint64_t rows,
-                                           const Rows& inputs, Sink messages) {
+                                           const Rows& inputs,
+                                           const Results& messages) {
   return Finish(TryMessages(layer, rows, inputs, messages));
 }
 
 absl::Status CudaInferenceDevice::Update(uint32_t layer,
                                          const InferenceBlock& block,
                                          const Rows& messages,
-                                         const Rows& inputs, Sink outputs) {
+                                         const Rows& inputs,
+                                         const Results& outputs) {
   return Finish(TryUpdate(layer, block, messages, inputs, outputs));
 }
 
 absl::Status CudaInferenceDevice::Finish(const absl::Status& status) {
   // What is queued reads the buffers. An error of the device is known already.
   if (!status.ok()) cudaStreamSynchronize(inference_->stream().get());
-  bytes_.Set(inference_->device_bytes(), inference_->pinned_bytes() +
-                                             staged_[0].memory.bytes() +
-                                             staged_[1].memory.bytes());
+  bytes_.Set(inference_->device_bytes() + kept_[0].rows.bytes() +
+                 kept_[1].rows.bytes(),
+             inference_->pinned_bytes() + staged_[0].memory.bytes() +
+                 staged_[1].memory.bytes());
   return status;
 }
 
@@ -140,7 +190,7 @@ absl::Status CudaInferenceDevice::Start(uint64_t bytes, uint64_t columns) {
 
 absl::Status CudaInferenceDevice::TryMessages(uint32_t layer, uint64_t rows,
                                               const Rows& inputs,
-                                              Sink messages) {
+                                              const Results& messages) {
   const uint64_t in = inference_->options().input_width(layer);
   const uint64_t width = inference_->message_width(layer);
   FGNN_RETURN_IF_ERROR(
@@ -148,13 +198,14 @@ absl::Status CudaInferenceDevice::TryMessages(uint32_t layer, uint64_t rows,
   FGNN_ASSIGN_OR_RETURN(const float* const x, BringRows(rows, in, inputs));
   FGNN_ASSIGN_OR_RETURN(const float* const made,
                         inference_->Messages(layer, x, rows));
-  return Fetch(made, rows, width, messages);
+  return Give(made, rows, width, messages);
 }
 
 absl::Status CudaInferenceDevice::TryUpdate(uint32_t layer,
                                             const InferenceBlock& block,
                                             const Rows& messages,
-                                            const Rows& inputs, Sink outputs) {
+                                            const Rows& inputs,
+                                            const Results& outputs) {
   const uint64_t destinations = block.num_destinations();
   const uint64_t in = inference_->options().input_width(layer);
   const uint64_t out = inference_->options().output_width(layer);
@@ -192,36 +243,40 @@ absl::Status CudaInferenceDevice::TryUpdate(uint32_t layer,
   }
   FGNN_ASSIGN_OR_RETURN(const float* const made,
                         inference_->Update(layer, lists, rows));
-  return Fetch(made, destinations, out, outputs);
+  return Give(made, destinations, out, outputs);
 }
 
 absl::StatusOr<float*> CudaInferenceDevice::BringRows(uint64_t rows,
                                                       uint64_t columns,
                                                       const Rows& from) {
-  const bool reads_features = features_ != nullptr &&
-                              features_->on_device() != nullptr &&
-                              !from.features_of.empty();
-  return reads_features ? GatherFeatures(from.features_of)
-                        : CopyRows(rows, columns, from.copy);
+  if (from.place == RowsPlace::kHidden || from.place == RowsPlace::kMessages) {
+    return GatherRows(kept_[IndexOf(from.place)].rows.get(), columns,
+                      FeatureType::kFloat32, from.nodes);
+  }
+  if (from.place == RowsPlace::kFeatures && features_ != nullptr &&
+      features_->on_device() != nullptr) {
+    return GatherRows(features_->on_device(), columns,
+                      features_->store().type(), from.nodes);
+  }
+  return CopyRows(rows, columns, from.copy);
 }
 
-absl::StatusOr<float*> CudaInferenceDevice::GatherFeatures(
+absl::StatusOr<float*> CudaInferenceDevice::GatherRows(
+    const void* array, uint64_t columns, FeatureType type,
     absl::Span<const GlobalId> nodes) {
-  const FeatureStore& store = features_->store();
   GatherRowsArgs args;
-  args.misses = features_->on_device();
+  args.misses = static_cast<const std::byte*>(array);
   args.rows = static_cast<uint32_t>(nodes.size());
-  args.columns = static_cast<uint32_t>(store.num_columns());
-  args.type = store.type();
+  args.columns = static_cast<uint32_t>(columns);
+  args.type = type;
   FGNN_ASSIGN_OR_RETURN(args.miss_places, CopyArray(nodes));
   FGNN_ASSIGN_OR_RETURN(args.num_hits, inference_->MakeArray<uint32_t>(1));
-  FGNN_ASSIGN_OR_RETURN(
-      float* const rows,
-      inference_->MakeArray<float>(nodes.size() * store.num_columns()));
+  FGNN_ASSIGN_OR_RETURN(float* const rows,
+                        inference_->MakeArray<float>(nodes.size() * columns));
   args.out = rows;
   FGNN_RETURN_IF_ERROR(
       CudaStatus(LaunchGatherRows(args, inference_->stream().get()),
-                 "cannot gather features"));
+                 "cannot gather rows"));
   return rows;
 }
 
@@ -259,8 +314,19 @@ absl::StatusOr<T*> CudaInferenceDevice::CopyArray(absl::Span<const T> array) {
   return reinterpret_cast<T*>(to);
 }
 
-absl::Status CudaInferenceDevice::Fetch(const float* values, uint64_t rows,
-                                        uint64_t columns, Sink sink) {
+absl::Status CudaInferenceDevice::Give(const float* values, uint64_t rows,
+                                       uint64_t columns, const Results& to) {
+  if (to.place != RowsPlace::kHost) {
+    FGNN_ASSIGN_OR_RETURN(const uint32_t* const places, CopyArray(to.nodes));
+    // Not waited for: cores make the next block meanwhile, whose work is queued
+    // behind this on the same stream.
+    return Scatter({.rows = values,
+                    .places = places,
+                    .num_rows = static_cast<uint32_t>(rows),
+                    .columns = static_cast<uint32_t>(columns),
+                    .table = kept_[IndexOf(to.place)].rows.get()},
+                   inference_->stream());
+  }
   struct Part {
     Staged* staged;
     uint64_t first;
@@ -268,8 +334,8 @@ absl::Status CudaInferenceDevice::Fetch(const float* values, uint64_t rows,
   };
   const auto give = [&](const Part& part) -> absl::Status {
     FGNN_RETURN_IF_ERROR(WaitFor(*part.staged));
-    return sink(part.first, part.count,
-                reinterpret_cast<const float*>(part.staged->memory.get()));
+    return to.take(part.first, part.count,
+                   reinterpret_cast<const float*>(part.staged->memory.get()));
   };
   std::optional<Part> before;
   const uint64_t at_once = RowsAtOnce(columns);

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/stream.h"
+#include "shared/graph/feature_type.h"
 #include "trainer_service/backend/cuda/byte_count.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cuda/miss_rows.h"
@@ -52,18 +53,21 @@ class CudaInferenceDevice final : public InferenceDevice {
 
   absl::Status Begin(absl::Span<const float> weights) override;
   void End() override;
+  absl::StatusOr<bool> Keep(uint64_t num_nodes,
+                            const KeptWidths& widths) override;
+  absl::Status GiveBack(float* hidden, float* messages) override;
   bool HasRoomForMessages(uint32_t layer, uint64_t rows) const override;
   bool HasRoom(uint32_t layer, const BlockSize& most) const override;
   bool TakeLess() override;
   absl::Status Messages(uint32_t layer, uint64_t rows, const Rows& inputs,
-                        Sink messages) override;
+                        const Results& messages) override;
   absl::Status Update(uint32_t layer, const InferenceBlock& block,
                       const Rows& messages, const Rows& inputs,
-                      Sink outputs) override;
+                      const Results& outputs) override;
   uint64_t HostBytes(uint64_t num_nodes, uint64_t num_edges) const override;
 
   // Returns the most bytes of device memory for a graph of so many vertices and
-  // edges, with the weights.
+  // edges, with the weights, and without what Keep() takes.
   uint64_t MostBytes(uint64_t num_nodes, uint64_t num_edges) const;
 
  private:
@@ -72,6 +76,11 @@ class CudaInferenceDevice final : public InferenceDevice {
     PinnedArray<std::byte> memory;
     CudaEvent copied;
   };
+  // An array over all vertices.
+  struct Kept {
+    DeviceArray<float> rows;
+    uint64_t columns = 0;
+  };
 
   CudaInferenceDevice(std::unique_ptr<CudaInference> inference,
                       std::array<Staged, 2> staged, const MissRows* features,
@@ -79,10 +88,10 @@ class CudaInferenceDevice final : public InferenceDevice {
                       uint64_t most_bytes);
 
   absl::Status TryMessages(uint32_t layer, uint64_t rows, const Rows& inputs,
-                           Sink messages);
+                           const Results& messages);
   absl::Status TryUpdate(uint32_t layer, const InferenceBlock& block,
                          const Rows& messages, const Rows& inputs,
-                         Sink outputs);
+                         const Results& outputs);
   // Makes memory for a chunk of `bytes`, whose rows have up to `columns`.
   absl::Status Start(uint64_t bytes, uint64_t columns);
   // Lets errors wait for what is queued, and counts the bytes that are held.
@@ -91,20 +100,26 @@ class CudaInferenceDevice final : public InferenceDevice {
   // Queue what brings rows to a new array of the device.
   absl::StatusOr<float*> BringRows(uint64_t rows, uint64_t columns,
                                    const Rows& from);
-  absl::StatusOr<float*> GatherFeatures(absl::Span<const GlobalId> nodes);
+  // Rows of an array that the device reads, `columns` numbers of `type` each.
+  absl::StatusOr<float*> GatherRows(const void* array, uint64_t columns,
+                                    FeatureType type,
+                                    absl::Span<const GlobalId> nodes);
   absl::StatusOr<float*> CopyRows(uint64_t rows, uint64_t columns,
                                   Source source);
   template <typename T>
   absl::StatusOr<T*> CopyArray(absl::Span<const T> array);
-  // Gives rows [rows, columns] to `sink`, and waits for all work.
-  absl::Status Fetch(const float* values, uint64_t rows, uint64_t columns,
-                     Sink sink);
+  // Gives rows [rows, columns] to the caller, and waits for all work; or queues
+  // their way to the array that keeps them.
+  absl::Status Give(const float* values, uint64_t rows, uint64_t columns,
+                    const Results& to);
   // Returns the next buffer, of which no copy is under way.
   absl::StatusOr<Staged*> NextStaged();
   absl::Status WaitFor(const Staged& staged) const;
 
   std::unique_ptr<DenseProducts> own_products_;  // Of Open().
   const std::unique_ptr<CudaInference> inference_;
+  // Hidden states, then messages; none where the caller has them.
+  std::array<Kept, 2> kept_;
   std::array<Staged, 2> staged_;
   size_t next_staged_ = 0;
   const MissRows* const features_;

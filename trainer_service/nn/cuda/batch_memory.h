@@ -18,8 +18,8 @@ namespace fgnn {
 // nothing is allocated any more. Not thread-safe.
 class BatchMemory {
  public:
-  // Takes back everything. The device must have ended its work on it. Memory
-  // in several pieces becomes one.
+  // Takes back everything. Work on it has ended, or is on the stream on which
+  // the next work is queued. Memory in several pieces becomes one.
   void Start();
 
   // Makes the first piece, of at least `bytes`. ResourceExhausted: no device

@@ -92,19 +92,19 @@ uint64_t CudaInference::BytesOf(uint32_t layer,
       options_.kind == "gat" ? options_.layer_heads(layer) : 0;
   // Chunks of long lists have partial sums. (See MostChunks().)
   const uint64_t chunks = 2 * size.entries / (kChunkEntries + 1);
-  // Messages, scales, ids and scores; inputs, ids, sums, three arrays of
-  // outputs, scores, attention to itself, and lists; indices and attention,
-  // with self-loops.
+  // Messages, scales, ids and scores; inputs, sums, three arrays of outputs,
+  // ids of inputs and outputs, scores, attention to itself, and lists; indices
+  // and attention, with self-loops.
   const uint64_t floats =
       size.sources * (width + 3 + heads) +
-      size.destinations * (in + width + 3 * out + 2 * heads + 7) +
+      size.destinations * (in + width + 3 * out + 2 * heads + 8) +
       size.entries * (2 + heads) + chunks * (width + 4) + out;
   return floats * sizeof(float) + kAlignmentBytes;
 }
 
 uint64_t CudaInference::BytesOfMessages(uint32_t layer, uint64_t rows) const {
-  // With their ids.
-  return rows * (options_.input_width(layer) + message_width(layer) + 1) *
+  // With their ids, once for each.
+  return rows * (options_.input_width(layer) + message_width(layer) + 2) *
              sizeof(float) +
          kAlignmentBytes;
 }

@@ -59,8 +59,8 @@ class CudaInference {
   uint64_t BytesOf(uint32_t layer, const DeviceBlockSize& size) const;
   uint64_t BytesOfMessages(uint32_t layer, uint64_t rows) const;
 
-  // Begins a chunk: the memory of the last one, whose work is done, is taken
-  // back. Makes memory of `bytes`, if there is less.
+  // Begins a chunk: the memory of the last one is taken back. Makes memory of
+  // `bytes`, if there is less.
   absl::Status Start(uint64_t bytes);
   // Memory until the next Start(), without values.
   template <typename T>

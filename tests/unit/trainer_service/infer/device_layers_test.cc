@@ -131,6 +131,86 @@ TEST(DeviceLayersTest, NamesTheVerticesWhoseFeaturesItNeeds) {
   }
 }
 
+// Of every width, and with features that are no floats.
+TEST(DeviceLayersTest, KeepsHiddenStatesOnTheDevice) {
+  for (const std::string kind : {"graphsage", "gcn", "gin", "gat"}) {
+    for (const uint64_t columns : {7, 20}) {
+      for (const bool bfloat16 : {false, true}) {
+        SCOPED_TRACE(kind);
+        Shape shape = ShapeOf(kind, 700);
+        shape.model.input_columns = columns;
+        shape.bfloat16 = bfloat16;
+        World world(shape);
+        InferenceInput input = world.Input();
+        std::vector<GlobalId> vertices = EveryVertexOf(world);
+        vertices.push_back(17);  // Once more.
+        HostDevice device(input.model, 4000);
+        input.device = &device;
+        FGNN_ASSERT_OK_AND_ASSIGN(const auto expected,
+                                  LogitsOf(input, vertices));
+        EXPECT_EQ(device.num_kept, 0U);
+        const uint64_t chunks = device.num_chunks;
+        input.keeps_on_device = true;
+        FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, vertices));
+        EXPECT_EQ(logits, expected);
+        EXPECT_EQ(device.num_chunks, 2 * chunks);
+        // Outputs of two layers, and messages of one at least.
+        EXPECT_GE(device.num_kept, 3 * 700U);
+        EXPECT_EQ(device.num_given_back, 0U);
+        device.may_keep = false;
+        device.num_kept = 0;
+        FGNN_ASSERT_OK_AND_ASSIGN(const auto others, LogitsOf(input, vertices));
+        EXPECT_EQ(others, expected);
+        EXPECT_EQ(device.num_kept, 0U);
+      }
+    }
+  }
+}
+
+// Cores then go on with the host's arrays: from the hub on, or once the device
+// has no memory any more.
+TEST(DeviceLayersTest, GivesHiddenStatesBackWhereCoresNeedThem) {
+  for (const std::string kind : {"graphsage", "gcn", "gat"}) {
+    for (const uint64_t columns : {7, 20}) {
+      for (const uint64_t memory : {uint64_t{0}, uint64_t{10000}}) {
+        SCOPED_TRACE(kind);
+        Shape shape = ShapeOf(kind, 700);
+        shape.model.input_columns = columns;
+        shape.bfloat16 = true;
+        World world(shape);
+        InferenceInput input = world.Input();
+        const std::vector<GlobalId> all = EveryVertexOf(world);
+        FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
+        HostDevice device(input.model, 300);  // The hub has no room.
+        device.memory = memory;
+        input.device = &device;
+        input.keeps_on_device = true;
+        FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
+        ExpectTheSameLogits(logits, expected);
+        EXPECT_EQ(device.num_given_back, 1U);
+        EXPECT_EQ(device.num_open, 0);
+      }
+    }
+  }
+}
+
+// The last layer alone has a vertex that is too large: it needs what the layers
+// before have kept.
+TEST(DeviceLayersTest, GivesBackWhatEarlierLayersHaveKept) {
+  World world(ShapeOf("graphsage", 700));
+  InferenceInput input = world.Input();
+  const std::vector<GlobalId> all = EveryVertexOf(world);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
+  HostDevice device(input.model, 4000);
+  device.room_of_last = 300;  // Without the hub.
+  input.device = &device;
+  input.keeps_on_device = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
+  ExpectTheSameLogits(logits, expected);
+  EXPECT_EQ(device.num_given_back, 1U);
+  EXPECT_GE(device.num_kept, 3 * 700U);
+}
+
 TEST(DeviceLayersTest, TakesLessWhereThereIsNoMemory) {
   World world(ShapeOf("gcn"));
   InferenceInput input = world.Input();
@@ -222,6 +302,7 @@ TEST(DeviceLayersTest, SharesAnInferenceWithOthers) {
       World world(shape);
       InferenceInput input = world.Input();
       HostDevice device(input.model, 4000);
+      input.keeps_on_device = true;  // But others need what it makes.
       if (i < 2) input.device = &device;
       const auto shared =
           SharedInference::Open(Duplicate(memory.get())).value();

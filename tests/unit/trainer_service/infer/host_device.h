@@ -4,6 +4,8 @@
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_INFER_HOST_DEVICE_H_
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -29,18 +31,35 @@ class HostDevice final : public InferenceDevice {
     return begins_with;
   }
   void End() override { --num_open; }
+  absl::StatusOr<bool> Keep(uint64_t num_nodes,
+                            const KeptWidths& widths) override {
+    if (!may_keep) return false;
+    kept_[0].assign(num_nodes * widths.hidden, NAN);
+    kept_[1].assign(num_nodes * widths.messages, NAN);
+    return true;
+  }
+  absl::Status GiveBack(float* hidden, float* messages) override {
+    ++num_given_back;
+    if (hidden != nullptr) std::copy(kept_[0].begin(), kept_[0].end(), hidden);
+    if (messages != nullptr) {
+      std::copy(kept_[1].begin(), kept_[1].end(), messages);
+    }
+    kept_ = {};
+    return absl::OkStatus();
+  }
   bool HasRoomForMessages(uint32_t, uint64_t rows) const override {
     return rows <= room_;
   }
-  bool HasRoom(uint32_t, const BlockSize& most) const override {
-    return most.sources <= room_;
+  bool HasRoom(uint32_t layer, const BlockSize& most) const override {
+    const bool last = layer + 1 == model_.options().layers;
+    return most.sources <= (last ? std::min(room_, room_of_last) : room_);
   }
   bool TakeLess() override {
     room_ /= 2;
     return room_ > 0;
   }
   absl::Status Messages(uint32_t layer, uint64_t rows, const Rows& inputs,
-                        Sink messages) override {
+                        const Results& messages) override {
     FGNN_RETURN_IF_ERROR(Take(rows));
     FGNN_ASSIGN_OR_RETURN(
         const float* const x,
@@ -53,7 +72,7 @@ class HostDevice final : public InferenceDevice {
   }
   absl::Status Update(uint32_t layer, const InferenceBlock& block,
                       const Rows& messages, const Rows& inputs,
-                      Sink outputs) override {
+                      const Results& outputs) override {
     FGNN_RETURN_IF_ERROR(Take(block.num_sources));
     const uint64_t rows = block.num_destinations();
     FGNN_ASSIGN_OR_RETURN(const float* const sent,
@@ -82,9 +101,13 @@ class HostDevice final : public InferenceDevice {
   int num_open = 0;              // Begun and not ended.
   // Where it reads features itself; null: it does not.
   const FeatureStore* features = nullptr;
-  uint64_t num_features = 0;  // Rows read there.
-  uint64_t num_chunks = 0;    // With a result.
-  uint64_t largest = 0;       // Sources of a chunk.
+  uint64_t num_features = 0;           // Rows read there.
+  uint64_t room_of_last = UINT64_MAX;  // The same, of the last layer's blocks.
+  bool may_keep = true;                // Whether it has room for Keep().
+  uint64_t num_kept = 0;               // Rows that were put into its arrays.
+  uint64_t num_given_back = 0;
+  uint64_t num_chunks = 0;  // With a result.
+  uint64_t largest = 0;     // Sources of a chunk.
 
  private:
   absl::Status Take(uint64_t sources) {
@@ -98,12 +121,20 @@ class HostDevice final : public InferenceDevice {
   absl::StatusOr<const float*> Read(const Rows& of, uint64_t rows,
                                     uint64_t columns, AlignedBuffer& buffer) {
     float* const out = buffer.Floats(rows * columns);
-    if (features != nullptr && !of.features_of.empty()) {
-      if (of.features_of.size() != rows || features->num_columns() != columns) {
+    if (of.nodes.size() != rows) return absl::InternalError("other rows");
+    if (features != nullptr && of.place == RowsPlace::kFeatures) {
+      if (features->num_columns() != columns) {
         return absl::InternalError("other features");
       }
       num_features += rows;
-      FGNN_RETURN_IF_ERROR(features->CopyRows(of.features_of, out));
+      FGNN_RETURN_IF_ERROR(features->CopyRows(of.nodes, out));
+      return out;
+    }
+    if (const std::vector<float>* const kept = KeptAt(of.place)) {
+      for (uint64_t i = 0; i < rows; ++i) {
+        std::copy_n(&kept->at(of.nodes[i] * columns), columns,
+                    out + i * columns);
+      }
       return out;
     }
     const Source source = of.copy;
@@ -112,17 +143,31 @@ class HostDevice final : public InferenceDevice {
     FGNN_RETURN_IF_ERROR(source(half, rows - half, out + half * columns));
     return out;
   }
-  static absl::Status Write(Sink sink, uint64_t rows, uint64_t columns,
-                            const float* values) {
+  absl::Status Write(const Results& results, uint64_t rows, uint64_t columns,
+                     const float* values) {
+    if (std::vector<float>* const kept = KeptAt(results.place)) {
+      for (uint64_t i = 0; i < rows; ++i) {
+        std::copy_n(values + i * columns, columns,
+                    &kept->at(results.nodes[i] * columns));
+      }
+      num_kept += rows;
+      return absl::OkStatus();
+    }
     const uint64_t half = rows / 2;
-    if (half > 0) FGNN_RETURN_IF_ERROR(sink(0, half, values));
-    return sink(half, rows - half, values + half * columns);
+    if (half > 0) FGNN_RETURN_IF_ERROR(results.take(0, half, values));
+    return results.take(half, rows - half, values + half * columns);
+  }
+  // Null: the rows are none of its arrays'.
+  std::vector<float>* KeptAt(RowsPlace place) {
+    if (place == RowsPlace::kHidden) return &kept_[0];
+    return place == RowsPlace::kMessages ? &kept_[1] : nullptr;
   }
 
   const Model& model_;
   const uint64_t most_;
   uint64_t room_ = 0;
   absl::Span<const float> weights_;
+  std::array<std::vector<float>, 2> kept_;  // Hidden states, messages.
   AlignedBuffer messages_;
   AlignedBuffer inputs_;
   AlignedBuffer aggregates_;

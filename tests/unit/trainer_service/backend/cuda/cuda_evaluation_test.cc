@@ -77,9 +77,10 @@ class CudaInferenceTest : public testing::TestWithParam<Shape> {
                                      std::make_shared<ByteCount>(), most_bytes)
         .value();
   }
-  std::vector<float> LogitsOn(InferenceDevice* device) {
+  std::vector<float> LogitsOn(InferenceDevice* device, bool keeps = false) {
     InferenceInput input = world_.Input(&team_);
     input.device = device;
+    input.keeps_on_device = keeps;
     std::vector<GlobalId> all(world_.num_nodes());
     std::iota(all.begin(), all.end(), 0U);
     const size_t columns = world_.options().num_classes;
@@ -127,6 +128,23 @@ TEST_P(CudaInferenceTest, ReadsFeaturesWhereTheyLie) {
   const auto reading = NewDevice(kMostInferenceBytes, &features);
   EXPECT_EQ(LogitsOn(reading.get()), expected);
   EXPECT_LT(simt::GetFakeCounts().copied_bytes - copied, copied);
+}
+
+// In every bit as if they went through the host's memory.
+TEST_P(CudaInferenceTest, KeepsHiddenStatesOnTheDevice) {
+  const auto device = NewDevice(kMostInferenceBytes);
+  const std::vector<float> expected = LogitsOn(device.get());
+  const uint64_t copied = simt::GetFakeCounts().copied_bytes;
+  EXPECT_EQ(LogitsOn(device.get(), /*keeps=*/true), expected);
+  EXPECT_LT(simt::GetFakeCounts().copied_bytes - copied, copied);
+  EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0U);
+}
+
+// The hub has no room, so that cores need hidden states.
+TEST_P(CudaInferenceTest, GivesHiddenStatesBackToCores) {
+  const auto device = NewDevice(uint64_t{10} << 10);
+  const std::vector<float> expected = LogitsOn(device.get());
+  ExpectNear(LogitsOn(device.get(), /*keeps=*/true), expected);
 }
 
 // Blocks of few vertices; the hub has no room.
@@ -240,6 +258,34 @@ TEST_F(CudaEvaluationTest, TakesNoMoreThanItSays) {
   SetDevice(before + says);
   FGNN_ASSERT_OK(cuda_->Evaluate(Scored(), Splits()).status());
   EXPECT_GT(simt::GetFakeCounts().launches, 0U);
+  SetDevice(kMemory);
+}
+
+TEST_F(CudaEvaluationTest, KeepsHiddenStatesWhereThePlanHasRoom) {
+  Open();
+  SetDevice(kMemory);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected,
+                            cuda_->Evaluate(Scored(), Splits()));
+  const uint64_t copied = simt::GetFakeCounts().copied_bytes;
+  const EvaluationBytes says = cuda_->BytesOfEvaluation();
+  EXPECT_GT(says.kept, 0U);
+  EXPECT_EQ(cpu_->BytesOfEvaluation().kept, 0U);
+  ScoredWeights scored = Scored();
+  scored.keeps_on_device = true;
+  const size_t before = AllocatedBytes();
+  SetDevice(before + says.own.device + says.kept);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto kept, cuda_->Evaluate(scored, Splits()));
+  EXPECT_EQ(kept[0].loss, expected[0].loss);
+  EXPECT_LT(simt::GetFakeCounts().copied_bytes, copied);
+  EXPECT_EQ(AllocatedBytes(), before);
+  // The device has less than the plan had.
+  for (const uint64_t bytes : {says.own.device, says.own.device / 2}) {
+    SetDevice(before + bytes);
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto scores,
+                              cuda_->Evaluate(scored, Splits()));
+    ExpectNear(scores, expected);
+    EXPECT_EQ(AllocatedBytes(), before);
+  }
   SetDevice(kMemory);
 }
 
