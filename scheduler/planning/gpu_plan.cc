@@ -153,6 +153,9 @@ void AddTrainers(const PlanInput& input, const GpuChoice& choice,
   to->Add(Counted(trainers, "trainer"), "trainer", trainers,
           WithMargin(training.work_bytes));
   to->Add("evaluation", "trainer", trainers, training.evaluation_bytes);
+  if (choice.hidden_on_gpu) {
+    to->Add("hidden states", "trainer", trainers, training.hidden_bytes);
+  }
   if (input.spec.training.sync == "nccl") {
     to->Add(absl::StrCat("NCCL of ", Counted(trainers, "trainer")), "trainer",
             trainers, BytesOfNccl(input));
@@ -247,6 +250,28 @@ absl::Status Check(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
   return absl::OkStatus();
 }
 
+// Returns whether the one trainer of the job keeps hidden states on its GPU:
+// they fit beside all else that is chosen, and beside the eighth of the rest
+// that stays for needs that no plan knows. Trainers that evaluate together
+// share them in the host's memory.
+bool KeepsHidden(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
+                 GpuChoice choice) {
+  const GpuMemory training = input.training.gpu.value_or(GpuMemory());
+  if (input.spec.num_trainers() != 1 || training.hidden_bytes == 0) {
+    return false;
+  }
+  choice.hidden_on_gpu = true;
+  const GpuChoice least = {.topology_on_host = choice.topology_on_host};
+  return std::all_of(gpus.begin(), gpus.end(), [&](const LoadedGpu& gpu) {
+    const std::optional<Measured> measured = MeasuredOn(input, gpu);
+    if (gpu.trainers == 0 || !measured.has_value()) return true;
+    const uint64_t need = BytesIn(ItemsOf(input, gpu, least), gpu.place);
+    const uint64_t left = measured->total_bytes - need;
+    return BytesIn(ItemsOf(input, gpu, choice), gpu.place) <=
+           measured->total_bytes - left / 8;
+  });
+}
+
 }  // namespace
 
 bool TrainsOnGpus(const JobSpec& spec) {
@@ -263,12 +288,14 @@ absl::StatusOr<GpuChoice> ChooseForGpus(const PlanInput& input) {
   absl::Status status;
   for (const bool on_host : {false, true}) {
     if (on_host && !sample_on_gpus) break;
-    GpuChoice choice = {.topology_on_host = on_host, .rows = {}};
+    GpuChoice choice = {.topology_on_host = on_host};
     if (TrainsOnGpus(input.spec)) {
       choice.rows = ChooseRows(input, gpus, on_host);
     }
     status = Check(input, gpus, choice);
-    if (status.ok()) return choice;
+    if (!status.ok()) continue;
+    choice.hidden_on_gpu = KeepsHidden(input, gpus, choice);
+    return choice;
   }
   return status;
 }
@@ -276,7 +303,7 @@ absl::StatusOr<GpuChoice> ChooseForGpus(const PlanInput& input) {
 std::vector<MemoryItem> GpuItems(const PlanInput& input,
                                  const SegmentOptions& segment) {
   GpuChoice choice = {.topology_on_host = segment.topology_on_host != 0,
-                      .rows = {}};
+                      .hidden_on_gpu = segment.hidden_on_gpu != 0};
   if (TrainsOnGpus(input.spec)) {
     choice.rows = {segment.cache_rows, segment.standby_cache_rows};
   }

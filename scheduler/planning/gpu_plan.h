@@ -26,13 +26,16 @@ bool TrainsOnGpus(const JobSpec& spec);
 struct GpuChoice {
   bool topology_on_host = false;
   CacheRows rows = {};  // Rows of each trainer's cache, in its GPU's memory.
+  // Whether an evaluation keeps the hidden states of all vertices there.
+  bool hidden_on_gpu = false;
 };
 
 // Chooses what lies in the memory of the GPUs. A cache that is asked for by its
 // share of the vertices has these rows; another one takes what is left, but for
-// an eighth. No rows: the job trains on cores, or no memory was measured.
-// ResourceExhausted: a GPU has too little memory. The message names need and
-// have by item, and the way out.
+// an eighth. Hidden states take what is left then, but for that eighth, where
+// one trainer evaluates. No rows: the job trains on cores, or no memory was
+// measured. ResourceExhausted: a GPU has too little memory. The message names
+// need and have by item, and the way out.
 absl::StatusOr<GpuChoice> ChooseForGpus(const PlanInput& input);
 
 // Returns the items of all GPUs of the job, GPU by GPU; none of a GPU whose

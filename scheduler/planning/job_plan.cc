@@ -218,6 +218,7 @@ JobPlan Cached(const PlanInput& input, const JobPlan& plan,
   SegmentOptions segment =
       PlanSegment(input, rows, plan.segment.topology_on_host != 0);
   segment.num_slots = plan.segment.num_slots;
+  segment.hidden_on_gpu = plan.segment.hidden_on_gpu;
   return PlanMemory(input, segment, roles);
 }
 
@@ -291,6 +292,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   FGNN_ASSIGN_OR_RETURN(const GpuChoice gpus, ChooseForGpus(input));
   SegmentOptions segment =
       PlanSegment(input, RowsAskedFor(input, gpus), gpus.topology_on_host);
+  segment.hidden_on_gpu = gpus.hidden_on_gpu ? 1 : 0;
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;

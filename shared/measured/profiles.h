@@ -23,6 +23,9 @@ struct GpuMemory {
   uint64_t work_bytes = 0;
   // Bytes of an evaluation beside work_bytes, of a trainer.
   uint64_t evaluation_bytes = 0;
+  // Bytes beside evaluation_bytes for the hidden states and messages of all
+  // vertices, where a trainer keeps them on its GPU.
+  uint64_t hidden_bytes = 0;
   // Bytes of the features in the host's memory that a trainer has registered
   // for its GPU, so that they stay there; 0: the GPU does not read them there.
   uint64_t pinned_bytes = 0;

@@ -92,7 +92,7 @@ SegmentHeader HeaderOf(const SegmentOptions& options) {
       .most_trainers = options.most_trainers,
       .topology_on_host = options.topology_on_host,
       .num_members = options.num_members,
-      .reserved = 0};
+      .hidden_on_gpu = options.hidden_on_gpu};
   header.header_crc = HeaderCrc(header);
   return header;
 }
@@ -120,7 +120,8 @@ SegmentOptions OptionsOf(const SegmentHeader& header) {
       .most_samplers = header.most_samplers,
       .most_trainers = header.most_trainers,
       .topology_on_host = header.topology_on_host,
-      .num_members = header.num_members};
+      .num_members = header.num_members,
+      .hidden_on_gpu = header.hidden_on_gpu};
 }
 
 // Returns ResourceExhausted if the memory is not there. The segment asks before
@@ -263,6 +264,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
       CheckRange("topology_on_host", options.topology_on_host, 0, 1));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_members", options.num_members, 0, kMostDevices));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("hidden_on_gpu", options.hidden_on_gpu, 0, 1));
   return CheckRange("optimizer_floats_per_parameter",
                     options.optimizer_floats_per_parameter, 0,
                     kMaxOptimizerFloats);

@@ -51,7 +51,7 @@ struct SegmentHeader {
   uint32_t most_trainers;
   uint32_t topology_on_host;
   uint32_t num_members;
-  uint32_t reserved;
+  uint32_t hidden_on_gpu;
 };
 static_assert(sizeof(SegmentHeader) == 160);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);

@@ -46,6 +46,9 @@ struct SegmentOptions {
   // Number of trainers that exchange gradients as a group, [0, 64]; see
   // meeting_table.h. 0: the board alone exchanges gradients.
   uint32_t num_members = 0;
+  // Not 0: a trainer that evaluates alone has room in its GPU's memory for the
+  // hidden states of all vertices.
+  uint32_t hidden_on_gpu = 0;
 
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }

@@ -13,6 +13,7 @@ v1::GpuMemory ToProto(const GpuMemory& gpu) {
   message.set_work_bytes(gpu.work_bytes);
   message.set_evaluation_bytes(gpu.evaluation_bytes);
   message.set_pinned_bytes(gpu.pinned_bytes);
+  message.set_hidden_bytes(gpu.hidden_bytes);
   return message;
 }
 
@@ -26,6 +27,7 @@ std::optional<GpuMemory> GpuOf(const Response& response) {
                    .topology_bytes = gpu.topology_bytes(),
                    .work_bytes = gpu.work_bytes(),
                    .evaluation_bytes = gpu.evaluation_bytes(),
+                   .hidden_bytes = gpu.hidden_bytes(),
                    .pinned_bytes = gpu.pinned_bytes()};
 }
 

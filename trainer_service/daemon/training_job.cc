@@ -187,7 +187,12 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
     FGNN_ASSIGN_OR_RETURN(shared, SharedInference::Open(std::move(scratch)));
   }
   absl::StatusOr<EvaluationAnswer> answer = EvaluateSplits(
-      *backend_, {weights.weight_span(), check, shared.get()}, query.splits);
+      *backend_,
+      {.values = weights.weight_span(),
+       .check = check,
+       .shared = shared.get(),
+       .keeps_on_device = segment_->options().hidden_on_gpu != 0},
+      query.splits);
   trainer_.ForgetWait();
   return answer;
 }

@@ -178,6 +178,7 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
     needs.evaluation_bytes = parameters * sizeof(float) + evaluation.own.host;
     if (needs.gpu.has_value()) {
       needs.gpu->evaluation_bytes = evaluation.own.device;
+      needs.gpu->hidden_bytes = evaluation.kept;
     }
   }
   return needs;

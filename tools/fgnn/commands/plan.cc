@@ -165,6 +165,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"available_bytes", HaveBytes(input)},
           {"gpus", GpusToJson(plan)},
           {"topology_on_host", segment.topology_on_host != 0},
+          {"hidden_on_gpu", segment.hidden_on_gpu != 0},
           {"devices", input.spec.devices},
           {"samplers", input.spec.num_samplers()},
           {"trainers", input.spec.num_trainers()},

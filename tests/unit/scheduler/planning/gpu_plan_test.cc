@@ -78,6 +78,35 @@ TEST(GpuPlanTest, ACacheTakesWhatOneGpuHasLeft) {
                     HasSubstr("topology 200.0 MiB + hot ranks 4.00 MiB + ")));
 }
 
+// Beside a cache, and the eighth of 636 MiB that stays.
+TEST(GpuPlanTest, HiddenStatesTakeWhatACacheLeaves) {
+  PlanInput input = OnGpus({"cuda:0"});
+  input.training.gpu->hidden_bytes = 200 * kMiB;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan open, PlanJob(input));
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan alone, PlanJob(OnGpus({"cuda:0"})));
+  EXPECT_EQ(open.segment.cache_rows, alone.segment.cache_rows);
+  EXPECT_EQ(open.segment.hidden_on_gpu, 0U);
+  input.spec.cache.capacity = 0.25;  // 256 MiB.
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(plan.segment.hidden_on_gpu, 1U);
+  EXPECT_THAT(ItemsOn(plan, "cuda:0"),
+              testing::Contains(Pair("hidden states", 200)));
+  EXPECT_EQ(plan.gpus[0].total_bytes, BytesIn(plan.memory, "cuda:0"));
+  input.training.gpu->hidden_bytes = (636 * 7 / 8 - 256) * kMiB;
+  EXPECT_EQ(PlanJob(input)->segment.hidden_on_gpu, 1U);
+  input.training.gpu->hidden_bytes += 2 * kMiB;
+  EXPECT_EQ(PlanJob(input)->segment.hidden_on_gpu, 0U);
+}
+
+TEST(GpuPlanTest, TrainersThatEvaluateTogetherHaveHiddenStatesOnTheHost) {
+  PlanInput input = OnGpus({"cuda:0", "cuda:1"});
+  input.spec.cache.policy = "none";
+  input.training.gpu->hidden_bytes = 10 * kMiB;
+  EXPECT_EQ(PlanJob(input)->segment.hidden_on_gpu, 1U);  // One of them trains.
+  input.spec.trainers = 2;
+  EXPECT_EQ(PlanJob(input)->segment.hidden_on_gpu, 0U);
+}
+
 TEST(GpuPlanTest, TheHostHasNoCacheOfAGpu) {
   PlanInput input = OnGpus({"cuda:0"});
   input.spec.cache.policy = "none";

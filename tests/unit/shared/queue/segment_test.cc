@@ -106,12 +106,14 @@ TEST(SegmentTest, KeepsWhatMemoryIsPlannedFor) {
   options.most_samplers = 3;
   options.most_trainers = 0;
   options.topology_on_host = 1;
+  options.hidden_on_gpu = 1;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
                             Segment::Attach(Duplicate(*segment), kTestJob));
   EXPECT_EQ(other->options().most_samplers, 3U);
   EXPECT_EQ(other->options().most_trainers, 0U);
   EXPECT_EQ(other->options().topology_on_host, 1U);
+  EXPECT_EQ(other->options().hidden_on_gpu, 1U);
 }
 
 TEST(SegmentTest, WhatIsCachedMayChange) {

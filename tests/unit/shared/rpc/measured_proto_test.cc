@@ -37,6 +37,7 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
                        .free_bytes = 10,
                        .work_bytes = 11,
                        .evaluation_bytes = 12,
+                       .hidden_bytes = 14,
                        .pinned_bytes = 13};
   EXPECT_EQ(FromProto(ToProto(trains_on_gpu)), trains_on_gpu);
 }

@@ -104,6 +104,7 @@ absl::StatusOr<std::vector<SplitScore>> FakeBackend::Evaluate(
     SplitScore& score = scores.emplace_back();
     score.num_vertices = split.size();
     score.num_correct = static_cast<uint64_t>(weights.values[0]);
+    score.loss = weights.keeps_on_device ? 1 : 0;
   }
   return scores;
 }
@@ -122,7 +123,7 @@ absl::StatusOr<PlacedBytes> FakeBackend::BytesInUse() const {
 }
 
 EvaluationBytes FakeBackend::BytesOfEvaluation() {
-  return {.own = {.device = 5}};
+  return {.own = {.device = 5}, .kept = 6};
 }
 
 uint64_t FakeBackend::progress(TrainerThread thread) const {

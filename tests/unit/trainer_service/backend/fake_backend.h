@@ -64,7 +64,8 @@ class FakeBackend final : public TrainerBackend {
   void LeaveGradients(DevicePlaceFinder places) override {
     if (places != nullptr) places({});
   }
-  // Returns for each split as many right answers as the first weight says.
+  // Returns for each split as many right answers as the first weight says. The
+  // loss is 1 if it may keep hidden states, else 0.
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) override;

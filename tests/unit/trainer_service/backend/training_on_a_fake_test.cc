@@ -39,6 +39,7 @@ class TrainingOnAFakeTest : public testing::Test {
   void StartOver() {
     SegmentOptions options = SmallSegmentOptions(kJobId);
     options.num_parameters = kFakeParameters;
+    options.hidden_on_gpu = 1;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     backend_ = FakeBackend::Open(folder_ / "data");
     sampler_.emplace(segment_.get(), kSamplerOwner, 0);
@@ -137,6 +138,7 @@ TEST_F(TrainingOnAFakeTest, EvaluatesAsTheDeviceDoes) {
   ASSERT_EQ(answer.splits.size(), 1U);
   EXPECT_EQ(answer.splits[0].num_vertices, kSmallNodes / 4);
   EXPECT_EQ(answer.splits[0].num_correct, 1U);
+  EXPECT_EQ(answer.splits[0].loss, 1);  // The plan lets it keep hidden states.
 }
 
 // The board's, with places on a device.
@@ -192,6 +194,7 @@ TEST_F(TrainingOnAFakeTest, IsProfiledAsAnyOther) {
   // 40 vertices of each batch that waits.
   EXPECT_EQ(needs.gpu->work_bytes, (1U << 20) + 2 * 40);
   EXPECT_EQ(needs.gpu->evaluation_bytes, 5U);
+  EXPECT_EQ(needs.gpu->hidden_bytes, 6U);
 }
 
 // As another host would send them.
