@@ -12,6 +12,7 @@ struct DaemonAddress {
   std::string name;
   pid_t pid = 0;
   std::string socket;
+  std::string device = {};  // Device such as "cpu:0-1".
 };
 
 }  // namespace fgnn

@@ -39,10 +39,13 @@ Patience ExecutorCaller::WhileTicking() const {
 }
 
 absl::StatusOr<std::vector<DaemonAddress>> ExecutorCaller::WaitForSome(
-    ExecutorRole role, bool attached) {
+    ExecutorRole role, bool attached, std::optional<DeviceKind> kind) {
   while (true) {
     FGNN_RETURN_IF_ERROR(tick_());
     std::vector<DaemonAddress> found = daemons_->Find(role, attached);
+    std::erase_if(found, [kind](const DaemonAddress& daemon) {
+      return kind.has_value() && KindOf(daemon.device) != *kind;
+    });
     if (!found.empty()) return found;
     daemons_->Unregistered(DeadlineIn(kTick));
   }

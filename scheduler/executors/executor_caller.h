@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "scheduler/executors/job_daemons.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -64,20 +66,22 @@ class ExecutorCaller {
   Patience WhileTicking() const;
 
   // Waits for daemons of the role, and returns one or more. `attached`: only
-  // daemons that are attached to the job.
-  absl::StatusOr<std::vector<DaemonAddress>> WaitForSome(ExecutorRole role,
-                                                         bool attached);
+  // daemons that are attached to the job. `kind`: only those on devices of this
+  // kind; nullopt: of any kind.
+  absl::StatusOr<std::vector<DaemonAddress>> WaitForSome(
+      ExecutorRole role, bool attached,
+      std::optional<DeviceKind> kind = std::nullopt);
   // Calls `call` with the address of such a daemon, and returns its result: a
   // Status or a StatusOr. Calls another daemon if the first one is lost.
   template <typename Call>
-  std::invoke_result_t<Call, const DaemonAddress&> CallAny(ExecutorRole role,
-                                                           bool attached,
-                                                           const Call& call) {
+  std::invoke_result_t<Call, const DaemonAddress&> CallAny(
+      ExecutorRole role, bool attached, const Call& call,
+      std::optional<DeviceKind> kind = std::nullopt) {
     // Pid of a daemon that lived on after the last lost call; 0: none.
     pid_t unreachable = 0;
     for (int lost = 0;; ++lost) {
       FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> daemons,
-                            WaitForSome(role, attached));
+                            WaitForSome(role, attached, kind));
       auto result = call(daemons.front());
       if (result.ok()) return result;
       FGNN_RETURN_IF_ERROR(

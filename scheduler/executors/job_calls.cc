@@ -1,17 +1,67 @@
 #include "scheduler/executors/job_calls.h"
 
+#include <utility>
+
+#include "scheduler/executors/call_together.h"
 #include "scheduler/executors/daemon_address.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 
-absl::StatusOr<SamplingProfile> JobCalls::ProfileSampling(
+absl::StatusOr<std::vector<absl::StatusOr<SamplingProfile>>>
+JobCalls::ProfileTogether(const std::vector<DeviceKind>& kinds,
+                          uint32_t num_batches) {
+  std::vector<DaemonAddress> samplers;
+  for (const DeviceKind kind : kinds) {
+    FGNN_ASSIGN_OR_RETURN(
+        const std::vector<DaemonAddress> found,
+        caller_->WaitForSome(ExecutorRole::kSampler, /*attached=*/false, kind));
+    samplers.push_back(found.front());
+  }
+  std::vector<absl::StatusOr<SamplingProfile>> profiles(
+      kinds.size(), absl::UnavailableError("not begun"));
+  FGNN_RETURN_IF_ERROR(CallTogether(
+      kinds.size(),
+      [&](size_t i, const KeepGoing& keep_going) {
+        profiles[i] = caller_->calls().ProfileSampling(
+            samplers[i].socket, caller_->job().spec_bytes, num_batches,
+            {.timeout = kLongCall, .keep_going = keep_going});
+      },
+      [this] { return caller_->MayGoOn(); }));
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const absl::Status& status = profiles[i].status();
+    if (status.ok() || ExecutorCaller::IsLost(status)) continue;
+    FGNN_RETURN_IF_ERROR(caller_->MayGoOn());
+    return Annotate(status, samplers[i].name);
+  }
+  return profiles;
+}
+
+absl::StatusOr<std::vector<SamplingProfile>> JobCalls::ProfileSampling(
     uint32_t num_batches) {
-  return caller_->CallAny(ExecutorRole::kSampler, /*attached=*/false,
-                          [&](const DaemonAddress& sampler) {
-                            return caller_->calls().ProfileSampling(
-                                sampler.socket, caller_->job().spec_bytes,
-                                num_batches, caller_->WhileItMayGoOn());
-                          });
+  const std::vector<DeviceKind> kinds =
+      KindsWith(ExecutorRole::kSampler, caller_->job().placements);
+  std::vector<absl::StatusOr<SamplingProfile>> together(
+      kinds.size(), absl::UnavailableError("not begun"));
+  if (kinds.size() > 1) {
+    FGNN_ASSIGN_OR_RETURN(together, ProfileTogether(kinds, num_batches));
+  }
+  std::vector<SamplingProfile> profiles;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (!together[i].ok()) {
+      together[i] = caller_->CallAny(
+          ExecutorRole::kSampler, /*attached=*/false,
+          [&](const DaemonAddress& sampler) {
+            return caller_->calls().ProfileSampling(
+                sampler.socket, caller_->job().spec_bytes, num_batches,
+                caller_->WhileItMayGoOn());
+          },
+          kinds[i]);
+      FGNN_RETURN_IF_ERROR(together[i].status());
+    }
+    profiles.push_back(*std::move(together[i]));
+  }
+  return profiles;
 }
 
 absl::StatusOr<TrainingProfile> JobCalls::ProfileTraining(

@@ -13,6 +13,7 @@
 #include "scheduler/executors/executor_caller.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -22,7 +23,11 @@ class JobCalls {
   // Borrows the caller.
   explicit JobCalls(ExecutorCaller* caller) : caller_(caller) {}
 
-  absl::StatusOr<SamplingProfile> ProfileSampling(uint32_t num_batches);
+  // Has a sampler on each kind of device measure the batches, side by side: in
+  // the job they will work at once too. Returns the profiles in the order of
+  // KindsWith(kSampler).
+  absl::StatusOr<std::vector<SamplingProfile>> ProfileSampling(
+      uint32_t num_batches);
   // `hops` are the sizes that ProfileSampling() found.
   absl::StatusOr<TrainingProfile> ProfileTraining(
       const std::vector<HopSize>& hops);
@@ -37,6 +42,11 @@ class JobCalls {
   absl::Status LoadCheckpoint(const std::filesystem::path& path);
 
  private:
+  // Has one sampler of each kind measure. A profile whose sampler was lost is
+  // Unavailable.
+  absl::StatusOr<std::vector<absl::StatusOr<SamplingProfile>>> ProfileTogether(
+      const std::vector<DeviceKind>& kinds, uint32_t num_batches);
+
   ExecutorCaller* const caller_;
 };
 

@@ -28,8 +28,7 @@ struct LoadedGpu {
 // Returns the job's GPUs in the order of their executors' placement.
 std::vector<LoadedGpu> GpusOf(const JobSpec& spec) {
   std::vector<LoadedGpu> gpus;
-  for (const ExecutorPlacement& executor :
-       PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)) {
+  for (const ExecutorPlacement& executor : ExecutorsOf(spec)) {
     const absl::StatusOr<Device> device = ParseDeviceName(executor.device);
     if (!device.ok() || device->kind == DeviceKind::kCpu) continue;
     const std::string place = MemoryPlaceOf(*device);
@@ -44,8 +43,14 @@ std::vector<LoadedGpu> GpusOf(const JobSpec& spec) {
   return gpus;
 }
 
+// Returns the memory of the sampler that was measured on a GPU; nullopt: none
+// was.
+const std::optional<GpuMemory>& SamplersMemory(const PlanInput& input) {
+  return SamplingOn(input, DeviceKind::kCuda).gpu;
+}
+
 // What was measured on a GPU: as little as one of its daemons saw. GPUs of a
-// job count as alike, since one daemon of each role is measured.
+// job count as alike, since one daemon of each role is measured there.
 struct Measured {
   uint64_t total_bytes = UINT64_MAX;
   uint64_t free_bytes = UINT64_MAX;
@@ -60,31 +65,12 @@ std::optional<Measured> MeasuredOn(const PlanInput& input,
     least->total_bytes = std::min(least->total_bytes, seen->total_bytes);
     least->free_bytes = std::min(least->free_bytes, seen->free_bytes);
   };
-  look(gpu.samplers, input.sampling.gpu);
+  look(gpu.samplers, SamplersMemory(input));
   look(gpu.trainers, input.training.gpu);
   if (least.has_value()) {
     least->free_bytes = std::min(least->free_bytes, least->total_bytes);
   }
   return least;
-}
-
-// Bytes of device memory for a vertex and an edge of a batch, and batches at a
-// time, of a sampler that was not measured.
-constexpr uint64_t kBytesPerNode = 64;
-constexpr uint64_t kBytesPerEdge = 8;
-constexpr uint64_t kBatchesAtOnce = 2;
-
-// Returns what was measured of a sampler on a GPU. Where the sampler that was
-// measured works on cores, returns an estimate by its batches.
-GpuMemory SamplersNeeds(const PlanInput& input) {
-  if (input.sampling.gpu.has_value()) return *input.sampling.gpu;
-  const uint64_t nodes =
-      MultiplyCapped(input.sampling.max_input_nodes, kBytesPerNode);
-  const uint64_t edges =
-      MultiplyCapped(input.sampling.max_edges, kBytesPerEdge);
-  return {
-      .topology_bytes = input.dataset.topology_bytes,
-      .work_bytes = MultiplyCapped(kBatchesAtOnce, AddCapped(nodes, edges))};
 }
 
 // NCCL's own buffers on a GPU: a ring has two of 10 MiB on each channel, and
@@ -134,7 +120,7 @@ struct ItemsOfGpu {
 void AddSamplers(const PlanInput& input, const GpuChoice& choice,
                  ItemsOfGpu* to) {
   const uint32_t samplers = to->gpu.samplers;
-  const GpuMemory sampling = SamplersNeeds(input);
+  const GpuMemory sampling = SamplersMemory(input).value_or(GpuMemory());
   if (!choice.topology_on_host) {
     to->Add("topology", "sampler", samplers, sampling.topology_bytes);
   }

@@ -274,6 +274,12 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
           .feature_row_bytes = sizes.feature_row_bytes};
 }
 
+const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind) {
+  const bool is_gpus =
+      kind == DeviceKind::kCuda && input.sampling_on_gpus.has_value();
+  return is_gpus ? *input.sampling_on_gpus : input.sampling;
+}
+
 uint64_t HaveBytes(const PlanInput& input) {
   return std::min(input.available_bytes,
                   input.spec.limits.memory_bytes.value_or(UINT64_MAX));

@@ -4,6 +4,7 @@
 #define FGNN_SCHEDULER_PLANNING_JOB_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,11 +38,20 @@ struct PlanInput {
   uint64_t job_key = 0;
   JobSpec spec;  // Effective spec.
   DatasetShape dataset;
+  // Of a sampler on the kind of device that the job's first sampler has. All
+  // kinds sample the same batches.
   SamplingProfile sampling;
+  // Of a sampler on a GPU, where `sampling` is of cores; nullopt: the job's
+  // samplers are on one kind of device, or no GPU was measured.
+  std::optional<SamplingProfile> sampling_on_gpus = std::nullopt;
   TrainingProfile training;
   // Bytes that the machine has free; see AvailableMemoryBytes().
   uint64_t available_bytes = 0;
 };
+
+// Returns what was measured of a sampler on this kind of device; of the first
+// sampler where that kind was not measured.
+const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind);
 
 // Returns the bytes that the job may take: those that the machine has free, or
 // the job's limit if it is less.

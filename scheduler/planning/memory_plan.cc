@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
@@ -31,7 +32,8 @@ struct PerExecutor {
   ExecutorRole role;
   std::string name;    // Name such as "cache".
   std::string detail;  // Detail such as " of 9 rows".
-  uint64_t bytes;
+  // Bytes of each on a device of this kind.
+  absl::FunctionRef<uint64_t(DeviceKind)> bytes;
 };
 
 // Adds an item for each device that has such executors, in the order of their
@@ -39,9 +41,7 @@ struct PerExecutor {
 void AddPerDevice(const PlanInput& input, const PerExecutor& what,
                   std::vector<MemoryItem>* items) {
   std::vector<std::pair<std::string, uint32_t>> counts;
-  for (const ExecutorPlacement& placement :
-       PlaceExecutors(input.spec.num_samplers(), input.spec.num_trainers(),
-                      input.spec.devices)) {
+  for (const ExecutorPlacement& placement : ExecutorsOf(input.spec)) {
     if (placement.role != what.role) continue;
     const auto found = std::find_if(
         counts.begin(), counts.end(),
@@ -57,7 +57,7 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
         {.name = absl::StrCat(Counted(count, what.name), what.detail),
          .holder = std::string(NameOf(what.role)),
          .device = device,
-         .bytes = MultiplyCapped(count, what.bytes)});
+         .bytes = MultiplyCapped(count, what.bytes(KindOf(device)))});
   }
 }
 
@@ -113,14 +113,29 @@ void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                {.role = ExecutorRole::kTrainer,
                 .name = "cache",
                 .detail = absl::StrCat(" of ", segment.cache_rows, " rows"),
-                .bytes = MultiplyCapped(segment.cache_rows,
-                                        input.dataset.feature_row_bytes)},
+                .bytes =
+                    [&](DeviceKind) {
+                      return MultiplyCapped(segment.cache_rows,
+                                            input.dataset.feature_row_bytes);
+                    }},
                items);
 }
 
-uint64_t SamplerBytes(const PlanInput& input) {
-  return AddCapped(input.sampling.program_bytes,
-                   input.sampling.workspace_bytes);
+uint64_t SamplerBytes(const SamplingProfile& sampling) {
+  return AddCapped(sampling.program_bytes, sampling.workspace_bytes);
+}
+
+// Returns the sum over the job's samplers, each by what was measured on its
+// kind of device.
+uint64_t SumOverSamplers(
+    const PlanInput& input,
+    absl::FunctionRef<uint64_t(const SamplingProfile&)> bytes) {
+  uint64_t sum = 0;
+  for (const ExecutorPlacement& executor : ExecutorsOf(input.spec)) {
+    if (executor.role != ExecutorRole::kSampler) continue;
+    sum = AddCapped(sum, bytes(SamplingOn(input, KindOf(executor.device))));
+  }
+  return sum;
 }
 
 uint64_t TrainerBytes(const PlanInput& input) {
@@ -144,13 +159,12 @@ void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
   if (bytes == 0) return;
   const bool evaluates =
       EvaluationBytes(input) > input.training.checkpoint_bytes;
-  const std::vector<ExecutorPlacement> trainer =
-      PlaceExecutors(input.spec.num_samplers(), 1, input.spec.devices);
   items->push_back({.name = evaluates ? "evaluation" : "a checkpoint",
                     .holder = "trainer",
                     .device = evaluates && input.spec.num_trainers() > 1
                                   ? ""  // Shared by all devices.
-                                  : trainer.back().device,
+                                  : FirstDeviceWith(ExecutorRole::kTrainer,
+                                                    ExecutorsOf(input.spec)),
                     .bytes = bytes});
 }
 
@@ -158,18 +172,22 @@ void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
 // or a step. If ranking takes more than training, the difference is an item of
 // its own.
 void AddRanking(const PlanInput& input, JobPlan* plan) {
-  const SamplingProfile& sampling = input.sampling;
   const uint64_t nodes = input.dataset.num_nodes;
   // Each thread of a sampler has its own counts, and one sampler sorts.
-  const uint64_t counts = MultiplyCapped(
-      MultiplyCapped(input.spec.num_samplers(), sampling.num_threads),
-      MultiplyCapped(nodes, sizeof(uint32_t)));
+  const uint64_t counting =
+      SumOverSamplers(input, [&](const SamplingProfile& sampling) {
+        return AddCapped(
+            MultiplyCapped(sampling.num_threads,
+                           MultiplyCapped(nodes, sizeof(uint32_t))),
+            sampling.workspace_bytes);
+      });
   const uint64_t ranking =
-      std::max(AddCapped(counts, MultiplyCapped(input.spec.num_samplers(),
-                                                sampling.workspace_bytes)),
-               MultiplyCapped(nodes, kBytesToRankAVertex));
+      std::max(counting, MultiplyCapped(nodes, kBytesToRankAVertex));
   const uint64_t programs = AddCapped(
-      MultiplyCapped(input.spec.num_samplers(), sampling.program_bytes),
+      SumOverSamplers(input,
+                      [](const SamplingProfile& sampling) {
+                        return sampling.program_bytes;
+                      }),
       MultiplyCapped(input.spec.num_trainers(), input.training.program_bytes));
   const uint64_t bytes = AddCapped(programs, ranking);
   if (bytes <= plan->total_bytes) return;
@@ -194,9 +212,10 @@ std::vector<MemoryItem> PinnedFiles(const PlanInput& input,
   };
   if (segment.topology_on_host != 0) {
     // With tables of weights the topology is larger than the dataset's.
+    const GpuMemory on_gpu =
+        SamplingOn(input, DeviceKind::kCuda).gpu.value_or(GpuMemory());
     add("topology, pinned for GPUs", "sampler",
-        std::max(input.dataset.topology_bytes,
-                 input.sampling.gpu.value_or(GpuMemory()).topology_bytes));
+        std::max(input.dataset.topology_bytes, on_gpu.topology_bytes));
   }
   if (PinsFeatures(input)) {
     add("features, pinned for GPUs", "trainer", PinnedFeatureBytes(input));
@@ -263,13 +282,16 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                {.role = ExecutorRole::kSampler,
                 .name = "sampler",
                 .detail = "",
-                .bytes = SamplerBytes(input)},
+                .bytes =
+                    [&](DeviceKind kind) {
+                      return SamplerBytes(SamplingOn(input, kind));
+                    }},
                &plan.memory);
   AddPerDevice(input,
                {.role = ExecutorRole::kTrainer,
                 .name = "trainer",
                 .detail = "",
-                .bytes = TrainerBytes(input)},
+                .bytes = [&](DeviceKind) { return TrainerBytes(input); }},
                &plan.memory);
   AddCaches(input, segment, roles, &plan.memory);
   const std::vector<MemoryItem> pinned = PinnedFiles(input, segment);
@@ -286,7 +308,8 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
 
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
-  const uint64_t daemons = AddCapped(SamplerBytes(input), TrainerBytes(input));
+  const uint64_t daemons =
+      AddCapped(SamplerBytes(input.sampling), TrainerBytes(input));
   const uint64_t row_bytes =
       TrainsOnGpus(input.spec) ? 0 : input.dataset.feature_row_bytes;
   const uint64_t other =

@@ -56,6 +56,37 @@ std::vector<ExecutorPlacement> PlaceExecutors(
   return placements;
 }
 
+std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec) {
+  return PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices);
+}
+
+DeviceKind KindOf(const std::string& device) {
+  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
+  return parsed.ok() ? parsed->kind : DeviceKind::kCpu;
+}
+
+std::string FirstDeviceWith(ExecutorRole role,
+                            const std::vector<ExecutorPlacement>& placements) {
+  return std::find_if(placements.begin(), placements.end(),
+                      [role](const ExecutorPlacement& placement) {
+                        return placement.role == role;
+                      })
+      ->device;
+}
+
+std::vector<DeviceKind> KindsWith(
+    ExecutorRole role, const std::vector<ExecutorPlacement>& placements) {
+  std::vector<DeviceKind> kinds;
+  for (const ExecutorPlacement& placement : placements) {
+    if (placement.role != role) continue;
+    const DeviceKind kind = KindOf(placement.device);
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      kinds.push_back(kind);
+    }
+  }
+  return kinds;
+}
+
 std::vector<ExecutorPlacement> PairPerDevice(
     const std::vector<std::string>& devices) {
   std::vector<ExecutorPlacement> placements;

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shared/config/job_spec.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -33,6 +35,22 @@ struct ExecutorPlacement {
 std::vector<ExecutorPlacement> PlaceExecutors(
     uint32_t samplers, uint32_t trainers,
     const std::vector<std::string>& devices);
+
+// Returns the executors of a job with an effective spec, as if the job were
+// alone: all samplers, then all trainers.
+std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec);
+
+// Returns the kind of a device by its name; kCpu for what is no name.
+DeviceKind KindOf(const std::string& device);
+
+// Returns the device of the first executor of the role, of which there is one.
+std::string FirstDeviceWith(ExecutorRole role,
+                            const std::vector<ExecutorPlacement>& placements);
+
+// Returns the kinds of devices that have executors of the role, in the order of
+// their placement.
+std::vector<DeviceKind> KindsWith(
+    ExecutorRole role, const std::vector<ExecutorPlacement>& placements);
 
 // Returns a sampler and a trainer for every device, which a service keeps
 // ready.

@@ -83,10 +83,10 @@ DevicePlanner::DevicePlanner(std::string job_id, const JobSpec& spec,
                              const std::filesystem::path& state_dir)
     : job_id_(std::move(job_id)), spec_(spec), file_(spec, state_dir) {}
 
-void DevicePlanner::SetProfile(const DeviceTimes& first) {
+void DevicePlanner::SetProfile(const TimesByKind& profiled) {
   if (!spec_.takes_turns()) return;
   times_ = file_.Read().value_or(MeasuredTimes());
-  FillIn(spec_, first, &times_);
+  FillIn(spec_, profiled, &times_);
 }
 
 void DevicePlanner::Begin(JobSegment* segment) {
@@ -123,7 +123,8 @@ DevicePlanner::Left DevicePlanner::LookWhoIsLeft() const {
 std::optional<AllocationInput> DevicePlanner::InputOf(const Left& left) const {
   AllocationInput input = AllocationInputOf(spec_, segment_->options());
   input.spread = times_.spread;
-  const std::optional<std::vector<DeviceTimes>> times = CompleteTimes(times_);
+  const std::optional<std::vector<DeviceTimes>> times =
+      CompleteTimes(spec_, times_);
   if (!times.has_value()) return std::nullopt;
   input.devices = OfThose(left, *times);
   if (input.samplers.has_value()) {

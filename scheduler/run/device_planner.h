@@ -28,10 +28,10 @@ class DevicePlanner {
   DevicePlanner(std::string job_id, const JobSpec& spec,
                 const std::filesystem::path& state_dir);
 
-  // Sets Ts and Tt of all devices from those of the first, which were measured
-  // before there is a segment. FillIn() derives those of the other devices.
-  // Times of an earlier run of the job are preferred.
-  void SetProfile(const DeviceTimes& first);
+  // Sets Ts and Tt of all devices from those of their kind, which were measured
+  // before there is a segment. FillIn() derives those of each device. Times of
+  // an earlier run of the job are preferred.
+  void SetProfile(const TimesByKind& profiled);
   // Plans for an open segment, before any epoch in it is opened. Borrows the
   // segment.
   void Begin(JobSegment* segment);

@@ -11,8 +11,7 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const DecodedSpec& decoded) {
           .spec_bytes = decoded.bytes,
           .dataset = spec.dataset,
           .dataset_content = job.progress.dataset_content,
-          .placements = PlaceExecutors(spec.num_samplers(), spec.num_trainers(),
-                                       spec.devices),
+          .placements = ExecutorsOf(spec),
           .restarts = spec.limits.restarts};
 }
 

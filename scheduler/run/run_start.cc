@@ -248,13 +248,14 @@ absl::StatusOr<SegmentOptions> RunStart::Plan() {
   const uint64_t batches = BatchesPerEpoch(run_.dataset.shape.num_train,
                                            run_.spec.sampling.batch_size);
   FGNN_ASSIGN_OR_RETURN(
-      input.sampling,
+      const std::vector<SamplingProfile> sampling,
       run_.executors.calls().ProfileSampling(static_cast<uint32_t>(
           std::min<uint64_t>(batches, kProfiledBatches))));
+  input.sampling = sampling.front();
+  if (sampling.size() > 1) input.sampling_on_gpus = sampling.back();
   FGNN_ASSIGN_OR_RETURN(input.training, run_.executors.calls().ProfileTraining(
                                             input.sampling.hops));
-  parts_.planner.SetProfile({.sample = input.sampling.seconds_per_batch,
-                             .train = input.training.seconds_per_batch});
+  parts_.planner.SetProfile(ProfiledTimes(input));
   JobPlan plan;
   FGNN_RETURN_IF_ERROR(run_.environment.memory->Plan(
       run_.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {

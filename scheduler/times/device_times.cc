@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "scheduler/planning/placement.h"
 #include "shared/base/files/file.h"
 #include "shared/base/hash.h"
 #include "shared/device/device.h"
@@ -75,18 +77,18 @@ double CoresOf(const std::string& device) {
   return static_cast<double>(parsed->cores.size());
 }
 
-// Fills in times that are not known with the mean of the known ones. Returns
-// false if none is known.
-bool FillWithMean(std::vector<DeviceTimes>* times,
+// Fills in times of some devices that are not known with the mean of the known
+// ones. Returns false if none is known.
+bool FillWithMean(const std::vector<DeviceTimes*>& times,
                   double DeviceTimes::*member) {
   double sum = 0;
   int known = 0;
-  for (const DeviceTimes& device : *times) {
-    sum += device.*member;
-    known += device.*member > 0 ? 1 : 0;
+  for (const DeviceTimes* device : times) {
+    sum += device->*member;
+    known += device->*member > 0 ? 1 : 0;
   }
-  for (DeviceTimes& device : *times) {
-    if (device.*member <= 0 && known > 0) device.*member = sum / known;
+  for (DeviceTimes* device : times) {
+    if (device->*member <= 0 && known > 0) device->*member = sum / known;
   }
   return known > 0;
 }
@@ -111,12 +113,28 @@ void RemoveLeftovers(const fs::path& folder) {
 
 }  // namespace
 
-void FillIn(const JobSpec& spec, const DeviceTimes& first,
+TimesByKind ProfiledTimes(const PlanInput& input) {
+  const std::vector<ExecutorPlacement> executors = ExecutorsOf(input.spec);
+  TimesByKind times;
+  for (const DeviceKind kind : KindsWith(ExecutorRole::kSampler, executors)) {
+    times.On(kind).sample = SamplingOn(input, kind).seconds_per_batch;
+  }
+  for (const DeviceKind kind : KindsWith(ExecutorRole::kTrainer, executors)) {
+    times.On(kind).train = input.training.seconds_per_batch;
+  }
+  return times;
+}
+
+void FillIn(const JobSpec& spec, const TimesByKind& profiled,
             MeasuredTimes* times) {
   times->devices.resize(spec.devices.size());
-  const double cores = CoresOf(spec.devices.front());
+  std::map<DeviceKind, double> cores;  // Cores of the first device of a kind.
   for (size_t i = 0; i < spec.devices.size(); ++i) {
-    const double slower = cores / CoresOf(spec.devices[i]);
+    const DeviceKind kind = KindOf(spec.devices[i]);
+    const double own_cores = CoresOf(spec.devices[i]);
+    const double slower =
+        cores.emplace(kind, own_cores).first->second / own_cores;
+    const DeviceTimes& first = profiled.On(kind);
     DeviceTimes& device = times->devices[i];
     if (device.sample <= 0) {
       device.sample =
@@ -129,11 +147,21 @@ void FillIn(const JobSpec& spec, const DeviceTimes& first,
 }
 
 std::optional<std::vector<DeviceTimes>> CompleteTimes(
-    const MeasuredTimes& times) {
+    const JobSpec& spec, const MeasuredTimes& times) {
   std::vector<DeviceTimes> devices = times.devices;
-  const bool samples = FillWithMean(&devices, &DeviceTimes::sample);
-  if (!FillWithMean(&devices, &DeviceTimes::train) || !samples) {
-    return std::nullopt;
+  if (devices.size() != spec.devices.size()) return std::nullopt;
+  const bool mixes = !DevicesThatOnlySample(spec.devices).empty();
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    std::vector<DeviceTimes*> alike;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if (KindOf(spec.devices[i]) == kind) alike.push_back(&devices[i]);
+    }
+    if (alike.empty()) continue;
+    const bool trains = kind == DeviceKind::kCuda || !mixes;
+    if (!FillWithMean(alike, &DeviceTimes::sample) ||
+        (trains && !FillWithMean(alike, &DeviceTimes::train))) {
+      return std::nullopt;
+    }
   }
   return devices;
 }

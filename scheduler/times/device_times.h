@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "scheduler/planning/allocation.h"
+#include "scheduler/planning/job_plan.h"
 #include "shared/config/job_spec.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -21,17 +23,34 @@ struct MeasuredTimes {
   double change_seconds = 0;
 };
 
+// Seconds of a batch on each kind of device; 0: not known.
+struct TimesByKind {
+  DeviceTimes cores = {};
+  DeviceTimes gpus = {};
+
+  DeviceTimes& On(DeviceKind kind) {
+    return kind == DeviceKind::kCpu ? cores : gpus;
+  }
+  const DeviceTimes& On(DeviceKind kind) const {
+    return kind == DeviceKind::kCpu ? cores : gpus;
+  }
+};
+
+// Returns the times that the profiles of a job have.
+TimesByKind ProfiledTimes(const PlanInput& input);
+
 // Fills in Ts and Tt where they are not known, for each device of the job. They
-// are those of `first`, which were measured on the first device. If threads
-// follow the cores (`threads` is 0), a device with fewer cores takes longer in
-// proportion.
-void FillIn(const JobSpec& spec, const DeviceTimes& first,
+// are those of the device's kind, which were measured on the first device of
+// that kind. If threads follow the cores (`threads` is 0), a device with fewer
+// cores takes longer in proportion.
+void FillIn(const JobSpec& spec, const TimesByKind& profiled,
             MeasuredTimes* times);
 
-// Returns the times of each device. Times that are not known are the mean of
-// the other devices' times. nullopt: Ts or Tt is not known for any device.
+// Returns the times of each device of the job. Times that are not known are the
+// mean of those of the other devices of that kind. nullopt: Ts or Tt is not
+// known for any device of a kind.
 std::optional<std::vector<DeviceTimes>> CompleteTimes(
-    const MeasuredTimes& times);
+    const JobSpec& spec, const MeasuredTimes& times);
 
 // The file of a job's times. Its name has a key of what the times depend on:
 // model, sampling, cache, precision, threads and cores.

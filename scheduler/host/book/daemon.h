@@ -63,7 +63,8 @@ struct Daemon {
         restarts{.budget = RestartBudget(restart_limit)} {}
 
   DaemonAddress address() const {
-    return {placement.name, process.has_value() ? process->pid() : 0, socket};
+    return {placement.name, process.has_value() ? process->pid() : 0, socket,
+            placement.device};
   }
   // Returns whether it is attached to a job that has not taken it over yet.
   bool AwaitsItsJob() const {

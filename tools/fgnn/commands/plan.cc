@@ -94,11 +94,9 @@ absl::StatusOr<std::optional<DevicesPlan>> PlanDevices(
   std::optional<MeasuredTimes> stored =
       DeviceTimesFile(input.spec, state_dir).Read();
   MeasuredTimes times = stored.value_or(MeasuredTimes());
-  FillIn(input.spec,
-         {.sample = input.sampling.seconds_per_batch,
-          .train = input.training.seconds_per_batch},
-         &times);
-  std::optional<std::vector<DeviceTimes>> complete = CompleteTimes(times);
+  FillIn(input.spec, ProfiledTimes(input), &times);
+  std::optional<std::vector<DeviceTimes>> complete =
+      CompleteTimes(input.spec, times);
   if (!complete.has_value()) return std::nullopt;
   AllocationInput allocation = AllocationInputOf(input.spec, plan.segment);
   allocation.devices = *complete;
@@ -157,6 +155,21 @@ nlohmann::ordered_json GpusToJson(const JobPlan& plan) {
   return array;
 }
 
+// Returns what samplers measured on each kind of device of a job that samples
+// on both.
+nlohmann::ordered_json SamplingToJson(const PlanInput& input) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
+    const SamplingProfile& sampling = SamplingOn(input, kind);
+    array.push_back({{"kind", WordOf(kind)},
+                     {"seconds_per_batch", sampling.seconds_per_batch},
+                     {"threads", sampling.num_threads},
+                     {"program_bytes", sampling.program_bytes},
+                     {"workspace_bytes", sampling.workspace_bytes}});
+  }
+  return array;
+}
+
 nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
   const SegmentOptions& segment = plan.segment;
   return {{"memory", ToJson(plan.memory, kHostMemory)},
@@ -210,6 +223,14 @@ std::string GpusToText(const JobPlan& plan) {
   return text;
 }
 
+// Returns in how long a GPU samples a batch, of a job that samples on both
+// kinds.
+std::string OnGpusText(const PlanInput& input) {
+  if (!input.sampling_on_gpus.has_value()) return "";
+  return absl::StrFormat(" on cores, in %.2f ms on a GPU,",
+                         input.sampling_on_gpus->seconds_per_batch * 1e3);
+}
+
 std::string ToText(const PlanInput& input, const JobPlan& plan) {
   TextTable table({"for", "device", "memory"}, {2});
   for (const MemoryItem& item : plan.memory) {
@@ -229,9 +250,9 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
       &text, "\n", FormatCount(segment.batches_per_epoch),
       " batches an epoch, ", segment.batches_per_step, " a step; ",
       FormatCount(segment.num_parameters), " parameters\n",
-      absl::StrFormat("a batch is sampled in %.2f ms and trained in %.2f ms, "
+      absl::StrFormat("a batch is sampled in %.2f ms%s and trained in %.2f ms, "
                       "and has at most %s input nodes (of %u batches)\n",
-                      input.sampling.seconds_per_batch * 1e3,
+                      input.sampling.seconds_per_batch * 1e3, OnGpusText(input),
                       input.training.seconds_per_batch * 1e3,
                       FormatCount(input.sampling.max_input_nodes),
                       kProfiledBatches));
@@ -275,6 +296,9 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
     nlohmann::ordered_json json = ToJson(input, plan);
     if (devices.has_value()) {
       json["allocation"] = ToJson(*devices, input, plan.segment);
+    }
+    if (input.sampling_on_gpus.has_value()) {
+      json["sampling"] = SamplingToJson(input);
     }
     json["notes"] = notes;
     std::cout << JsonText(json, 2) << "\n";

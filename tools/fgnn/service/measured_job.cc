@@ -21,10 +21,7 @@ namespace {
 
 // Returns the device of the job's first sampler.
 absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
-  return ParseDevice(
-      PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices)
-          .front()
-          .device);
+  return ParseDevice(ExecutorsOf(spec).front().device);
 }
 
 absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
@@ -62,6 +59,11 @@ absl::StatusOr<std::optional<std::string>> FirstGpu(const JobSpec& spec) {
   return std::nullopt;
 }
 
+// Returns whether the job has samplers on cores and on GPUs.
+bool SamplesOnBoth(const JobSpec& spec) {
+  return KindsWith(ExecutorRole::kSampler, ExecutorsOf(spec)).size() > 1;
+}
+
 absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
                                       const std::filesystem::path& state_dir) {
   Programs programs = {.state_dir = state_dir};
@@ -97,21 +99,32 @@ absl::StatusOr<SamplingProfile> MeasureSamplingHere(const JobSampling& job,
                           .check = nullptr});
 }
 
-absl::StatusOr<SamplingProfile> MeasureSampling(const v1::JobSpec& effective,
-                                                const JobSpec& spec,
-                                                const Programs& programs,
-                                                DatasetShape* dataset) {
+// Fills in what samplers measure, one on each kind of device that has some, and
+// the dataset's shape.
+absl::Status MeasureSampling(const v1::JobSpec& effective,
+                             const Programs& programs, PlanInput* input) {
+  const JobSpec& spec = input->spec;
   FGNN_ASSIGN_OR_RETURN(const uint32_t num_threads, SamplerThreads(spec));
   FGNN_ASSIGN_OR_RETURN(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
                              .plugins = PluginFolder(programs.state_dir)}));
-  *dataset = ShapeOf(job.dataset.sizes(), spec.training);
+  input->dataset = ShapeOf(job.dataset.sizes(), spec.training);
+  const auto measure =
+      [&](const std::string& name) -> absl::StatusOr<SamplingProfile> {
+    FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(name, programs));
+    if (!IsGpu(device)) return MeasureSamplingHere(job, num_threads);
+    return AskForSamplingProfile(programs.sampler, programs.state_dir,
+                                 effective, kProfiledBatches, device.name);
+  };
   FGNN_ASSIGN_OR_RETURN(const Device first, FirstSampler(spec));
-  FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(first.name, programs));
-  if (!IsGpu(device)) return MeasureSamplingHere(job, num_threads);
-  return AskForSamplingProfile(programs.sampler, programs.state_dir, effective,
-                               kProfiledBatches, device.name);
+  FGNN_ASSIGN_OR_RETURN(input->sampling, measure(first.name));
+  if (!programs.why_no_gpus.empty() || !SamplesOnBoth(spec)) {
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
+  FGNN_ASSIGN_OR_RETURN(input->sampling_on_gpus, measure(*gpu));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -129,11 +142,9 @@ absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
   const JobSpec& spec = input.spec;
   FGNN_ASSIGN_OR_RETURN(const Programs programs, FindPrograms(spec, state_dir));
   FGNN_ASSIGN_OR_RETURN(measured.note, NoteOnGpu(spec, programs));
-  FGNN_ASSIGN_OR_RETURN(
-      input.sampling,
-      MeasureSampling(effective, spec, programs, &input.dataset));
+  FGNN_RETURN_IF_ERROR(MeasureSampling(effective, programs, &input));
   const std::string trainer =
-      PlaceExecutors(spec.num_samplers(), 1, spec.devices).back().device;
+      FirstDeviceWith(ExecutorRole::kTrainer, ExecutorsOf(spec));
   FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(trainer, programs));
   FGNN_ASSIGN_OR_RETURN(
       input.training,

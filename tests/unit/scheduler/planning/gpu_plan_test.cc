@@ -232,15 +232,39 @@ TEST(GpuPlanTest, WhatFitsNowhereIsRefusedWithSizesAndTheWayOut) {
                      Not(HasSubstr("cache.capacity")))));
 }
 
-TEST(GpuPlanTest, ASamplerThatWasNotMeasuredIsEstimated) {
+TEST(GpuPlanTest, EachKindOfSamplerTakesWhatItMeasured) {
   PlanInput input = OnGpus({"cpu:0", "cuda:0"});
-  input.spec.samplers = 2;  // Cores were measured.
+  input.spec.samplers = 2;
+  input.sampling_on_gpus = input.sampling;
+  input.sampling_on_gpus->program_bytes = 300 * kMiB;
   input.sampling.gpu = std::nullopt;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
-  // Twice 50,000 vertices of 64 bytes and 100,000 edges of 8, and a quarter.
+  // A GPU's topology and batches are as its own sampler saw them.
   EXPECT_THAT(ItemsOn(plan, "cuda:0"),
-              AllOf(testing::Contains(Pair("topology", 24)),
-                    testing::Contains(Pair("batches of 1 sampler", 9))));
+              AllOf(testing::Contains(Pair("topology", 200)),
+                    testing::Contains(Pair("batches of 1 sampler", 20))));
+  EXPECT_THAT(DescribeMemory(plan),
+              AllOf(HasSubstr(" + 1 sampler on cpu:0 10.0 MiB + "),
+                    HasSubstr(" + 1 sampler on cuda:0 308.0 MiB + ")));
+
+  // What lies on the host for GPUs is what the GPU's sampler measured.
+  input.sampling_on_gpus->gpu->topology_bytes = 900 * kMiB;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan pinned, PlanJob(input));
+  EXPECT_THAT(DescribeMemory(pinned),
+              HasSubstr("topology, pinned for GPUs 900.0 MiB"));
+}
+
+TEST(GpuPlanTest, RankingCountsTheThreadsOfEachKind) {
+  PlanInput input = OnGpus({"cpu:0", "cuda:0"});
+  input.spec.samplers = 2;
+  input.spec.cache = {.policy = "degree", .capacity = 0.25};
+  input.sampling_on_gpus = input.sampling;
+  input.sampling.gpu = std::nullopt;
+  input.sampling.num_threads = 200;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  // 202 arrays of 4 MiB, beside programs and workspaces.
+  const uint64_t counts = (200 + 2) * 4 * kMiB;
+  EXPECT_EQ(plan.total_bytes, counts + 2 * (8 + 2) * kMiB + 60 * kMiB);
 }
 
 TEST(GpuPlanTest, FeaturesThatAGpuReadsStayInTheHostsMemory) {

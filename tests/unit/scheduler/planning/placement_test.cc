@@ -51,6 +51,17 @@ TEST(PlaceExecutorsTest, CoresBesideGpusSampleFirstAndDoNotTrain) {
       ElementsAre("sampler.0@cpu:0", "trainer.0@cuda:0", "trainer.1@cuda:0"));
 }
 
+TEST(PlaceExecutorsTest, SaysWhichKindsOfDeviceHaveARole) {
+  using enum DeviceKind;
+  const auto executors = PlaceExecutors(3, 2, {"cuda:0", "cpu:0", "cuda:1"});
+  EXPECT_THAT(KindsWith(ExecutorRole::kSampler, executors),
+              ElementsAre(kCpu, kCuda));
+  EXPECT_THAT(KindsWith(ExecutorRole::kTrainer, executors), ElementsAre(kCuda));
+  EXPECT_EQ(FirstDeviceWith(ExecutorRole::kTrainer, executors), "cuda:0");
+  EXPECT_EQ(KindOf("cuda:0+cpu:0-3"), kCuda);
+  EXPECT_EQ(KindOf("cpu:0"), kCpu);
+}
+
 TEST(PairPerDeviceTest, EveryDeviceHasBothRoles) {
   EXPECT_THAT(Described(PairPerDevice({"cpu:0", "cpu:1"})),
               ElementsAre("sampler.0@cpu:0", "trainer.0@cpu:0",

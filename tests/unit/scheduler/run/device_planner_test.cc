@@ -82,7 +82,7 @@ class DevicePlannerTest : public testing::Test {
 
 TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
   EXPECT_EQ(segment_->devices().NumStandbyCaches(), 1U);
@@ -100,7 +100,7 @@ TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
 // only sampled is no better a trainer for that.
 TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   ASSERT_EQ(segment_->devices().plans().at(0), kSample);
   DeviceTable& table = segment_->devices().table();
@@ -120,7 +120,7 @@ TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
   spec_.sampling.batch_size = 7;  // Another job.
   NewSegment();
   const auto other = NewPlanner();
-  other->SetProfile({.sample = 0.01, .train = 0.03});
+  other->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   other->Begin(segment_.get());
   for (int i = 0; i < 200; ++i) {
     segment_->devices().table().AddTrainTime(1, 0.06);
@@ -132,7 +132,7 @@ TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
 
 TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
   auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   Measure(0.03, 0.01);
   RunEpoch(planner.get(), 3);
@@ -149,7 +149,7 @@ TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
 TEST_F(DevicePlannerTest, ANumberThatWasNamedStays) {
   spec_.samplers = 2;
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.09});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.09}});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 2U);
   Measure(0.09, 0.01);
@@ -171,7 +171,7 @@ TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
 TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
   NewSegment(/*most_trainers=*/2);
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 2U);
   RunEpoch(planner.get(), 3);
@@ -195,7 +195,7 @@ TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
 TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
   spec_.executors = "time_sharing";
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);
@@ -207,7 +207,7 @@ TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
 
 TEST_F(DevicePlannerTest, WhatAHandDidStays) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   ASSERT_EQ(segment_->devices().plans().at(3), kTrain);
   ASSERT_THAT(segment_->devices().Switch(3, kSample), IsOk());
@@ -219,7 +219,7 @@ TEST_F(DevicePlannerTest, WhatAHandDidStays) {
 
 TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.03, .train = 0.01});
+  planner->SetProfile({.cores = {.sample = 0.03, .train = 0.01}});
   planner->Begin(segment_.get());
   JobDevices& devices = segment_->devices();
   ASSERT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
@@ -253,7 +253,7 @@ TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
 
 TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.03, .train = 0.01});
+  planner->SetProfile({.cores = {.sample = 0.03, .train = 0.01}});
   planner->Begin(segment_.get());
   RunEpoch(planner.get(), 3);
   ASSERT_TRUE(segment_->devices().Lose(3));
@@ -269,7 +269,7 @@ TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
 TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
   spec_.samplers = 3;
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   ASSERT_EQ(Samplers(), 3U);
   ASSERT_TRUE(segment_->devices().Lose(3));
@@ -291,7 +291,7 @@ TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
 TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
   ASSERT_TRUE(segment_->devices().Lose(0));
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   EXPECT_THAT(segment_->devices().plans(),
               ElementsAre(kLost, kSample, kTrain, kTrain));
@@ -309,7 +309,7 @@ TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
 TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
   spec_.executors = "time_sharing";
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   ASSERT_TRUE(segment_->devices().Lose(2));
   planner->ReplanIfDevicesChanged();
@@ -322,14 +322,14 @@ TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
 
 TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
   const auto first = NewPlanner();
-  first->SetProfile({.sample = 0.01, .train = 0.03});
+  first->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   first->Begin(segment_.get());
   Measure(0.03, 0.01);
   RunEpoch(first.get(), 3);
 
   NewSegment();
   const auto second = NewPlanner();
-  second->SetProfile({.sample = 0.01, .train = 0.03});
+  second->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   second->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 3U);
   EXPECT_NEAR(segment_->devices().table().times(2).sample, 0.03, 1e-6);
@@ -338,7 +338,7 @@ TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
   spec_.sampling.batch_size *= 2;
   NewSegment();
   const auto third = NewPlanner();
-  third->SetProfile({.sample = 0.01, .train = 0.03});
+  third->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   third->Begin(segment_.get());
   EXPECT_EQ(Samplers(), 1U);
 }
@@ -386,7 +386,7 @@ TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
   spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
   MeasuredTimes times;
   times.devices = {{}, {0, 7, 8}, {}};
-  FillIn(spec_, {.sample = 0.01, .train = 0.03}, &times);
+  FillIn(spec_, {.cores = {.sample = 0.01, .train = 0.03}}, &times);
   EXPECT_EQ(times.devices[0].sample, 0.01);
   EXPECT_EQ(times.devices[1].sample, 0.04);
   EXPECT_EQ(times.devices[2].train, 0.06);
@@ -394,17 +394,42 @@ TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
   EXPECT_EQ(times.devices[1].standby, 8);
 
   times.devices = {{0.01, 0, 0}, {0, 0.04, 0}, {0.03, 0.02, 0}};
-  const auto complete = CompleteTimes(times);
+  const auto complete = CompleteTimes(spec_, times);
   ASSERT_TRUE(complete.has_value());
   EXPECT_DOUBLE_EQ((*complete)[1].sample, 0.02);
   EXPECT_DOUBLE_EQ((*complete)[0].train, 0.03);
-  times.devices = {{0.01, 0, 0}, {0.01, 0, 0}};
-  EXPECT_EQ(CompleteTimes(times), std::nullopt);
+  times.devices = {{0.01, 0, 0}, {0.01, 0, 0}, {0.01, 0, 0}};
+  EXPECT_EQ(CompleteTimes(spec_, times), std::nullopt);
+}
+
+TEST_F(DevicePlannerTest, EachKindIsFilledInFromItsOwn) {
+  spec_.devices = {"cpu:0-3", "cuda:0", "cpu:4", "cuda:1"};
+  MeasuredTimes times;
+  FillIn(spec_,
+         {.cores = {.sample = 0.01}, .gpus = {.sample = 0.002, .train = 0.03}},
+         &times);
+  EXPECT_EQ(times.devices[0].sample, 0.01);
+  EXPECT_EQ(times.devices[1].sample, 0.002);
+  EXPECT_EQ(times.devices[2].sample, 0.04);
+  EXPECT_EQ(times.devices[3].sample, 0.002);
+  // Cores beside a GPU train nothing.
+  EXPECT_EQ(times.devices[0].train, 0);
+  EXPECT_EQ(times.devices[3].train, 0.03);
+
+  times.devices = {{0.01, 0, 0}, {0, 0.03, 0}, {0, 0, 0}, {0.002, 0, 0}};
+  const auto complete = CompleteTimes(spec_, times);
+  ASSERT_TRUE(complete.has_value());
+  EXPECT_EQ((*complete)[1].sample, 0.002);
+  EXPECT_EQ((*complete)[2].sample, 0.01);
+  EXPECT_EQ((*complete)[2].train, 0);
+  EXPECT_EQ((*complete)[3].train, 0.03);
+  times.devices[3].sample = 0;
+  EXPECT_EQ(CompleteTimes(spec_, times), std::nullopt) << "no GPU sampled yet";
 }
 
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   segment_->devices().SetExecutorOf(OwnerIndex{1}, 0);
   segment_->devices().SetExecutorOf(OwnerIndex{2}, 3);
@@ -444,7 +469,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
 TEST_F(DevicePlannerTest, ExecutorsThatWorkTogetherHaveNoPlan) {
   spec_.executors = "together";
   const auto planner = NewPlanner();
-  planner->SetProfile({.sample = 0.01, .train = 0.03});
+  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
   planner->Begin(segment_.get());
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -54,6 +55,9 @@ class ScriptedCalls final : public ExecutorCalls {
     }
   }
   void UseHost(DaemonHost* host) { host_ = host; }
+  void AddSampler(const std::string& name) {
+    daemons_[name] = std::make_unique<FakeExecutor>(ExecutorRole::kSampler);
+  }
   FakeExecutor& daemon(const std::string& name) { return *daemons_.at(name); }
 
   absl::Status Attach(const std::string& socket, const AttachCall& call,
@@ -83,8 +87,9 @@ class ScriptedCalls final : public ExecutorCalls {
     return absl::OkStatus();
   }
   absl::StatusOr<SamplingProfile> ProfileSampling(
-      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
+      const std::string& socket, const std::string& /*spec_bytes*/,
       uint32_t num_batches, const Patience& /*patience*/) override {
+    if (profile_on) FGNN_RETURN_IF_ERROR(profile_on(socket));
     profiled_batches = num_batches;
     if (on_profile) on_profile();
     return SamplingProfile{.max_task_bytes = 4096,
@@ -276,6 +281,9 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_attach;
   std::function<void()> on_profile;
+  // Asked by each sampler that is to measure; samplers of two kinds ask at
+  // once.
+  std::function<absl::Status(const std::string&)> profile_on;
   std::function<void()> on_evaluate;
   std::function<void(const fs::path&)> on_save;
   // The calls so far.
@@ -290,7 +298,7 @@ class ScriptedCalls final : public ExecutorCalls {
   std::vector<std::string> loaded;
   std::map<fs::path, CheckpointProfile> checkpoints;  // Sound checkpoints.
   std::map<fs::path, absl::Status> unreadable;        // Other checkpoints.
-  uint32_t profiled_batches = 0;
+  std::atomic<uint32_t> profiled_batches = 0;
   std::vector<HopSize> profiled_hops;
   std::map<std::string, SegmentOptions> plans;  // Plans by attached daemon.
   std::map<std::string, uint32_t> devices;      // Devices by attached daemon.
@@ -336,11 +344,12 @@ class JobRunTest : public testing::Test {
   }
 
   void RegisterHere(const std::string& name, const std::string& job_id = "",
-                    OwnerIndex owner = kNoOwner) {
+                    OwnerIndex owner = kNoOwner,
+                    const std::string& device = "cpu:0") {
     EXPECT_THAT(
         host_->Register({.name = name,
                          .role = name.substr(0, 7),
-                         .device = "cpu:0",
+                         .device = device,
                          .pid = ::getpid(),
                          .start_time = ReadProcessStartTime(::getpid()).value(),
                          .socket_path = name,
