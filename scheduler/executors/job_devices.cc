@@ -7,9 +7,16 @@
 namespace fgnn {
 namespace {
 
-bool NobodyDoes(DevicePlan role, const std::vector<DevicePlan>& plans) {
-  return std::none_of(plans.begin(), plans.end(), [role](DevicePlan plan) {
-    return plan == role || plan == DevicePlan::kTimeShare;
+bool NobodySamples(const std::vector<DevicePlan>& plans) {
+  return std::none_of(plans.begin(), plans.end(), [](DevicePlan plan) {
+    return plan == DevicePlan::kSample || plan == DevicePlan::kOnlySample ||
+           plan == DevicePlan::kTimeShare;
+  });
+}
+
+bool NobodyTrains(const std::vector<DevicePlan>& plans) {
+  return std::none_of(plans.begin(), plans.end(), [](DevicePlan plan) {
+    return plan == DevicePlan::kTrain || plan == DevicePlan::kTimeShare;
   });
 }
 
@@ -18,6 +25,7 @@ bool NobodyDoes(DevicePlan role, const std::vector<DevicePlan>& plans) {
 std::string_view WordOf(DevicePlan plan) {
   switch (plan) {
     case DevicePlan::kSample:
+    case DevicePlan::kOnlySample:
       return "sampler";
     case DevicePlan::kTrain:
       return "trainer";
@@ -56,12 +64,12 @@ JobDevices::JobDevices(Segment* segment)
 }
 
 absl::Status JobDevices::Check(const std::vector<DevicePlan>& plans) const {
-  if (NobodyDoes(DevicePlan::kSample, plans)) {
+  if (NobodySamples(plans)) {
     return absl::FailedPreconditionError(
         "it is the last device that samples; have another one sample first");
   }
   // With switching, standby trainers train if no device is planned to.
-  if (!switching_ && NobodyDoes(DevicePlan::kTrain, plans)) {
+  if (!switching_ && NobodyTrains(plans)) {
     return absl::FailedPreconditionError(
         "it is the last device that trains, and switching is off; have another "
         "one train first");
@@ -89,10 +97,10 @@ void JobDevices::Mend(const std::function<bool(uint32_t)>& may_change,
     *left = DevicePlan::kTimeShare;
     return;
   }
-  if (NobodyDoes(DevicePlan::kSample, *plans)) {
+  if (NobodySamples(*plans)) {
     give(DevicePlan::kTrain, DevicePlan::kSample);
   }
-  if (!switching_ && NobodyDoes(DevicePlan::kTrain, *plans)) {
+  if (!switching_ && NobodyTrains(*plans)) {
     give(DevicePlan::kSample, DevicePlan::kTrain);
   }
 }
@@ -159,6 +167,10 @@ absl::Status JobDevices::Switch(uint32_t device,
   if (device >= size()) {
     return absl::InvalidArgumentError("there is no such device");
   }
+  if (plan.has_value() && planned_[device] == DevicePlan::kOnlySample) {
+    return absl::FailedPreconditionError(
+        "it only samples beside the job's GPUs; switch one of these");
+  }
   const std::optional<DevicePlan> before = by_hand_[device];
   const bool was_lost = lost_[device];
   by_hand_[device] = plan;
@@ -183,11 +195,21 @@ absl::Status JobDevices::Switch(uint32_t device,
   return absl::OkStatus();
 }
 
+bool JobDevices::CanLoseLocked(uint32_t device) const {
+  for (uint32_t other = 0; other < size(); ++other) {
+    if (other != device && !lost_[other] &&
+        planned_[other] != DevicePlan::kOnlySample) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool JobDevices::Lose(uint32_t device) {
   const MutexLock lock(&mutex_);
   if (device >= size()) return false;
   if (lost_[device]) return true;
-  if (std::count(lost_.begin(), lost_.end(), false) == 1) return false;
+  if (!CanLoseLocked(device)) return false;
   lost_[device] = true;
   by_hand_[device] = std::nullopt;
   ApplyLocked();

@@ -47,7 +47,7 @@ class JobDevices {
   // Switches a device by hand; nullopt gives it back to the plan. That also
   // brings back a lost device, and other devices then take up a role that
   // nobody has. FailedPrecondition: no device would be left to sample, or to
-  // train.
+  // train; or the device has no trainer.
   absl::Status Switch(uint32_t device, std::optional<DevicePlan> plan);
   // Returns the plans that stand in the segment.
   std::vector<DevicePlan> plans() const;
@@ -64,7 +64,8 @@ class JobDevices {
   // Lets the job go on without this device until Switch() brings it back. Other
   // devices change roles if otherwise no device would sample, or train. A last
   // device that does not switch samples and trains in turn. Returns false, and
-  // does nothing, if no other device is left or the devices take no turns.
+  // does nothing, if no other device is left that may train or the devices take
+  // no turns.
   bool Lose(uint32_t device);
   bool IsLost(uint32_t device) const;
   std::vector<uint32_t> lost() const;
@@ -88,6 +89,9 @@ class JobDevices {
   void Mend(const std::function<bool(uint32_t device)>& may_change,
             std::vector<DevicePlan>* plans) const;
   std::vector<DevicePlan> WantedLocked() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether another device is left that may train.
+  bool CanLoseLocked(uint32_t device) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ApplyLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteLocked(const std::vector<DevicePlan>& plans)

@@ -150,7 +150,7 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
 // Returns the plan with this number; kSample, as in a new word, if there is
 // none.
 DevicePlan PlanOf(uint64_t number) {
-  return number <= static_cast<uint64_t>(DevicePlan::kLost)
+  return number <= static_cast<uint64_t>(DevicePlan::kOnlySample)
              ? static_cast<DevicePlan>(number)
              : DevicePlan::kSample;
 }
@@ -169,6 +169,7 @@ bool MayTrain(const SwitchSnapshot& snapshot) {
     case DevicePlan::kTimeShare:
       return true;
     case DevicePlan::kLost:
+    case DevicePlan::kOnlySample:
       return false;
     case DevicePlan::kSample:
       break;

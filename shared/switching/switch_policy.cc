@@ -52,6 +52,9 @@ DeviceWork NextWork(const SwitchSnapshot& snapshot) {
       return snapshot.free_batches > 0 ? DeviceWork::kSample
                                        : TrainIfAny(snapshot);
     }
+    case DevicePlan::kOnlySample:
+      return snapshot.free_batches > 0 ? DeviceWork::kSample
+                                       : DeviceWork::kNothing;
     case DevicePlan::kLost:
       return DeviceWork::kNothing;
     case DevicePlan::kSample:

@@ -15,8 +15,9 @@ enum class DevicePlan : uint8_t {
   // Samples; trains, as a standby trainer, in the time that is left.
   kSample = 0,
   kTrain = 1,
-  kTimeShare = 2,  // Samples a batch and trains a batch, in turn.
-  kLost = 3,       // Does nothing: the job goes on without the device.
+  kTimeShare = 2,   // Samples a batch and trains a batch, in turn.
+  kLost = 3,        // Does nothing: the job goes on without the device.
+  kOnlySample = 4,  // Samples, and has no trainer: cores beside a GPU.
 };
 
 // State of the job that a device sees before each fetch.

@@ -39,6 +39,7 @@ AheadLimit DeviceTurn::ahead() const {
       return {AheadLimit::kOpenSteps, sharers};
     case DevicePlan::kTimeShare:  // The device trains one batch at a time.
     case DevicePlan::kLost:
+    case DevicePlan::kOnlySample:  // The device has no trainer.
       break;
   }
   return {AheadLimit::kNothing, sharers};

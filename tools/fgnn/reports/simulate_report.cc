@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 const char* NameOf(DevicePlan plan) {
   switch (plan) {
     case DevicePlan::kSample:
+    case DevicePlan::kOnlySample:
       return "sample";
     case DevicePlan::kTrain:
       return "train";

@@ -268,5 +268,44 @@ TEST(JobDevicesTest, KnowsWhoseBatchesAreWhose) {
   EXPECT_EQ(devices.DeviceOf(OwnerIndex{7}), 0U);
 }
 
+TEST(JobDevicesTest, CoresBesideGpusKeepToSampling) {
+  const auto segment = SomeSegment(3, /*switching=*/false);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kOnlySample, kTrain, kTrain});
+  EXPECT_EQ(WordOf(kOnlySample), "sampler");
+  for (const DevicePlan plan : {kTrain, kSample}) {
+    EXPECT_THAT(devices.Switch(0, plan),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("only samples beside the job's GPUs")));
+  }
+  ASSERT_THAT(devices.Switch(1, kSample), IsOk());
+  EXPECT_THAT(devices.plans(), ElementsAre(kOnlySample, kSample, kTrain));
+  // The last GPU that trains goes on training.
+  EXPECT_THAT(devices.Switch(2, kSample),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("last device that trains")));
+  EXPECT_TRUE(devices.Lose(2));
+  EXPECT_THAT(devices.plans(), ElementsAre(kOnlySample, kTrain, kLost));
+  // Cores alone do not train, so that the job cannot go on with them.
+  EXPECT_FALSE(devices.Lose(1));
+  EXPECT_THAT(devices.plans(), ElementsAre(kOnlySample, kTrain, kLost));
+}
+
+TEST(JobDevicesTest, AGpuSamplesForLostCoresUntilTheyAreBack) {
+  const auto segment = SomeSegment(2, /*switching=*/true);
+  JobDevices devices(segment.get());
+  devices.SetPlans({kOnlySample, kTrain});
+  devices.CacheAsPlanned();
+  EXPECT_EQ(devices.NumStandbyCaches(), 0U);
+  EXPECT_TRUE(devices.Lose(0));
+  EXPECT_THAT(devices.plans(), ElementsAre(kLost, kSample));
+  // A scheduler that comes back knows what the cores are.
+  JobDevices next(segment.get());
+  EXPECT_THAT(next.Switch(0, kTrain),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  ASSERT_THAT(next.Switch(0, std::nullopt), IsOk());
+  EXPECT_EQ(next.plans().at(0), kOnlySample);
+}
+
 }  // namespace
 }  // namespace fgnn

@@ -59,6 +59,19 @@ TEST_F(DeviceTableTest, TheOthersDoNotCountWhoIsLost) {
   EXPECT_EQ(scheduler_->NumTraining(), 1U);  // As of nobody.
 }
 
+TEST_F(DeviceTableTest, WhoOnlySamplesIsNoTrainerInWaiting) {
+  for (uint32_t device = 0; device < 3; ++device) {
+    scheduler_->SetPlan(device, DevicePlan::kSample);
+  }
+  // Without a batch to sample, standby trainers share the steps.
+  ASSERT_EQ(scheduler_->NumTraining(), 3U);
+  scheduler_->SetPlan(1, DevicePlan::kOnlySample);
+  EXPECT_EQ(sampler_->plan(1), DevicePlan::kOnlySample);
+  EXPECT_EQ(scheduler_->NumTraining(), 2U);
+  scheduler_->SetPlan(1, DevicePlan::kLost, DevicePlan::kOnlySample);
+  EXPECT_EQ(scheduler_->released(1), DevicePlan::kOnlySample);
+}
+
 TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
   GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(30));
   scheduler_->SetPlan(2, DevicePlan::kTrain);

@@ -146,6 +146,18 @@ TEST(NextWorkTest, WhoIsLostDoesNothing) {
   }
 }
 
+TEST(NextWorkTest, WhoOnlySamplesNeverTrains) {
+  SwitchSnapshot snapshot = Sampling();
+  snapshot.plan = DevicePlan::kOnlySample;
+  EXPECT_EQ(NextWork(snapshot), DeviceWork::kSample);
+  snapshot = Full();
+  ASSERT_EQ(NextWork(snapshot), DeviceWork::kTrain);
+  snapshot.plan = DevicePlan::kOnlySample;
+  EXPECT_EQ(NextWork(snapshot), DeviceWork::kNothing);
+  snapshot.num_trainers = 0;
+  EXPECT_EQ(NextWork(snapshot), DeviceWork::kNothing);
+}
+
 TEST(NextWorkTest, WhoSharesTimeTakesABatchOfEach) {
   SwitchSnapshot snapshot = Sampling();
   snapshot.plan = DevicePlan::kTimeShare;
