@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -28,11 +29,25 @@ struct Mean {
   double train = 0;
 };
 
-Mean MeanOf(const std::vector<DeviceTimes>& devices) {
+bool OnlySamples(const AllocationInput& input, size_t device) {
+  return device < input.only_sample.size() && input.only_sample[device];
+}
+
+// Returns the number of devices that only sample.
+uint32_t NumOnlySample(const AllocationInput& input) {
+  return static_cast<uint32_t>(
+      std::count(input.only_sample.begin(), input.only_sample.end(), true));
+}
+
+Mean MeanOf(const AllocationInput& input) {
+  const size_t num_devices = input.devices.size();
+  const size_t may_train = num_devices - NumOnlySample(input);
   Mean mean;
-  for (const DeviceTimes& times : devices) {
-    mean.sample += times.sample / static_cast<double>(devices.size());
-    mean.train += times.train / static_cast<double>(devices.size());
+  for (size_t i = 0; i < num_devices; ++i) {
+    const DeviceTimes& times = input.devices[i];
+    mean.sample += times.sample / static_cast<double>(num_devices);
+    if (OnlySamples(input, i)) continue;
+    mean.train += times.train / static_cast<double>(may_train);
   }
   return mean;
 }
@@ -47,6 +62,7 @@ bool IsAllowed(const AllocationInput& input, uint32_t num_samplers) {
   const uint32_t num_devices = static_cast<uint32_t>(input.devices.size());
   const uint32_t num_trainers = num_devices - num_samplers;
   if (num_trainers == 0 && !input.switching) return false;
+  if (num_samplers < NumOnlySample(input)) return false;
   if (input.samplers.has_value()) return num_samplers == *input.samplers;
   return num_samplers <= input.most_samplers.value_or(num_devices) &&
          num_trainers <= input.most_trainers.value_or(num_devices);
@@ -61,10 +77,13 @@ absl::Status CheckSamplers(const AllocationInput& input) {
   }
   if (!input.samplers.has_value()) return absl::OkStatus();
   const size_t most = input.switching ? num_devices : num_devices - 1;
-  if (*input.samplers >= 1 && *input.samplers <= most) return absl::OkStatus();
+  const uint32_t least = std::max(NumOnlySample(input), 1U);
+  if (*input.samplers >= least && *input.samplers <= most) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      "samplers is ", *input.samplers, ", must be 1 to ", most, " of ",
-      num_devices, num_devices == 1 ? " device" : " devices",
+      "samplers is ", *input.samplers, ", must be ", least, " to ", most,
+      " of ", num_devices, num_devices == 1 ? " device" : " devices",
       input.switching ? "" : " without switching"));
 }
 
@@ -82,6 +101,12 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
   if (spec.samplers > 0) input.samplers = spec.samplers;
   input.most_samplers = segment.most_samplers;
   input.most_trainers = segment.most_trainers;
+  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
+  for (const std::string& device : spec.devices) {
+    if (cores.empty()) break;
+    input.only_sample.push_back(std::find(cores.begin(), cores.end(), device) !=
+                                cores.end());
+  }
   return input;
 }
 
@@ -92,16 +117,25 @@ uint32_t PaperSamplers(double ts, double tt, uint32_t devices) {
                     devices);
 }
 
-std::vector<DevicePlan> PlansFor(const std::vector<DeviceTimes>& devices,
+std::vector<DevicePlan> PlansFor(const AllocationInput& input,
                                  uint32_t num_samplers) {
-  std::vector<size_t> order(devices.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  const std::vector<DeviceTimes>& devices = input.devices;
+  std::vector<DevicePlan> plans(devices.size(), DevicePlan::kTrain);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (OnlySamples(input, i)) {
+      plans[i] = DevicePlan::kOnlySample;
+    } else {
+      order.push_back(i);
+    }
+  }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return devices[a].sample * devices[b].train <
            devices[b].sample * devices[a].train;
   });
-  std::vector<DevicePlan> plans(devices.size(), DevicePlan::kTrain);
-  for (size_t i = 0; i < std::min<size_t>(num_samplers, order.size()); ++i) {
+  const size_t others =
+      num_samplers - std::min(num_samplers, NumOnlySample(input));
+  for (size_t i = 0; i < std::min(others, order.size()); ++i) {
     plans[order[i]] = DevicePlan::kSample;
   }
   return plans;
@@ -113,7 +147,9 @@ SimulationOptions SimulationOf(const AllocationInput& input,
   uint32_t training = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
     options.devices.push_back({plans[i], input.devices[i]});
-    if (plans[i] == DevicePlan::kLost) continue;
+    if (plans[i] == DevicePlan::kLost || plans[i] == DevicePlan::kOnlySample) {
+      continue;
+    }
     if (plans[i] != DevicePlan::kSample || input.switching) ++training;
   }
   options.batches_per_epoch = input.batches_per_epoch;
@@ -154,9 +190,8 @@ absl::StatusOr<Allocation> Allocate(const AllocationInput& input) {
   Allocation allocation;
   for (uint32_t n = 1; n <= num_devices; ++n) {
     if (!IsAllowed(input, n)) continue;
-    FGNN_ASSIGN_OR_RETURN(
-        const double seconds,
-        PredictEpochSeconds(input, PlansFor(input.devices, n)));
+    FGNN_ASSIGN_OR_RETURN(const double seconds,
+                          PredictEpochSeconds(input, PlansFor(input, n)));
     allocation.candidates.push_back({n, seconds});
   }
   if (num_devices == 0) {
@@ -170,7 +205,7 @@ absl::StatusOr<Allocation> Allocate(const AllocationInput& input) {
         " train for lack of memory, which leaves no plan; shrink the batches "
         "or the caches, or take fewer devices"));
   }
-  const Mean mean = MeanOf(input.devices);
+  const Mean mean = MeanOf(input);
   allocation.paper_samplers =
       PaperSamplers(mean.sample, mean.train, num_devices);
   double shortest = allocation.candidates.front().epoch_seconds;
@@ -187,7 +222,7 @@ absl::StatusOr<Allocation> Allocate(const AllocationInput& input) {
                    });
   allocation.num_samplers = best->num_samplers;
   allocation.epoch_seconds = best->epoch_seconds;
-  allocation.plans = PlansFor(input.devices, best->num_samplers);
+  allocation.plans = PlansFor(input, best->num_samplers);
   return allocation;
 }
 

@@ -17,7 +17,10 @@ namespace fgnn {
 
 struct AllocationInput {
   std::vector<DeviceTimes> devices;  // Times of 1 to 64 devices.
-  uint64_t batches_per_epoch = 0;    // Batches of an epoch, 1 or more.
+  // Whether each device only samples, whatever is planned for the others;
+  // empty: none does.
+  std::vector<bool> only_sample;
+  uint64_t batches_per_epoch = 0;  // Batches of an epoch, 1 or more.
   // W; 0: as many as devices train or may train.
   uint32_t batches_per_step = 0;
   uint32_t num_slots = 8;  // S: slots of the queue, 1 or more.
@@ -29,8 +32,9 @@ struct AllocationInput {
   // Seconds in which a device changes to the other work.
   double switch_seconds = 0;
   double step_seconds = 0;  // Seconds of a step once its gradients are there.
-  // Fixed number of samplers, whatever memory allows: 1 to the number of
-  // devices, less one without switching. nullopt: not fixed.
+  // Fixed number of samplers, whatever memory allows: 1, or the devices that
+  // only sample, to the number of devices, less one without switching. nullopt:
+  // not fixed.
   std::optional<uint32_t> samplers;
   // Most devices for which memory allows to sample, and to be planned as
   // trainers; nullopt: all devices.
@@ -47,9 +51,9 @@ struct Allocation {
   std::vector<DevicePlan> plans;  // Plans of the devices, in their order.
   uint32_t num_samplers = 0;
   double epoch_seconds = 0;  // Predicted seconds of an epoch.
-  // Number of samplers by the paper's formula with the means over the devices,
-  // and the seconds of its epoch. 0 seconds: memory or `switching` forbids that
-  // number.
+  // Number of samplers by the paper's formula with the means over the devices
+  // that do the work, and the seconds of its epoch. 0 seconds: memory or
+  // `switching` forbids that number.
   uint32_t paper_samplers = 0;
   double paper_epoch_seconds = 0;
   std::vector<AllocationCandidate> candidates;  // All numbers that were tried.
@@ -63,14 +67,15 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
 uint32_t PaperSamplers(double ts, double tt, uint32_t devices);
 
 // Returns the plans with the shortest epoch; epochs within a thousandth of it
-// are equal, and the fewest samplers are taken. The devices with the least Ts /
-// Tt sample, then the first ones. InvalidArgument: an input is out of range;
-// the message names the field. FailedPrecondition: memory allows no number.
+// are equal, and the fewest samplers are taken. The devices that only sample do
+// so, then those with the least Ts / Tt, then the first ones. InvalidArgument:
+// an input is out of range; the message names the field. FailedPrecondition:
+// memory allows no number.
 absl::StatusOr<Allocation> Allocate(const AllocationInput& input);
 
 // Returns the plans in which `num_samplers` devices sample, as Allocate()
-// chooses them.
-std::vector<DevicePlan> PlansFor(const std::vector<DeviceTimes>& devices,
+// chooses them. Those that only sample are among them.
+std::vector<DevicePlan> PlansFor(const AllocationInput& input,
                                  uint32_t num_samplers);
 
 // Returns the options that simulate given plans, one per device: all batches of

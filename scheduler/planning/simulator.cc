@@ -42,13 +42,18 @@ absl::Status CheckSeconds(size_t device, const char* field, double seconds,
       may_be_zero ? "0 or more" : "above 0"));
 }
 
+bool MayTrain(const SimulatedDevice& device) {
+  return device.plan != DevicePlan::kOnlySample;
+}
+
 absl::Status CheckPlans(const SimulationOptions& options) {
   bool samples = false;
   bool trains = false;
   for (const SimulatedDevice& device : options.devices) {
     if (device.plan == DevicePlan::kLost) continue;
     samples |= device.plan != DevicePlan::kTrain;
-    trains |= device.plan != DevicePlan::kSample || options.switching;
+    trains |= MayTrain(device) &&
+              (device.plan != DevicePlan::kSample || options.switching);
   }
   if (!samples) {
     return absl::InvalidArgumentError(
@@ -94,7 +99,8 @@ absl::Status Validate(const SimulationOptions& options) {
   for (size_t i = 0; i < num_devices; ++i) {
     const DeviceTimes& times = options.devices[i].times;
     FGNN_RETURN_IF_ERROR(CheckSeconds(i, "sample", times.sample, false));
-    FGNN_RETURN_IF_ERROR(CheckSeconds(i, "train", times.train, false));
+    FGNN_RETURN_IF_ERROR(
+        CheckSeconds(i, "train", times.train, !MayTrain(options.devices[i])));
     FGNN_RETURN_IF_ERROR(CheckSeconds(i, "standby", times.standby, true));
     slowest =
         std::max(slowest, times.sample +
@@ -164,9 +170,12 @@ class Job {
         devices_(options.devices.size()) {
     simulation_.devices.resize(devices_.size());
     uint32_t num_trainers = 0;
+    uint32_t may_train = 0;
     double train = 0;
     double standby = 0;
     for (const SimulatedDevice& device : options.devices) {
+      if (!MayTrain(device)) continue;
+      ++may_train;
       standby += device.times.standby_or_train();
       if (device.plan != DevicePlan::kTrain) continue;
       ++num_trainers;
@@ -178,9 +187,8 @@ class Job {
       seen.switching = options.switching;
       seen.num_slots = options.num_slots;
       seen.num_trainers = num_trainers;
-      seen.train_seconds = num_trainers > 0
-                               ? train / num_trainers
-                               : standby / static_cast<double>(devices_.size());
+      seen.train_seconds =
+          num_trainers > 0 ? train / num_trainers : standby / may_train;
       seen.standby_seconds = options.devices[i].times.standby;
     }
   }

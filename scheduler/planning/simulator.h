@@ -16,7 +16,8 @@ namespace fgnn {
 
 struct SimulatedDevice {
   DevicePlan plan = DevicePlan::kSample;  // A lost device does nothing.
-  DeviceTimes times;  // Ts and Tt are above 0; Tt' 0: as Tt.
+  // Ts and Tt are above 0, and Tt may be 0 with kOnlySample; Tt' 0: as Tt.
+  DeviceTimes times;
 };
 
 struct SimulationOptions {

@@ -180,7 +180,7 @@ absl::StatusOr<SimulateReport> MakeReport(const SimulateFlags& flags) {
   const std::vector<DevicePlan> sharing(input.devices.size(),
                                         DevicePlan::kTimeShare);
   const auto plans_of = [&](uint32_t n) {
-    return n == 0 ? sharing : PlansFor(input.devices, n);
+    return n == 0 ? sharing : PlansFor(input, n);
   };
   std::vector<uint32_t> numbers;
   for (const AllocationCandidate& candidate : report.allocation.candidates) {

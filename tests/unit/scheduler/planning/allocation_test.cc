@@ -53,7 +53,7 @@ TEST(AllocateTest, IsNeverWorseThanAnyOtherNumber) {
     ASSERT_EQ(found->candidates.size(), most);
     for (uint32_t n = 1; n <= most; ++n) {
       const absl::StatusOr<double> seconds =
-          PredictEpochSeconds(input, PlansFor(input.devices, n));
+          PredictEpochSeconds(input, PlansFor(input, n));
       ASSERT_TRUE(seconds.ok()) << seconds.status();
       EXPECT_LE(found->epoch_seconds, *seconds * 1.001);
       // Of two equal ones it is the one with fewer samplers.
@@ -85,13 +85,70 @@ TEST(AllocateTest, DevicesSampleThatAreBestAtIt) {
   AllocationInput input = Alike(3, 0.01, 0.05);
   input.devices[1].sample = 0.002;
   EXPECT_THAT(
-      PlansFor(input.devices, 1),
+      PlansFor(input, 1),
       ElementsAre(DevicePlan::kTrain, DevicePlan::kSample, DevicePlan::kTrain));
   input.switching = false;
-  EXPECT_EQ(Allocate(input)->plans, PlansFor(input.devices, 1));
-  EXPECT_THAT(PlansFor(input.devices, 2),
+  EXPECT_EQ(Allocate(input)->plans, PlansFor(input, 1));
+  EXPECT_THAT(PlansFor(input, 2),
               ElementsAre(DevicePlan::kSample, DevicePlan::kSample,
                           DevicePlan::kTrain));
+}
+
+// Cores that only sample, beside one GPU.
+AllocationInput Mixed(double cores_ts, double gpu_ts, double gpu_tt) {
+  AllocationInput input = Alike(2, gpu_ts, gpu_tt);
+  input.devices[0] = {.sample = cores_ts, .train = 0};
+  input.only_sample = {true, false};
+  return input;
+}
+
+TEST(AllocateTest, AGpuSamplesBesideSlowCoresAlone) {
+  using enum DevicePlan;
+  // The cores keep up with the GPU's training.
+  const auto fast = Allocate(Mixed(0.04, 0.01, 0.05));
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  EXPECT_THAT(fast->plans, ElementsAre(kOnlySample, kTrain));
+  EXPECT_EQ(fast->num_samplers, 1U);
+  EXPECT_NEAR(fast->epoch_seconds, 100 * 0.05, 0.3);
+  // They do not, and the GPU samples quickly: it helps.
+  const auto slow = Allocate(Mixed(0.20, 0.01, 0.05));
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  EXPECT_THAT(slow->plans, ElementsAre(kOnlySample, kSample));
+  EXPECT_EQ(slow->num_samplers, 2U);
+  ASSERT_EQ(slow->candidates.size(), 2U);
+  EXPECT_NEAR(slow->candidates[0].epoch_seconds, 100 * 0.20, 1);
+  EXPECT_LT(slow->epoch_seconds, 100 * 0.07);
+  // A GPU whose own sampling is slow does better to train.
+  EXPECT_EQ(Allocate(Mixed(0.06, 0.30, 0.05))->num_samplers, 1U);
+  EXPECT_EQ(Allocate(Mixed(0.06, 0.002, 0.05))->num_samplers, 2U);
+}
+
+TEST(AllocateTest, DevicesThatOnlySampleAlwaysDo) {
+  using enum DevicePlan;
+  AllocationInput input = Alike(4, 0.01, 0.03);
+  input.only_sample = {false, true, false, true};
+  input.devices[1].train = input.devices[3].train = 0;
+  input.devices[2].sample = 0.005;
+  EXPECT_THAT(PlansFor(input, 3),
+              ElementsAre(kTrain, kOnlySample, kSample, kOnlySample));
+  EXPECT_THAT(PlansFor(input, 0),
+              ElementsAre(kTrain, kOnlySample, kTrain, kOnlySample));
+  const auto found = Allocate(input);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->candidates.size(), 3U);  // Two, three and four sample.
+  EXPECT_EQ(found->candidates.front().num_samplers, 2U);
+  // By the means of those that do the work: 4 * 0.00875 / (0.00875 + 0.03).
+  EXPECT_EQ(found->paper_samplers, 1U);
+  EXPECT_EQ(found->paper_epoch_seconds, 0);
+  input.samplers = 1;
+  EXPECT_THAT(std::string(Allocate(input).status().message()),
+              HasSubstr("must be 2 to 4"));
+  JobSpec spec = DefaultJob();
+  spec.devices = {"cuda:0", "cpu:0"};
+  EXPECT_THAT(AllocationInputOf(spec, {}).only_sample,
+              ElementsAre(false, true));
+  spec.devices = {"cpu:0", "cpu:1"};
+  EXPECT_TRUE(AllocationInputOf(spec, {}).only_sample.empty());
 }
 
 TEST(AllocateTest, StaysWithinMemoryAndWithWhatWasAskedFor) {

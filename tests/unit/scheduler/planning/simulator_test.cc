@@ -319,5 +319,20 @@ TEST(SimulatorTest, WhoIsLostTakesNoPart) {
   EXPECT_EQ(simulation.devices[1].sampled + simulation.devices[1].trained, 0U);
 }
 
+TEST(SimulatorTest, WhoOnlySamplesTrainsNothing) {
+  SimulationOptions options;
+  options.batches_per_epoch = 20;
+  options.devices = {{DevicePlan::kOnlySample, {.sample = 0.01, .train = 0}},
+                     {DevicePlan::kSample, {.sample = 0.02, .train = 0.03}}};
+  const absl::StatusOr<Simulation> both = Simulate(options);
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->devices[0].trained, 0U);
+  EXPECT_GT(both->devices[0].sampled, both->devices[1].sampled);
+  EXPECT_EQ(both->devices[1].trained, 60U);
+  options.devices[1].plan = DevicePlan::kOnlySample;
+  EXPECT_THAT(std::string(Simulate(options).status().message()),
+              HasSubstr("nobody trains"));
+}
+
 }  // namespace
 }  // namespace fgnn
