@@ -328,7 +328,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
 std::string DescribeRoleLimits(const JobPlan& plan, const JobSpec& spec) {
   if (spec.executors != "factored") return "";
   const RoleRange asked = RolesOf(spec);
-  const uint32_t devices = spec.num_trainers();
+  const uint32_t devices = spec.num_samplers();
   const auto at_most = [&](uint32_t most, const char* what) {
     return absl::StrCat("memory allows at most ", most, " of ", devices,
                         " devices to be planned to ", what);

@@ -38,8 +38,8 @@ struct PlanInput {
   uint64_t job_key = 0;
   JobSpec spec;  // Effective spec.
   DatasetShape dataset;
-  // Of a sampler on the kind of device that the job's first sampler has. All
-  // kinds sample the same batches.
+  // Of a sampler on cores, if the job samples there, else on a GPU. Both sample
+  // the same batches.
   SamplingProfile sampling;
   // Of a sampler on a GPU, where `sampling` is of cores; nullopt: the job's
   // samplers are on one kind of device, or no GPU was measured.
@@ -49,8 +49,8 @@ struct PlanInput {
   uint64_t available_bytes = 0;
 };
 
-// Returns what was measured of a sampler on this kind of device; of the first
-// sampler where that kind was not measured.
+// Returns what was measured of a sampler on this kind of device; on the other
+// kind if that is all that was measured.
 const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind);
 
 // Returns the bytes that the job may take: those that the machine has free, or

@@ -269,7 +269,7 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
   plan.segment = segment;
   if (input.spec.executors == "factored") {
     plan.segment.most_samplers =
-        input.spec.num_trainers() - roles.least_trainers;
+        input.spec.num_samplers() - roles.least_trainers;
     plan.segment.most_trainers = roles.most_trainers;
   }
   plan.memory = {{.name = absl::StrCat(
@@ -308,12 +308,17 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
 
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
+  const bool on_gpus = TrainsOnGpus(input.spec);
+  const DeviceKind kind = on_gpus ? DeviceKind::kCuda : DeviceKind::kCpu;
   const uint64_t daemons =
-      AddCapped(SamplerBytes(input.sampling), TrainerBytes(input));
-  const uint64_t row_bytes =
-      TrainsOnGpus(input.spec) ? 0 : input.dataset.feature_row_bytes;
+      AddCapped(SamplerBytes(SamplingOn(input, kind)), TrainerBytes(input));
+  const uint64_t row_bytes = on_gpus ? 0 : input.dataset.feature_row_bytes;
+  const uint64_t only_sample =
+      MultiplyCapped(input.spec.num_samplers() - input.spec.num_trainers(),
+                     SamplerBytes(SamplingOn(input, DeviceKind::kCpu)));
   const uint64_t other =
-      AddCapped(AddCapped(SegmentBytes(segment), CommandBytes(input)),
+      AddCapped(AddCapped(AddCapped(SegmentBytes(segment), CommandBytes(input)),
+                          only_sample),
                 BytesIn(PinnedFiles(input, segment), kHostMemory));
   if (segment.shares_table()) {
     return {.num_devices = input.spec.num_trainers(),

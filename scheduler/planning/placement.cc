@@ -57,7 +57,21 @@ std::vector<ExecutorPlacement> PlaceExecutors(
 }
 
 std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec) {
-  return PlaceExecutors(spec.num_samplers(), spec.num_trainers(), spec.devices);
+  if (!spec.takes_turns()) {
+    return PlaceExecutors(spec.samplers, spec.trainers, spec.devices);
+  }
+  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
+  std::vector<ExecutorPlacement> samplers;
+  std::vector<ExecutorPlacement> trainers;
+  for (size_t i = 0; i < spec.devices.size(); ++i) {
+    const std::string& device = spec.devices[i];
+    samplers.push_back(Place(ExecutorRole::kSampler, i, device));
+    if (std::find(cores.begin(), cores.end(), device) == cores.end()) {
+      trainers.push_back(Place(ExecutorRole::kTrainer, i, device));
+    }
+  }
+  samplers.insert(samplers.end(), trainers.begin(), trainers.end());
+  return samplers;
 }
 
 DeviceKind KindOf(const std::string& device) {
@@ -84,6 +98,7 @@ std::vector<DeviceKind> KindsWith(
       kinds.push_back(kind);
     }
   }
+  std::sort(kinds.begin(), kinds.end());
   return kinds;
 }
 

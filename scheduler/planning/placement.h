@@ -37,7 +37,9 @@ std::vector<ExecutorPlacement> PlaceExecutors(
     const std::vector<std::string>& devices);
 
 // Returns the executors of a job with an effective spec, as if the job were
-// alone: all samplers, then all trainers.
+// alone: all samplers, then all trainers. Where devices take turns, those of
+// device i have the number i, and cores beside a GPU have no trainer. Otherwise
+// they are placed by PlaceExecutors().
 std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec);
 
 // Returns the kind of a device by its name; kCpu for what is no name.
@@ -47,8 +49,7 @@ DeviceKind KindOf(const std::string& device);
 std::string FirstDeviceWith(ExecutorRole role,
                             const std::vector<ExecutorPlacement>& placements);
 
-// Returns the kinds of devices that have executors of the role, in the order of
-// their placement.
+// Returns the kinds of devices that have executors of the role, cores first.
 std::vector<DeviceKind> KindsWith(
     ExecutorRole role, const std::vector<ExecutorPlacement>& placements);
 

@@ -1,5 +1,7 @@
 #include "scheduler/planning/role_range.h"
 
+#include <algorithm>
+
 #include "scheduler/planning/capped.h"
 
 namespace fgnn {
@@ -7,10 +9,12 @@ namespace fgnn {
 RoleRange RolesOf(const JobSpec& spec) {
   const uint32_t trainers = spec.num_trainers();
   if (spec.executors != "factored") return {trainers, trainers};
+  const uint32_t devices = spec.num_samplers();
   if (spec.samplers > 0) {
-    return {trainers - spec.samplers, trainers - spec.samplers};
+    return {devices - spec.samplers, devices - spec.samplers};
   }
-  return {spec.switching ? 0U : 1U, trainers - 1};  // One device samples.
+  // One device samples; cores beside a GPU do anyway.
+  return {spec.switching ? 0U : 1U, std::min(trainers, devices - 1)};
 }
 
 std::optional<RoleRange> RolesThatFit(const RoleRange& asked,

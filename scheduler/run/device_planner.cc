@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -17,22 +18,24 @@ namespace {
 constexpr uint64_t kFewBatches = 8;
 
 // Corrects the times of devices that have not done this work yet. Their first
-// times are scaled as those of the devices that have done it have changed.
+// times are scaled as those of the devices of their kind that have done it have
+// changed.
 void Calibrate(const std::vector<DeviceTimes>& first,
+               const std::vector<DeviceKind>& kinds,
                double DeviceTimes::*member, std::vector<DeviceTimes>* now) {
-  double took = 0;
-  double expected = 0;
+  TimesByKind took;
+  TimesByKind expected;
   for (size_t i = 0; i < first.size(); ++i) {
     if ((*now)[i].*member == first[i].*member || first[i].*member <= 0) {
       continue;
     }
-    took += (*now)[i].*member;
-    expected += first[i].*member;
+    took.On(kinds[i]).*member += (*now)[i].*member;
+    expected.On(kinds[i]).*member += first[i].*member;
   }
-  if (took <= 0) return;
   for (size_t i = 0; i < first.size(); ++i) {
-    if ((*now)[i].*member == first[i].*member) {
-      (*now)[i].*member *= took / expected;
+    const double seconds = took.On(kinds[i]).*member;
+    if (seconds > 0 && (*now)[i].*member == first[i].*member) {
+      (*now)[i].*member *= seconds / (expected.On(kinds[i]).*member);
     }
   }
 }
@@ -57,6 +60,7 @@ std::vector<DevicePlan> OfAll(size_t num_devices,
 uint32_t CountOf(const std::vector<DevicePlan>& plans, DevicePlan role) {
   return static_cast<uint32_t>(
       std::count_if(plans.begin(), plans.end(), [&](DevicePlan plan) {
+        if (plan == DevicePlan::kOnlySample) plan = DevicePlan::kSample;
         return plan == role || plan == DevicePlan::kTimeShare;
       }));
 }
@@ -127,6 +131,9 @@ std::optional<AllocationInput> DevicePlanner::InputOf(const Left& left) const {
       CompleteTimes(spec_, times_);
   if (!times.has_value()) return std::nullopt;
   input.devices = OfThose(left, *times);
+  if (!input.only_sample.empty()) {
+    input.only_sample = OfThose(left, input.only_sample);
+  }
   if (input.samplers.has_value()) {
     // The job may ask for more samplers than devices are left.
     const auto num_left = static_cast<uint32_t>(left.size());
@@ -163,9 +170,9 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
   const uint32_t samplers =
       std::min(std::max({spec_.samplers, devices().size() - most_trainers, 1u}),
                devices().size());
-  std::vector<DevicePlan> plans(devices().size(), DevicePlan::kTrain);
-  std::fill_n(plans.begin(), samplers, DevicePlan::kSample);
-  return plans;
+  AllocationInput unknown = AllocationInputOf(spec_, segment_->options());
+  unknown.devices.resize(devices().size());
+  return PlansFor(unknown, samplers);
 }
 
 void DevicePlanner::Add(const BatchRecord& record) {
@@ -234,8 +241,12 @@ void DevicePlanner::LookAtTimes() {
   for (size_t i = 0; i < now.size() && !has_trainer; ++i) {
     if (now[i].standby > 0) now[i].train = now[i].standby;
   }
-  Calibrate(first_, &DeviceTimes::sample, &now);
-  Calibrate(first_, &DeviceTimes::train, &now);
+  std::vector<DeviceKind> kinds;
+  for (const std::string& device : spec_.devices) {
+    kinds.push_back(KindOf(device));
+  }
+  Calibrate(first_, kinds, &DeviceTimes::sample, &now);
+  Calibrate(first_, kinds, &DeviceTimes::train, &now);
 }
 
 // Sets the cost of a change: the seconds that the first epoch of a new plan

@@ -71,9 +71,10 @@ double SecondsIn(const nlohmann::json& json, const char* name) {
   return std::isfinite(seconds) && seconds > 0 ? seconds : 0;
 }
 
+// Returns the cores that do the work of a device; 1 of a GPU.
 double CoresOf(const std::string& device) {
   const absl::StatusOr<Device> parsed = ParseDeviceName(device);
-  if (!parsed.ok() || parsed->cores.empty()) return 1;
+  if (!parsed.ok() || parsed->kind != DeviceKind::kCpu) return 1;
   return static_cast<double>(parsed->cores.size());
 }
 

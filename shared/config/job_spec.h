@@ -154,7 +154,7 @@ struct JobSpec {
   FeaturesSpec features;
 
   // Returns true if each device has a sampler and a trainer, one of which works
-  // at a time.
+  // at a time. Cores beside a GPU have a sampler alone.
   bool takes_turns() const { return executors != "together"; }
   // Returns true if devices that sample have trainers for the time that is
   // left.
@@ -163,9 +163,7 @@ struct JobSpec {
   uint32_t num_samplers() const {
     return takes_turns() ? static_cast<uint32_t>(devices.size()) : samplers;
   }
-  uint32_t num_trainers() const {
-    return takes_turns() ? static_cast<uint32_t>(devices.size()) : trainers;
-  }
+  uint32_t num_trainers() const;
 };
 
 }  // namespace fgnn

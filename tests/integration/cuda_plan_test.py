@@ -59,6 +59,27 @@ class MemoryTest(CudaTest):
         del of_one['hidden']
         self.assertEqual(bytes_of(turns), of_one)
 
+    def test_cores_and_gpus_are_measured_apart(self):
+        mixed = {'devices': '[cuda:0, cpu:0]', 'executors': 'factored'}
+        plan = self.plan(mixed)
+        self.assertEqual([of['kind'] for of in plan['sampling']],
+                         ['cpu', 'cuda'])
+        cores, gpu = (of['seconds_per_batch'] for of in plan['sampling'])
+        self.assertEqual(plan['seconds_per_sampled_batch'], cores)
+        self.assertNotEqual(cores, gpu)
+        self.assertEqual(
+            [(of['device'], of['sample_ms']) for of in
+             plan['allocation']['devices']],
+            [('cuda:0', gpu * 1e3), ('cpu:0', cores * 1e3)])
+        self.assertEqual(plan['allocation']['devices'][1]['train_ms'], 0)
+        # What the GPU's sampler takes is as if it were alone.
+        self.assertEqual(bytes_of(plan), bytes_of(self.plan(ALONE)))
+        words = self.service.job_words({**JOB, **mixed})
+        self.assertRegex(
+            self.service.fgnn('plan', *words).stdout,
+            r'sampled in \S+ ms on cores, in \S+ ms on a GPU, and trained in')
+        self.assertNotIn('sampling', self.plan(ALONE))
+
     def test_where_no_gpu_is_a_plan_says_so(self):
         self.set_gpus(GPUS=0)
         plan = self.plan(ALONE)

@@ -177,12 +177,11 @@ class RefusalTest(CudaTest):
         self.assertIn('model.kind plugin trains on cores of the host alone; '
                       'name no GPU in devices', said)
 
-    def test_cores_beside_a_gpu_take_no_turns(self):
-        for executors in ('factored', 'time_sharing'):
-            code, said = self.refused({'devices': '[cuda:0, cpu:0]',
-                                       'executors': executors})
-            self.assertEqual(code, 2, said)
-            self.assertIn('cpu:0 only samples beside a GPU', said)
+    def test_cores_beside_a_gpu_share_no_time(self):
+        code, said = self.refused({'devices': '[cuda:0, cpu:0]',
+                                   'executors': 'time_sharing'})
+        self.assertEqual(code, 2, said)
+        self.assertIn('cpu:0 only samples beside a GPU', said)
 
 
 if __name__ == '__main__':

@@ -67,6 +67,18 @@ class TurnsTest(emulated.EmulatedTest):
                                        'executors': 'factored'})
         self.assert_same_run(run_dir, self.expected)
 
+    def test_gpus_that_change_roles_beside_cores(self):
+        run_dir = self.disturb('beside', {
+            'devices': '[cpu:0, cuda:0, cuda:1]', 'executors': 'factored'},
+            HANDS[:2])
+        self.assert_same_run(run_dir, self.expected)
+        for line in harness.lines_of(run_dir):
+            cores, *gpus = line['devices']
+            self.assertEqual((cores['device'], cores['plan']),
+                             ('cpu:0', 'sampler'))
+            self.assertEqual((cores['trained'], cores['train_ms']), (0, 0))
+            self.assertEqual(len(gpus), 2)
+
     def test_a_gpu_beside_cores(self):
         run_dir = self.disturb('mixed', {'devices': '[cuda:0, cpu:0]'})
         self.assert_same_run(run_dir, self.expected)

@@ -1,5 +1,6 @@
 #include "shared/config/rules/device_rules.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,25 @@ std::vector<std::string> DevicesThatOnlySample(const v1::JobSpec& spec) {
 }
 
 // Checks and completes a job of which some devices only sample. The others
-// train, all at the same time.
+// train: all at the same time, or as planned.
 absl::Status CheckMixedExecutors(const std::vector<std::string>& only_sample,
                                  v1::JobSpec* spec) {
   if (spec->executors() == "auto") spec->set_executors("together");
-  if (spec->executors() != "together") {
+  if (spec->executors() == "time_sharing") {
     return absl::InvalidArgumentError(absl::StrCat(
-        "executors is ", spec->executors(), ", where every device may train, ",
-        "but ", only_sample.front(),
-        " only samples beside a GPU; leave executors out, or use together"));
+        "executors is time_sharing, where every device trains, but ",
+        only_sample.front(),
+        " only samples beside a GPU; leave executors out, or use factored or "
+        "together"));
+  }
+  if (spec->executors() == "factored") {
+    if (spec->samplers() == 0 || spec->samplers() >= only_sample.size()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "samplers is ", spec->samplers(), ", but the job has ",
+        only_sample.size(), " devices that only sample beside a GPU; give ",
+        only_sample.size(), " or more, or name fewer of these devices"));
   }
   if (spec->samplers() == 0) {
     spec->set_samplers(static_cast<uint32_t>(only_sample.size()));
@@ -184,11 +195,12 @@ absl::Status CheckNccl(v1::JobSpec* spec) {
 }
 
 uint32_t DevicesThatTrain(const v1::JobSpec& spec) {
-  const uint32_t devices =
-      CountDevices(spec).most -
+  const uint32_t devices = CountDevices(spec).most;
+  const auto only_sample =
       static_cast<uint32_t>(DevicesThatOnlySample(spec).size());
   const bool is_fixed = spec.executors() == "factored" && !spec.switching();
-  return is_fixed ? devices - spec.samplers() : devices;
+  return devices -
+         (is_fixed ? std::max(spec.samplers(), only_sample) : only_sample);
 }
 
 }  // namespace fgnn

@@ -19,9 +19,12 @@
 namespace fgnn {
 namespace {
 
-// Returns the device of the job's first sampler.
+// Returns the device of the job's first sampler on cores, or on a GPU if there
+// is none.
 absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
-  return ParseDevice(ExecutorsOf(spec).front().device);
+  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
+  return ParseDevice(cores.empty() ? ExecutorsOf(spec).front().device
+                                   : cores.front());
 }
 
 absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {

@@ -254,6 +254,30 @@ TEST(GpuPlanTest, EachKindOfSamplerTakesWhatItMeasured) {
               HasSubstr("topology, pinned for GPUs 900.0 MiB"));
 }
 
+TEST(GpuPlanTest, CoresThatTakeTurnsWithGpusHaveNoTrainer) {
+  PlanInput input = OnGpus({"cpu:0", "cuda:0", "cuda:1"});
+  input.spec.executors = "factored";
+  input.spec.switching = true;
+  input.spec.samplers = 0;
+  input.sampling_on_gpus = input.sampling;
+  input.sampling.gpu = std::nullopt;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_THAT(DescribeMemory(plan), AllOf(HasSubstr("1 sampler on cpu:0"),
+                                          Not(HasSubstr("1 trainer on cpu:0")),
+                                          HasSubstr("1 trainer on cuda:1")));
+  EXPECT_EQ(plan.segment.num_devices, 3U);
+  // Both GPUs may train, since the cores sample anyway.
+  EXPECT_EQ(plan.segment.most_trainers, 2U);
+  EXPECT_EQ(plan.segment.most_samplers, 3U);
+  EXPECT_EQ(DescribeRoleLimits(plan, input.spec), "");
+  EXPECT_EQ(ItemsOn(plan, "cuda:0"), ItemsOn(plan, "cuda:1"));
+  EXPECT_GT(plan.segment.standby_cache_rows, 0U);
+  // No number of trainers makes the host's memory suffice.
+  input.available_bytes = plan.total_bytes - 1;
+  input.spec.queue_slots = plan.segment.num_slots;
+  EXPECT_THAT(PlanJob(input), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
 TEST(GpuPlanTest, RankingCountsTheThreadsOfEachKind) {
   PlanInput input = OnGpus({"cpu:0", "cuda:0"});
   input.spec.samplers = 2;

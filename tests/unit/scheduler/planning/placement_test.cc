@@ -51,6 +51,23 @@ TEST(PlaceExecutorsTest, CoresBesideGpusSampleFirstAndDoNotTrain) {
       ElementsAre("sampler.0@cpu:0", "trainer.0@cuda:0", "trainer.1@cuda:0"));
 }
 
+TEST(ExecutorsOfTest, WhereDevicesTakeTurnsNumbersAreThoseOfTheDevices) {
+  JobSpec spec;
+  spec.executors = "factored";
+  spec.devices = {"cuda:0", "cpu:0", "cuda:1"};
+  EXPECT_EQ(spec.num_samplers(), 3U);
+  EXPECT_EQ(spec.num_trainers(), 2U);
+  EXPECT_THAT(
+      Described(ExecutorsOf(spec)),
+      ElementsAre("sampler.0@cuda:0", "sampler.1@cpu:0", "sampler.2@cuda:1",
+                  "trainer.0@cuda:0", "trainer.2@cuda:1"));
+  spec.devices = {"cpu:0", "cpu:1"};
+  EXPECT_EQ(ExecutorsOf(spec), PlaceExecutors(2, 2, spec.devices));
+  spec.executors = "together";
+  spec.samplers = spec.trainers = 1;
+  EXPECT_EQ(ExecutorsOf(spec), PlaceExecutors(1, 1, spec.devices));
+}
+
 TEST(PlaceExecutorsTest, SaysWhichKindsOfDeviceHaveARole) {
   using enum DeviceKind;
   const auto executors = PlaceExecutors(3, 2, {"cuda:0", "cpu:0", "cuda:1"});

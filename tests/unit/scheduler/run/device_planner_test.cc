@@ -45,6 +45,7 @@ class DevicePlannerTest : public testing::Test {
     options.epochs = 50;
     options.num_parameters = 1;
     options.num_devices = static_cast<uint32_t>(spec_.devices.size());
+    options.switching = spec_.switching ? 1 : 0;
     segment_ = JobSegment::Create("job", options).value();
   }
   std::unique_ptr<DevicePlanner> NewPlanner() {
@@ -403,7 +404,7 @@ TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
 }
 
 TEST_F(DevicePlannerTest, EachKindIsFilledInFromItsOwn) {
-  spec_.devices = {"cpu:0-3", "cuda:0", "cpu:4", "cuda:1"};
+  spec_.devices = {"cpu:0-3", "cuda:0+cpu:5-8", "cpu:4", "cuda:1"};
   MeasuredTimes times;
   FillIn(spec_,
          {.cores = {.sample = 0.01}, .gpus = {.sample = 0.002, .train = 0.03}},
@@ -425,6 +426,65 @@ TEST_F(DevicePlannerTest, EachKindIsFilledInFromItsOwn) {
   EXPECT_EQ((*complete)[3].train, 0.03);
   times.devices[3].sample = 0;
   EXPECT_EQ(CompleteTimes(spec_, times), std::nullopt) << "no GPU sampled yet";
+}
+
+// A GPU's own times decide, also where another kind's have changed.
+TEST_F(DevicePlannerTest, CoresAndGpusArePlannedByTheirOwnTimes) {
+  spec_.devices = {"cpu:0", "cuda:0", "cuda:1"};
+  spec_.switching = true;
+  NewSegment();
+  const TimesByKind profiled = {.cores = {.sample = 0.01},
+                                .gpus = {.sample = 0.002, .train = 0.04}};
+  const auto planner = NewPlanner();
+  planner->SetProfile(profiled);
+  planner->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kOnlySample, kTrain, kTrain));
+  EXPECT_EQ(segment_->devices().table().times(1).sample, 0.002);
+  // The cores take ten times as long as in the profile, and the GPUs as long.
+  DeviceTable& table = segment_->devices().table();
+  for (int i = 0; i < 200; ++i) {
+    table.AddSampleTime(0, 0.1);
+    for (const uint32_t gpu : {1, 2}) table.AddTrainTime(gpu, 0.0401);
+  }
+  const EpochFacts facts = RunEpoch(planner.get(), 3);
+  EXPECT_EQ(facts.samplers, 1U);
+  EXPECT_EQ(facts.trainers, 2U);
+  EXPECT_EQ(facts.devices[0].plan, "sampler");
+  EXPECT_EQ(facts.devices[1].times.sample, 0.002) << "cores say nothing of it";
+  planner->Replan(49);
+  EXPECT_EQ(segment_->devices().plans().at(0), kOnlySample);
+  EXPECT_EQ(Samplers(), 2U) << "both GPUs sample and train";
+
+  // The next run of the job knows each kind's times; so does the next
+  // scheduler.
+  NewSegment();
+  const auto again = NewPlanner();
+  again->SetProfile(profiled);
+  again->Begin(segment_.get());
+  EXPECT_EQ(Samplers(), 2U);
+  EXPECT_EQ(segment_->devices().table().times(1).sample, 0.002);
+  EXPECT_NEAR(segment_->devices().table().times(0).sample, 0.1, 1e-6);
+  const auto next = NewPlanner();
+  next->TakeOver(segment_.get());
+  RunEpoch(next.get(), 3);
+  next->Replan(49);
+  EXPECT_EQ(Samplers(), 2U);
+  // Without the cores the GPUs are planned alone.
+  ASSERT_TRUE(segment_->devices().Lose(0));
+  next->ReplanIfDevicesChanged();
+  EXPECT_EQ(segment_->devices().plans().at(0), kLost);
+  EXPECT_GE(Samplers(), 2U);
+}
+
+TEST_F(DevicePlannerTest, WithoutTimesCoresSampleAndGpusTrain) {
+  spec_.devices = {"cuda:0", "cpu:0", "cuda:1"};
+  NewSegment(/*most_trainers=*/2);
+  const auto planner = NewPlanner();
+  planner->SetProfile({});
+  planner->Begin(segment_.get());
+  EXPECT_THAT(segment_->devices().plans(),
+              ElementsAre(kTrain, kOnlySample, kTrain));
 }
 
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {

@@ -232,13 +232,22 @@ TEST(JobRulesTest, SomeModelsTrainOnCoresAlone) {
   }
 }
 
-TEST(JobRulesTest, CoresBesideAGpuTakeNoTurns) {
-  for (const std::string executors : {"factored", "time_sharing"}) {
-    EXPECT_THAT(
-        ErrorIn("devices: [cpu:0, cuda:0]\nexecutors: " + executors),
-        AllOf(HasSubstr("executors is " + executors),
-              HasSubstr("cpu:0 only samples"), HasSubstr("use together")));
-  }
+TEST(JobRulesTest, CoresBesideAGpuSampleWhileGpusTakeTurns) {
+  const std::string job =
+      "devices: [cpu:0, cuda:0, cpu:1, cuda:1]\nexecutors: ";
+  const JobSpec spec = EffectiveOf(job + "factored");
+  EXPECT_EQ(spec.num_samplers(), 4U);
+  EXPECT_EQ(spec.num_trainers(), 2U);
+  EXPECT_EQ(spec.training.batches_per_step, 2U);
+  EXPECT_EQ(EffectiveOf(job + "factored\nsamplers: 3\nswitching: false")
+                .training.batches_per_step,
+            1U);
+  EXPECT_THAT(ErrorIn(job + "factored\nsamplers: 1"),
+              HasSubstr("2 devices that only sample beside a GPU; give 2"));
+  EXPECT_THAT(ErrorIn(job + "time_sharing"),
+              AllOf(HasSubstr("executors is time_sharing"),
+                    HasSubstr("cpu:0 only samples"),
+                    HasSubstr("use factored or together")));
 }
 
 TEST(JobRulesTest, RefusesWhatTheExecutorsDoNotKnow) {
