@@ -16,6 +16,7 @@
 #include "scheduler/planning/memory_plan.h"
 #include "scheduler/planning/nccl_note.h"
 #include "scheduler/planning/order_note.h"
+#include "scheduler/planning/role_note.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
@@ -286,6 +287,9 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
     notes.push_back(*std::move(note));
   }
   if (std::optional<std::string> note = NoteOnNccl(input)) {
+    notes.push_back(*std::move(note));
+  }
+  if (std::optional<std::string> note = NoteOnRoles(input)) {
     notes.push_back(*std::move(note));
   }
   if (measured.note.has_value()) notes.push_back(*std::move(measured.note));
