@@ -27,10 +27,8 @@ __global__ void NaiveSumsKernel(NeighborSumsArgs args) {
 
 cudaError_t LaunchNaiveSums(const NeighborSumsArgs& args, cudaStream_t stream) {
   const uint64_t threads = uint64_t{args.num_lists} * args.columns;
-  return Launch(
-      NaiveSumsKernel,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, args);
+  return Launch(NaiveSumsKernel, GridOfThreads(threads, kThreads), stream,
+                args);
 }
 
 }  // namespace fgnn

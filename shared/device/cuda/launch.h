@@ -27,6 +27,12 @@ struct Grid {
   size_t shared_bytes = 0;  // Dynamic shared memory of a block, to 48 KiB.
 };
 
+// Returns a grid of so many threads, or of as many more as fill a block.
+inline Grid GridOfThreads(uint64_t threads, uint32_t block_threads) {
+  return {.blocks = (threads + block_threads - 1) / block_threads,
+          .threads = block_threads};
+}
+
 // Launches `kernel` on `stream` and does not wait. The arguments are copied.
 // CUDA takes a launch of 0 blocks for an error; here it is cudaSuccess.
 template <typename... Parameters, typename... Arguments>

@@ -162,10 +162,6 @@ __global__ void __launch_bounds__(kThreads) HeadSumsKernel(HeadSumsArgs args) {
   StoreFloats<1>({sum}, static_cast<Out*>(args.out) + thread);
 }
 
-Grid GridOf(uint64_t threads) {
-  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
-}
-
 bool IsValid(const HeadColumns& shape) {
   return shape.heads > 0 && shape.columns > 0;
 }
@@ -176,7 +172,8 @@ cudaError_t LaunchHeadProducts(const HeadProductsArgs& args,
                                cudaStream_t stream) {
   if (!IsValid(args.shape)) return cudaErrorInvalidValue;
   const uint32_t log2 = LanesLog2Of(args.shape);
-  const Grid grid = GridOf(uint64_t{args.rows} * args.shape.heads << log2);
+  const Grid grid =
+      GridOfThreads(uint64_t{args.rows} * args.shape.heads << log2, kThreads);
   return LaunchForType(args.type, [&](auto number) {
     return Launch(HeadProductsKernel<decltype(number)>, grid, stream, args,
                   log2);
@@ -187,7 +184,8 @@ cudaError_t LaunchEntryProducts(const EntryProductsArgs& args,
                                 cudaStream_t stream) {
   if (!IsValid(args.shape)) return cudaErrorInvalidValue;
   const uint32_t log2 = LanesLog2Of(args.shape);
-  const Grid grid = GridOf(uint64_t{args.entries} * args.shape.heads << log2);
+  const Grid grid = GridOfThreads(
+      uint64_t{args.entries} * args.shape.heads << log2, kThreads);
   return LaunchForType(args.type, [&](auto number) {
     return Launch(EntryProductsKernel<decltype(number)>, grid, stream, args,
                   log2);
@@ -199,7 +197,8 @@ cudaError_t LaunchHeadSums(const HeadSumsArgs& args, cudaStream_t stream) {
   if (!IsValid(args.shape) || (!floats && args.out_type != args.type)) {
     return cudaErrorInvalidValue;
   }
-  const Grid grid = GridOf(args.num_lists * WidthOf(args.shape));
+  const Grid grid =
+      GridOfThreads(args.num_lists * WidthOf(args.shape), kThreads);
   return LaunchForType(args.type, [&](auto number) {
     using Number = decltype(number);
     return Launch(

@@ -105,24 +105,20 @@ uint64_t NumChunks(const ColumnSumsArgs& args) {
   return (args.rows + chunk_rows - 1) / chunk_rows;
 }
 
-Grid GridOf(uint64_t threads) {
-  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
-}
-
 template <typename Number, int kBytes>
 cudaError_t LaunchUnits(const ColumnSumsArgs& args, cudaStream_t stream) {
   const uint32_t units = args.columns / kUnitNumbers<Number, kBytes>;
-  const cudaError_t error =
-      Launch(SumChunksKernel<Number, kBytes>, GridOf(NumChunks(args) * units),
-             stream, args, units);
+  const cudaError_t error = Launch(
+      SumChunksKernel<Number, kBytes>,
+      GridOfThreads(NumChunks(args) * units, kThreads), stream, args, units);
   return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 
 template <typename Number>
 cudaError_t LaunchScaled(const ColumnSumsArgs& args, cudaStream_t stream) {
-  const cudaError_t error =
-      Launch(SumScaledChunksKernel<Number>,
-             GridOf(NumChunks(args) * args.columns), stream, args);
+  const cudaError_t error = Launch(
+      SumScaledChunksKernel<Number>,
+      GridOfThreads(NumChunks(args) * args.columns, kThreads), stream, args);
   return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 

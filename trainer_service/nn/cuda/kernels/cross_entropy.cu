@@ -106,10 +106,8 @@ cudaError_t LaunchCrossEntropy(const CrossEntropyArgs& args,
                                cudaStream_t stream) {
   if (args.num_classes == 0) return cudaErrorInvalidValue;
   const uint64_t threads = uint64_t{args.rows} * kWarp;
-  const cudaError_t error = Launch(
-      RowsKernel,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, args);
+  const cudaError_t error =
+      Launch(RowsKernel, GridOfThreads(threads, kThreads), stream, args);
   if (error != cudaSuccess) return error;
   return Launch(AddRowsKernel, {.blocks = 1, .threads = kThreads}, stream,
                 args);

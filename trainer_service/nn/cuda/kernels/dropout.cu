@@ -109,17 +109,14 @@ __global__ void __launch_bounds__(kThreads)
   StoreFloats(kept, gradient);
 }
 
-Grid GridOf(uint64_t threads) {
-  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
-}
-
 }  // namespace
 
 cudaError_t LaunchDropout(const DropoutArgs& args, cudaStream_t stream) {
   if (args.columns == 0 || UnitBytes(16, {args.from, args.to}) != 16) {
     return cudaErrorInvalidValue;
   }
-  const Grid grid = GridOf((args.count + kTile - 1) / kTile * kTileThreads);
+  const Grid grid =
+      GridOfThreads((args.count + kTile - 1) / kTile * kTileThreads, kThreads);
   return LaunchForType(args.to_type, [&](auto number) {
     return Launch(DropoutKernel<decltype(number)>, grid, stream, args);
   });
@@ -130,7 +127,8 @@ cudaError_t LaunchGradientOfDropout(const DropoutGradientArgs& args,
   if (UnitBytes(16, {args.activations, args.gradient}) != 16) {
     return cudaErrorInvalidValue;
   }
-  const Grid grid = GridOf((args.count + kGradients - 1) / kGradients);
+  const Grid grid =
+      GridOfThreads((args.count + kGradients - 1) / kGradients, kThreads);
   return LaunchForType(args.type, [&](auto number) {
     return Launch(GradientOfDropoutKernel<decltype(number)>, grid, stream,
                   args);

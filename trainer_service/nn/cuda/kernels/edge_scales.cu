@@ -43,22 +43,20 @@ __global__ void __launch_bounds__(kThreads)
   if (i < count) out[i] = __ldg(from + __ldg(places + i));
 }
 
-Grid GridOf(uint64_t threads) {
-  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
-}
-
 }  // namespace
 
 cudaError_t LaunchEdgeScales(const EdgeScalesArgs& args, cudaStream_t stream) {
-  return Launch(EdgeScalesKernel,
-                GridOf(uint64_t{args.num_lists} * kWarpThreads), stream, args);
+  return Launch(
+      EdgeScalesKernel,
+      GridOfThreads(uint64_t{args.num_lists} * kWarpThreads, kThreads), stream,
+      args);
 }
 
 cudaError_t LaunchGatherFloats(const float* from, const uint32_t* places,
                                uint32_t count, float* out,
                                cudaStream_t stream) {
-  return Launch(GatherFloatsKernel, GridOf(count), stream, from, places, count,
-                out);
+  return Launch(GatherFloatsKernel, GridOfThreads(count, kThreads), stream,
+                from, places, count, out);
 }
 
 }  // namespace fgnn

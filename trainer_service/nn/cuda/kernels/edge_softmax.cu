@@ -128,8 +128,7 @@ __global__ void __launch_bounds__(kThreads)
 
 Grid GridOf(const EdgeSoftmaxArgs& args) {
   const uint64_t tiles = (uint64_t{args.heads} + kWarp - 1) / kWarp;
-  const uint64_t threads = args.num_lists * tiles * kWarp;
-  return {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads};
+  return GridOfThreads(args.num_lists * tiles * kWarp, kThreads);
 }
 
 }  // namespace

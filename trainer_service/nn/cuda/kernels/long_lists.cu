@@ -29,10 +29,8 @@ cudaError_t LaunchFindLongLists(const uint32_t* indptr, uint32_t num_lists,
   const cudaError_t cleared =
       cudaMemsetAsync(long_lists.counts, 0, 2 * sizeof(uint32_t), stream);
   if (cleared != cudaSuccess) return cleared;
-  return Launch(FindLongListsKernel,
-                {.blocks = (uint64_t{num_lists} + kThreads - 1) / kThreads,
-                 .threads = kThreads},
-                stream, indptr, num_lists, long_lists);
+  return Launch(FindLongListsKernel, GridOfThreads(num_lists, kThreads), stream,
+                indptr, num_lists, long_lists);
 }
 
 }  // namespace fgnn

@@ -73,10 +73,9 @@ cudaError_t SumTerms(const Term& term, const ColumnSumsArgs& args,
   const uint64_t chunk_rows = RowsOfChunk(args.rows);
   const uint64_t threads =
       (args.rows + chunk_rows - 1) / chunk_rows * args.columns;
-  const cudaError_t error = Launch(
-      SumTermsKernel<Term>,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, term, args);
+  const cudaError_t error =
+      Launch(SumTermsKernel<Term>, GridOfThreads(threads, kThreads), stream,
+             term, args);
   return error == cudaSuccess ? LaunchAddChunks(args, stream) : error;
 }
 
@@ -198,11 +197,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 Grid WarpForEach(uint64_t rows) {
-  return {.blocks = (rows * kWarpThreads + kThreads - 1) / kThreads,
-          .threads = kThreads};
+  return GridOfThreads(rows * kWarpThreads, kThreads);
 }
 Grid ThreadForEach(uint64_t columns) {
-  return {.blocks = (columns + kThreads - 1) / kThreads, .threads = kThreads};
+  return GridOfThreads(columns, kThreads);
 }
 
 template <bool kOfRows>

@@ -153,11 +153,9 @@ cudaError_t LaunchPairLoss(const PairLossArgs& args, cudaStream_t stream) {
                                       &args.sum->num_correct, stream);
   if (error == cudaSuccess) error = SortEnds(all, stream);
   if (error != cudaSuccess) return error;
-  error = Launch(
-      FindOthersKernel,
-      {.blocks = (uint64_t{2} * args.num_pairs + kSumThreads - 1) / kSumThreads,
-       .threads = kSumThreads},
-      stream, all);
+  error = Launch(FindOthersKernel,
+                 GridOfThreads(uint64_t{2} * args.num_pairs, kSumThreads),
+                 stream, all);
   if (error != cudaSuccess) return error;
   return AddUp(all, stream);
 }

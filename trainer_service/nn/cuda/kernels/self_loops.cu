@@ -29,10 +29,8 @@ __global__ void __launch_bounds__(kThreads)
 cudaError_t LaunchAddSelfLoops(const SelfLoopsArgs& args, cudaStream_t stream) {
   const uint64_t threads =
       (uint64_t{args.num_destinations} + 1) * kLanesPerList;
-  return Launch(
-      AddSelfLoopsKernel,
-      {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-      stream, args);
+  return Launch(AddSelfLoopsKernel, GridOfThreads(threads, kThreads), stream,
+                args);
 }
 
 }  // namespace fgnn

@@ -223,10 +223,6 @@ __global__ void __launch_bounds__(kThreads)
   args.out_indptr[source] = begin;
 }
 
-uint64_t BlocksFor(uint64_t threads) {
-  return (threads + kThreads - 1) / kThreads;
-}
-
 struct Passes {
   uint32_t count;
   uint32_t bits;  // Of each.
@@ -280,9 +276,8 @@ cudaError_t LaunchTranspose(const TransposeArgs& args, cudaStream_t stream) {
   const Workspace workspace = Divide(args, 1u << bits);
   cudaError_t error = Launch(
       FindDestinationsKernel,
-      {.blocks =
-           BlocksFor(uint64_t{args.num_destinations} * kLanesPerDestination),
-       .threads = kThreads},
+      GridOfThreads(uint64_t{args.num_destinations} * kLanesPerDestination,
+                    kThreads),
       stream, args, workspace.destinations);
   const uint32_t* in = nullptr;
   for (uint32_t p = 0; p < num_passes && error == cudaSuccess; ++p) {
@@ -294,9 +289,8 @@ cudaError_t LaunchTranspose(const TransposeArgs& args, cudaStream_t stream) {
   }
   if (error != cudaSuccess) return error;
   return Launch(FindListsKernel,
-                {.blocks = BlocksFor(uint64_t{args.num_sources} + 1),
-                 .threads = kThreads},
-                stream, args, workspace.sources);
+                GridOfThreads(uint64_t{args.num_sources} + 1, kThreads), stream,
+                args, workspace.sources);
 }
 
 }  // namespace fgnn

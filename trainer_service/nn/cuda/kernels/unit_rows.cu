@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 Grid WarpForEach(uint64_t rows) {
-  return {.blocks = (rows * kWarpThreads + kThreads - 1) / kThreads,
-          .threads = kThreads};
+  return GridOfThreads(rows * kWarpThreads, kThreads);
 }
 
 }  // namespace

@@ -22,9 +22,7 @@ __global__ void ReverseKernel(uint32_t* values, uint32_t count) {
 }  // namespace
 
 cudaError_t LaunchAdd(const AddArgs& args, cudaStream_t stream) {
-  const Grid grid = {.blocks = (uint64_t{args.count} + kThreads - 1) / kThreads,
-                     .threads = kThreads};
-  return Launch(AddKernel, grid, stream, args);
+  return Launch(AddKernel, GridOfThreads(args.count, kThreads), stream, args);
 }
 
 cudaError_t LaunchReverse(uint32_t* values, uint32_t count,
