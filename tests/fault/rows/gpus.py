@@ -24,7 +24,8 @@ ALONE = {'devices': '[cuda:0]'}
 # Of the jobs, in turns. All trainers are GPUs.
 WAYS = (ALONE, {'devices': '[cuda:0, cuda:1]'}, {'devices': '[cpu:0, cuda:0]'},
         {**ALONE, 'executors': 'factored'},
-        {'devices': '[cuda:0, cuda:1]', 'executors': 'together'})
+        {'devices': '[cuda:0, cuda:1]', 'executors': 'together'},
+        {'devices': '[cpu:0, cuda:0, cuda:1]', 'executors': 'factored'})
 # Of them a fifth is the scheduler.
 VICTIMS = ('fgnn-sampler', 'fgnn-trainer', 'fgnn-sampler', 'fgnn-trainer',
            'fgnn-scheduler')
