@@ -56,6 +56,39 @@ TEST_P(CudaModelCostsTest, WaitsOnceAndCopiesLittle) {
   EXPECT_EQ(next.copies - after.copies, copies + 1);  // The new version too.
 }
 
+// Returns how many copies more it takes to leave the gradient on the device
+// too.
+uint64_t CopiesToLeave(const RandomBatchOptions& options) {
+  SetInterleaving(0);
+  RandomBatch batch(options);
+  const std::vector<float> weights = WeightsOf(options.model);
+  TestGpu gpu;
+  float* const place = gpu.Room<float>(weights.size());
+  DeviceGradient device(options.model);
+  const DeviceOutcome expected = device.Of(weights, batch);
+  const uint64_t before = simt::GetFakeCounts().copies;
+  EXPECT_THAT(device.Compute(weights, batch), IsOk());
+  const uint64_t after = simt::GetFakeCounts().copies;
+  const auto left = device.Compute(weights, batch, 1, place);
+  EXPECT_THAT(left, IsOk());
+  const uint64_t copies = simt::GetFakeCounts().copies - after;
+  EXPECT_TRUE(SameBits(left->gradient, expected.gradient));
+  EXPECT_TRUE(SameBits(gpu.Get(place, weights.size()), expected.gradient));
+  return copies - (after - before);
+}
+
+TEST_P(CudaModelCostsTest, LeavesTheGradientOnTheDevice) {
+  const RandomBatchOptions options = BatchOf(9);
+  EXPECT_LE(CopiesToLeave(options), ParametersOf(options.model).size());
+}
+
+TEST(CudaModelGradientTest, LeavesParametersWithoutGapsByOneCopy) {
+  RandomBatchOptions options = SageBatch();
+  options.model.input_columns = 64;
+  options.model.hidden = options.model.num_classes = 32;
+  EXPECT_EQ(CopiesToLeave(options), 1U);
+}
+
 TEST(CudaDeviceErrorsTest, ABatchIsTooLargeForTheDevice) {
   SetInterleaving(0);
   RandomBatchOptions options = SageBatch();

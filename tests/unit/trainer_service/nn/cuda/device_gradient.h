@@ -63,10 +63,12 @@ class DeviceGradient {
     ASSERT_THAT(task_.MarkReady(stream_), IsOk());
   }
 
-  // Returns the gradient of the uploaded batch.
+  // Returns the gradient of the uploaded batch. `on_device`: see
+  // CudaModel::Gradient().
   absl::StatusOr<DeviceOutcome> Compute(const std::vector<float>& weights,
                                         RandomBatch& random,
-                                        uint64_t version = 1) {
+                                        uint64_t version = 1,
+                                        float* on_device = nullptr) {
     const TrainingBatch batch = random.batch();
     DeviceOutcome outcome;
     // Stale numbers must not show through.
@@ -80,7 +82,7 @@ class DeviceGradient {
              .place = {.seed = batch.seed,
                        .epoch = batch.epoch,
                        .batch = batch.batch}},
-            absl::MakeSpan(outcome.gradient)));
+            absl::MakeSpan(outcome.gradient), on_device));
     return outcome;
   }
 
