@@ -10,6 +10,9 @@
   turns    seconds an epoch of one GPU whose executors take turns, and where they
            share it all the time
   epochs   seconds an epoch of each model, with the seconds of its stages
+  evaluations
+           seconds an evaluation of each model, on the GPU and on cores, and
+           whether the plan keeps hidden states on the GPU
 
 The graph is R-MAT with 100 features. Its size goes by --scale, so that the parts
 take minutes on a GPU and seconds in the emulator.
@@ -190,7 +193,22 @@ class Jobs:
                         f'{line["batches"]} batches; ms a batch: {stages}')
 
 
-PARTS = (Jobs.batches, Jobs.kills, Jobs.resume, Jobs.turns, Jobs.epochs)
+    def evaluations(self):
+        for name, model in MODELS.items():
+            seconds = [
+                min(line['evaluate_seconds']
+                    for line in harness.lines_of(self.run(devices, model)))
+                for devices in (ON_GPU, ON_CORES)]
+            plan = self.service.json(
+                'plan', *self.service.job_words(self.settings(ON_GPU, model)))
+            kept = 'the GPU\'s' if plan['hidden_on_gpu'] else 'the host\'s'
+            self.report.figure(f'{name}: an evaluation', f'{seconds[0]:.3f} s',
+                               f'on cores {seconds[1]:.3f} s; hidden states '
+                               f'in {kept} memory')
+
+
+PARTS = (Jobs.batches, Jobs.kills, Jobs.resume, Jobs.turns, Jobs.epochs,
+         Jobs.evaluations)
 
 
 def parse():
