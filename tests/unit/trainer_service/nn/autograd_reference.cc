@@ -3,177 +3,18 @@
 #include <cstddef>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "absl/types/span.h"
 #include "shared/base/philox.h"
-#include "trainer_service/nn/cpu/kernels/dropout.h"
+#include "tests/unit/trainer_service/nn/autograd_layers.h"
 
 namespace fgnn {
 namespace {
 
-// [D, S] How often a destination names a source, or what the edges weigh.
-torch::Tensor NeighborMatrix(const BlockView& block,
-                             absl::Span<const float> weights = {}) {
-  torch::Tensor matrix = torch::zeros(
-      {block.num_destinations, block.num_sources}, torch::kFloat64);
-  auto entries = matrix.accessor<double, 2>();
-  for (uint32_t d = 0; d < block.num_destinations; ++d) {
-    for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
-      entries[d][block.indices[e]] +=
-          weights.empty() ? 1.0 : double{weights[e]};
-    }
-  }
-  return matrix;
-}
-
-// [D, columns] The largest of messages [S, columns], 0 at least, over a
-// destination's neighbours: of the source that is the first to have it.
-torch::Tensor LargestOfNeighbors(const BlockView& block,
-                                 const torch::Tensor& messages) {
-  const int64_t columns = messages.size(1);
-  const torch::Tensor rows =
-      torch::cat({messages, torch::zeros({1, columns}, torch::kFloat64)});
-  const auto values = rows.accessor<double, 2>();
-  torch::Tensor winners =
-      torch::full({block.num_destinations, columns}, int64_t{block.num_sources},
-                  torch::kInt64);
-  auto winner = winners.accessor<int64_t, 2>();
-  for (uint32_t d = 0; d < block.num_destinations; ++d) {
-    for (uint32_t e = block.indptr[d]; e < block.indptr[d + 1]; ++e) {
-      const int64_t source = block.indices[e];
-      for (int64_t c = 0; c < columns; ++c) {
-        if (values[source][c] > values[winner[d][c]][c]) winner[d][c] = source;
-      }
-    }
-  }
-  return rows.gather(0, winners);
-}
-
-// z [D, out] of a layer whose vertices send relu(Q x + q).
-torch::Tensor PooledLayer(const ModelOptions& options, const BlockView& block,
-                          const torch::Tensor& x,
-                          const std::vector<torch::Tensor>& parameters) {
-  const torch::Tensor messages =
-      torch::relu(torch::mm(x, parameters[0].t()) + parameters[1]);
-  torch::Tensor aggregates;
-  if (options.kind == "pinsage") {
-    const torch::Tensor visits = NeighborMatrix(block, block.weights);
-    const torch::Tensor sums = visits.sum(1, /*keepdim=*/true);
-    aggregates = torch::mm(visits, messages) /
-                 torch::where(sums > 0, sums, torch::ones_like(sums));
-  } else {
-    aggregates = LargestOfNeighbors(block, messages);
-  }
-  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-  return torch::mm(aggregates, parameters[2].t()) +
-         torch::mm(own, parameters[3].t()) + parameters[4];
-}
-
-// What a flat array of ones becomes.
-torch::Tensor Mask(double rate, PhiloxKey key, at::IntArrayRef shape) {
-  torch::Tensor mask = torch::ones(shape, torch::kFloat32);
-  ApplyDropout(Dropout::Of(rate, key), 0, mask.numel(), mask.data_ptr<float>());
-  return mask.to(torch::kFloat64);
-}
-
-PhiloxKey KeyOf(const TrainingBatch& batch, uint32_t hop) {
-  return MakePhiloxKey(batch.seed, batch.epoch, batch.batch, hop,
-                       Purpose::kDropout);
-}
-
-// Sources and destinations of edges, [E] each: a vertex's to itself comes
-// before its neighbours'.
-std::pair<torch::Tensor, torch::Tensor> EdgesWithLoops(const BlockView& block) {
-  std::vector<int64_t> sources;
-  std::vector<int64_t> destinations;
-  for (uint32_t d = 0; d < block.num_destinations; ++d) {
-    sources.push_back(d);
-    sources.insert(sources.end(), block.indices.begin() + block.indptr[d],
-                   block.indices.begin() + block.indptr[d + 1]);
-    destinations.resize(sources.size(), d);
-  }
-  return {torch::tensor(sources), torch::tensor(destinations)};
-}
-
-// As the paper has it: f64 holds the exponentials of scores this small.
-torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
-                       double dropout, PhiloxKey key,
-                       const std::vector<torch::Tensor>& parameters) {
-  const std::pair<torch::Tensor, torch::Tensor> edges = EdgesWithLoops(block);
-  const torch::Tensor& sources = edges.first;
-  const torch::Tensor& destinations = edges.second;
-  const int64_t heads = parameters[1].size(1);
-  const int64_t columns = parameters[1].size(2);
-  const torch::Tensor messages =
-      torch::mm(x, parameters[0].t()).view({-1, heads, columns});
-  const torch::Tensor scores = torch::leaky_relu(
-      (messages * parameters[1]).sum(2).index_select(0, sources) +
-          (messages * parameters[2]).sum(2).index_select(0, destinations),
-      0.2);
-  const torch::Tensor exponentials = torch::exp(scores);  // [E, H]
-  const auto sum_of = [&](const torch::Tensor& values) {
-    std::vector<int64_t> shape = values.sizes().vec();
-    shape[0] = block.num_destinations;
-    return torch::zeros(shape, torch::kFloat64)
-        .index_add(0, destinations, values);
-  };
-  const torch::Tensor alpha =
-      exponentials / sum_of(exponentials).index_select(0, destinations) *
-      Mask(dropout, key, scores.sizes());
-  return sum_of(alpha.unsqueeze(2) * messages.index_select(0, sources))
-             .flatten(1) +
-         parameters[3];
-}
-
-// As the paper has it, of degrees d [S, 1]; those that were drawn stand for
-// all neighbours.
-torch::Tensor DegreeNormLayer(const BlockView& block, const torch::Tensor& x,
-                              const torch::Tensor& d,
-                              const std::vector<torch::Tensor>& parameters) {
-  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-  const torch::Tensor own_d = d.slice(0, 0, block.num_destinations);
-  const torch::Tensor neighbors = NeighborMatrix(block);
-  const torch::Tensor drawn = neighbors.sum(1, /*keepdim=*/true).clamp_min(1);
-  const torch::Tensor sums = torch::mm(neighbors, x / d.sqrt());
-  return torch::mm(own / own_d + (own_d - 1) / drawn * sums / own_d.sqrt(),
-                   parameters[0].t()) +
-         parameters[1];
-}
-
-// z [D, out] of x [S, in] with degrees d [S, 1]; the parameters of one layer in
-// their order.
-torch::Tensor Layer(const ModelOptions& options, const BlockView& block,
-                    const torch::Tensor& x, const torch::Tensor& d,
-                    const std::vector<torch::Tensor>& parameters) {
-  const std::string& kind = options.kind;
-  if (options.transforms_messages()) {
-    return PooledLayer(options, block, x, parameters);
-  }
-  if (options.divides_by_degrees()) {
-    return DegreeNormLayer(block, x, d.slice(0, 0, x.size(0)), parameters);
-  }
-  const torch::Tensor neighbors = NeighborMatrix(block);
-  const torch::Tensor degrees = neighbors.sum(1, /*keepdim=*/true);
-  const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-  const torch::Tensor sums = torch::mm(neighbors, x);
-  if (kind == "gcn") {
-    return torch::mm((own + sums) / (degrees + 1), parameters[0].t()) +
-           parameters[1];
-  }
-  if (kind == "gin") {
-    const torch::Tensor hidden = torch::relu(
-        torch::mm((1 + parameters[0]) * own + sums, parameters[1].t()) +
-        parameters[2]);
-    return torch::mm(hidden, parameters[3].t()) + parameters[4];
-  }
-  return torch::mm(sums / degrees.clamp_min(1), parameters[0].t()) +
-         torch::mm(own, parameters[1].t()) + parameters[2];
-}
-
 // What hidden layers make of z before dropout.
-torch::Tensor Activation(const std::string& kind, const torch::Tensor& z) {
-  const torch::Tensor rows = torch::relu(z);
+torch::Tensor Activation(const std::string& kind, const torch::Tensor& z,
+                         Pass* pass) {
+  const torch::Tensor rows = pass->Bend(z, 0);
   if (kind != "pinsage") return rows;
   return torch::nn::functional::normalize(
       rows, torch::nn::functional::NormalizeFuncOptions().dim(1));
@@ -242,66 +83,126 @@ Loss LossOfPairs(const TaskView& task, const torch::Tensor& x) {
           ((logits > 0) == is_edge).sum().item<int64_t>()};
 }
 
-}  // namespace
+Loss LossOf(const ModelOptions& options, const RandomBatch& random,
+            const torch::Tensor& x) {
+  if (options.predicts_links()) return LossOfPairs(random.task(), x);
+  return options.has_targets()
+             ? LossOfTargets(random, x, options.objective)
+             : LossOfSeeds(random, x, options.label_smoothing);
+}
 
-Reference ByAutograd(const Model& model, const std::vector<float>& weights,
-                     RandomBatch& random) {
-  const TrainingBatch batch = random.batch();
-  const ModelOptions& options = model.options();
-  std::vector<torch::Tensor> parameters;
+// The parameters, of which gradients are asked.
+struct Leaves {
+  std::vector<torch::Tensor> all;
   std::map<std::string, torch::Tensor> by_name;
+  size_t per_layer = 0;  // Number of a layer's own. They are the first.
+};
+
+Leaves LeavesOf(const Model& model, const std::vector<float>& weights) {
+  Leaves leaves;
   size_t of_convs = 0;
   for (const ParameterInfo& parameter : model.parameters()) {
     std::vector<int64_t> shape(parameter.shape.begin(), parameter.shape.end());
-    parameters.push_back(
+    leaves.all.push_back(
         torch::from_blob(const_cast<float*>(&weights[parameter.offset]), shape)
             .to(torch::kFloat64)
             .requires_grad_());
-    by_name[parameter.name] = parameters.back();
+    leaves.by_name[parameter.name] = leaves.all.back();
     if (parameter.name.starts_with("convs.")) ++of_convs;
   }
-  torch::Tensor x =
+  leaves.per_layer = of_convs / model.options().layers;
+  return leaves;
+}
+
+LayerRows FeaturesOf(const ModelOptions& options, RandomBatch& random,
+                     const Pass& pass) {
+  const torch::Tensor given =
       torch::from_blob(const_cast<float*>(random.features().data()),
                        {static_cast<int64_t>(random.task().input_nodes.size()),
                         static_cast<int64_t>(options.input_columns)})
           .to(torch::kFloat64);
-  x = x * Mask(options.input_dropout, KeyOf(batch, 0), x.sizes());
-  const torch::Tensor degrees =
-      torch::tensor(random.graph_indptr(), torch::kFloat64)
-          .diff()
-          .unsqueeze(1) +
-      1;
-  const size_t per_layer = of_convs / options.layers;
+  const torch::Tensor x =
+      given * DropoutMask(options.input_dropout, DropoutKey(random.batch(), 0),
+                          given.sizes());
+  const torch::Tensor stored = pass.Stored(x);
+  return {stored, pass.rounding() == Rounding::kOnCpu ? x : stored};
+}
+
+// The parameters of a layer's own, as it stores them.
+std::vector<torch::Tensor> OfLayer(const Leaves& leaves, uint32_t layer,
+                                   const Pass& pass) {
+  std::vector<torch::Tensor> parameters;
+  for (size_t i = 0; i < leaves.per_layer; ++i) {
+    const torch::Tensor& given = leaves.all[layer * leaves.per_layer + i];
+    // Matrices are factors of products.
+    parameters.push_back(given.dim() == 2 ? pass.Stored(given) : given);
+  }
+  return parameters;
+}
+
+// The last layer's z.
+torch::Tensor Outputs(const Model& model, ProductOrder order,
+                      RandomBatch& random, Leaves* leaves, Pass* pass) {
+  const ModelOptions& options = model.options();
+  LayerRows x = FeaturesOf(options, random, *pass);
+  torch::Tensor z;
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
     const BlockView& block = random.task().hops[options.layers - 1 - layer];
-    const auto first =
-        parameters.begin() + static_cast<ptrdiff_t>(layer * per_layer);
-    const torch::Tensor own = x.slice(0, 0, block.num_destinations);
-    const std::vector<torch::Tensor> of_layer(
-        first, first + static_cast<ptrdiff_t>(per_layer));
-    x = options.kind == "gat"
-            ? GatLayer(block, x, options.attention_dropout,
-                       KeyOf(batch, uint32_t{kMaxHops} + 1 + layer), of_layer)
-            : Layer(options, block, x, degrees, of_layer);
+    z = LayerByTorch(options, order, layer, random, x,
+                     OfLayer(*leaves, layer, *pass), pass);
     if (options.normalizes(layer)) {
-      x = Normalize(options.normalization, layer, x, &by_name);
+      z = Normalize(options.normalization, layer, z, &leaves->by_name);
     }
-    if (options.adds_inputs(layer)) x = x + own;
-    if (layer + 1 < options.layers) {
-      x = Activation(options.kind, x) *
-          Mask(options.dropout, KeyOf(batch, layer + 1), x.sizes());
+    if (options.adds_inputs(layer)) {
+      z = z + x.stored.slice(0, 0, block.num_destinations);
     }
+    if (layer + 1 == options.layers) break;
+    x.stored = pass->Stored(Activation(options.kind, z, pass) *
+                            DropoutMask(options.dropout,
+                                        DropoutKey(random.batch(), layer + 1),
+                                        z.sizes()));
+    x.summed = x.stored;
   }
-  const Loss loss = options.predicts_links() ? LossOfPairs(random.task(), x)
-                    : options.has_targets()
-                        ? LossOfTargets(random, x, options.objective)
-                        : LossOfSeeds(random, x, options.label_smoothing);
+  return z;
+}
+
+Reference GradientOf(const Model& model, const std::vector<float>& weights,
+                     RandomBatch& random, ProductOrder order, Pass* pass) {
+  Leaves leaves = LeavesOf(model, weights);
+  const Loss loss = LossOf(model.options(), random,
+                           Outputs(model, order, random, &leaves, pass));
   loss.mean.backward();
   std::vector<torch::Tensor> gradients;
-  for (const torch::Tensor& parameter : parameters) {
-    gradients.push_back(parameter.grad().flatten());
+  for (const torch::Tensor& leaf : leaves.all) {
+    gradients.push_back(leaf.grad().flatten());
   }
   return {loss.mean.item<double>(), loss.num_correct, torch::cat(gradients)};
+}
+
+}  // namespace
+
+double Reference::DistanceOf(std::vector<float>& other) const {
+  const torch::Tensor found =
+      torch::from_blob(other.data(), {static_cast<int64_t>(other.size())})
+          .to(torch::kFloat64);
+  return ((found - gradient).norm() / (gradient.norm() + 1e-9)).item<double>();
+}
+
+Reference ByAutograd(const Model& model, const std::vector<float>& weights,
+                     RandomBatch& random, Rounding rounding,
+                     ProductOrder order) {
+  Pass pass(rounding);
+  return GradientOf(model, weights, random, order, &pass);
+}
+
+Reference OnSidesOf(Rounding rounding, const Model& model,
+                    const std::vector<float>& weights, RandomBatch& random,
+                    ProductOrder order) {
+  Pass leader(rounding);
+  Leaves leaves = LeavesOf(model, weights);
+  Outputs(model, order, random, &leaves, &leader);
+  Pass pass(&leader);
+  return GradientOf(model, weights, random, order, &pass);
 }
 
 }  // namespace fgnn

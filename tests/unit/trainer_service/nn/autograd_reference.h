@@ -10,6 +10,7 @@
 
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "trainer_service/nn/model.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
 
@@ -17,12 +18,31 @@ struct Reference {
   double loss = 0;
   int64_t num_correct = 0;
   torch::Tensor gradient;  // [P]
+
+  // Returns the distance of another gradient, in lengths of this one.
+  double DistanceOf(std::vector<float>& other) const;
+};
+
+// Which numbers a model rounds to bf16 in its forward pass.
+enum class Rounding : uint8_t {
+  kNone,
+  kOnGpu,  // The rows that it stores, and matrices of weights.
+  // The same. But sums over features read them as they are, and scores of
+  // attention are made before messages are rounded.
+  kOnCpu,
 };
 
 // Returns loss and gradient for weights [P], with the model's dropout for that
-// batch.
+// batch. Numbers are rounded as told, in the forward pass alone.
 Reference ByAutograd(const Model& model, const std::vector<float>& weights,
-                     RandomBatch& random);
+                     RandomBatch& random, Rounding rounding = Rounding::kNone,
+                     ProductOrder order = ProductOrder::kCheapest);
+
+// Returns the same without any rounding. But a ReLU, a LeakyReLU and a largest
+// message count the numbers that they do in a model that rounds.
+Reference OnSidesOf(Rounding rounding, const Model& model,
+                    const std::vector<float>& weights, RandomBatch& random,
+                    ProductOrder order = ProductOrder::kCheapest);
 
 }  // namespace fgnn
 

@@ -118,12 +118,18 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
     FGNN_ASSERT_OK_AND_ASSIGN(
         result,
         model->Gradient(weights, batch.batch(), absl::MakeSpan(gradient)));
-    reference = ByAutograd(*model, weights, batch);
+    if (precision == Precision::kFloat32) {
+      reference = ByAutograd(*model, weights, batch);
+      return;
+    }
+    stored = ByAutograd(*model, weights, batch, Rounding::kOnCpu, order);
+    reference = OnSidesOf(Rounding::kOnCpu, *model, weights, batch, order);
   }
 
   BatchResult result;
   std::vector<float> gradient;
-  Reference reference;
+  Reference reference;  // Without rounding.
+  Reference stored;     // With that of a model in bf16.
 };
 
 TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
@@ -141,32 +147,32 @@ TEST_P(AutogradTest, GradientEqualsThatOfAutograd) {
 
 class Bfloat16AutogradTest : public AutogradTest {};
 
-// bfloat16 has 8 bits: every number that is kept is off by up to 2^-9 of it,
-// and a large logit by as much as several hundredths of a probability. Of a few
-// seeds' gradient a tenth may hang on one number being above zero or not: of
-// five batches and weights one must be close, and most not far.
-TEST_P(Bfloat16AutogradTest, GradientIsCloseToThatOfAutograd) {
-  // As parts of what is allowed.
-  std::vector<double> of_losses;
-  std::vector<double> of_gradients;
+// bfloat16 has 8 bits: every number that is stored is off by up to 2^-9 of it.
+// This moves some numbers to the other side of a ReLU, and makes other messages
+// the largest. A gradient may so change by a tenth, also of f64, and if nothing
+// but features and weights is rounded. So the model's is compared with two:
+// - One of f64 that rounds the numbers that the model stores. What differs are
+//   gradients, which the model rounds up to four times a layer. Their errors
+//   grow where gradients of few seeds cancel, in one of five batches.
+// - One of f64 that rounds nothing, but is on the model's sides. The rounding
+//   of numbers is seen here. It grows where a sum is small beside its terms.
+TEST_P(Bfloat16AutogradTest, GradientIsThatOfWhatIsStored) {
+  std::vector<double> of_stored;
+  std::vector<double> of_unrounded;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
     RunBothIn(Precision::kBfloat16, seed);
     if (HasFatalFailure()) return;
-    of_losses.push_back(std::abs(result.loss - reference.loss) /
-                        (0.01 * reference.loss + 1e-6));
-    const torch::Tensor found =
-        torch::from_blob(gradient.data(),
-                         {static_cast<int64_t>(gradient.size())})
-            .to(torch::kFloat64);
-    of_gradients.push_back(
-        (found - reference.gradient).norm().item<double>() /
-        (0.05 * reference.gradient.norm().item<double>() + 1e-6));
+    EXPECT_NEAR(result.loss, stored.loss, 1e-3 * (1e-3 + stored.loss));
+    EXPECT_NEAR(result.loss, reference.loss, 1e-2 * (1e-3 + reference.loss));
+    of_stored.push_back(stored.DistanceOf(gradient));
+    of_unrounded.push_back(reference.DistanceOf(gradient));
   }
-  std::sort(of_losses.begin(), of_losses.end());
-  std::sort(of_gradients.begin(), of_gradients.end());
-  EXPECT_LE(of_losses[2], 1);
-  EXPECT_LE(of_gradients[0], 1);
-  EXPECT_LE(of_gradients[2], 2);
+  std::sort(of_stored.begin(), of_stored.end());
+  std::sort(of_unrounded.begin(), of_unrounded.end());
+  EXPECT_LE(of_stored[3], 1e-2);
+  EXPECT_LE(of_stored[4], 2e-2);
+  EXPECT_LE(of_unrounded[2], 1e-2);
 }
 
 std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {

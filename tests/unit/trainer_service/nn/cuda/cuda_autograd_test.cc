@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -35,36 +36,34 @@ std::vector<Case> Cases() {
 
 using Parameters = std::tuple<std::string, Case, ProductOrder>;
 
-// Distances from f64's loss and gradient, in their lengths.
-struct Distance {
-  double of_loss = 0;
-  double of_gradient = 0;
-};
-
-Distance DistanceOf(const RandomBatchOptions& options, ProductOrder order) {
-  SetInterleaving(0);
-  RandomBatch random(options);
-  ThreadTeam team(1);
-  const auto model = MakeCpuModel(options.model, &team);
-  EXPECT_THAT(model, IsOk());
-  const std::vector<float> weights = RandomWeights(**model, 4);
-  const Reference reference = ByAutograd(**model, weights, random);
-  DeviceGradient device(options.model, order);
-  DeviceOutcome outcome = device.Of(weights, random);
-  EXPECT_EQ(outcome.gradient.size(), weights.size());
-  const torch::Tensor found =
-      torch::from_blob(outcome.gradient.data(),
-                       {static_cast<int64_t>(outcome.gradient.size())})
-          .to(torch::kFloat64);
-  if (options.model.precision == Precision::kFloat32) {
-    EXPECT_EQ(outcome.result.num_correct, reference.num_correct);
+// A batch, a CPU's model for what the reference asks of one, and what the
+// device makes of them.
+struct OnDevice {
+  explicit OnDevice(const RandomBatchOptions& options,
+                    ProductOrder order = ProductOrder::kCheapest)
+      : batch(options), team(1) {
+    SetInterleaving(0);
+    auto made = MakeCpuModel(options.model, &team);
+    EXPECT_THAT(made, IsOk());
+    model = *std::move(made);
+    weights = RandomWeights(*model, 4);
+    DeviceGradient device(options.model, order);
+    outcome = device.Of(weights, batch);
+    EXPECT_EQ(outcome.gradient.size(), weights.size());
   }
-  return {
-      std::abs(outcome.result.loss - reference.loss) /
-          (std::abs(reference.loss) + 1e-3),
-      ((found - reference.gradient).norm() / (reference.gradient.norm() + 1e-9))
-          .item<double>()};
-}
+
+  // Returns the distance of the loss from another, in lengths of that.
+  double DistanceOfLoss(const Reference& from) const {
+    return std::abs(outcome.result.loss - from.loss) /
+           (std::abs(from.loss) + 1e-3);
+  }
+
+  RandomBatch batch;
+  ThreadTeam team;
+  std::unique_ptr<Model> model;
+  std::vector<float> weights;
+  DeviceOutcome outcome;
+};
 
 RandomBatchOptions OptionsOf(const Parameters& parameters,
                              Precision precision) {
@@ -85,42 +84,37 @@ RandomBatchOptions OptionsOf(const Parameters& parameters,
 class CudaAutogradTest : public testing::TestWithParam<Parameters> {};
 
 TEST_P(CudaAutogradTest, Agrees) {
-  const Distance distance = DistanceOf(
-      OptionsOf(GetParam(), Precision::kFloat32), std::get<2>(GetParam()));
-  EXPECT_LE(distance.of_loss, 1e-5);
-  EXPECT_LE(distance.of_gradient, 1e-5);
+  OnDevice device(OptionsOf(GetParam(), Precision::kFloat32),
+                  std::get<2>(GetParam()));
+  const Reference exact =
+      ByAutograd(*device.model, device.weights, device.batch);
+  EXPECT_EQ(device.outcome.result.num_correct, exact.num_correct);
+  EXPECT_LE(device.DistanceOfLoss(exact), 1e-5);
+  EXPECT_LE(exact.DistanceOf(device.outcome.gradient), 1e-5);
 }
 
 class CudaBfloat16AutogradTest : public testing::TestWithParam<Parameters> {};
 
-// Rounding moves few activations to the other side of a ReLU, which changes a
-// gradient a lot; in one of five batches it must not. GIN's sums are larger;
-// messages of a layer of their own are rounded once more. A sanitized build has
-// one batch, which may be one of the others.
-double LargestOf(const std::string& kind) {
-  if (kind == "gin") return 4e-2;
-  return kind == "pinsage" || kind == "pool" ? 2e-2 : 1e-2;
-}
-TEST_P(CudaBfloat16AutogradTest, Agrees) {
-  std::vector<double> of_losses;
-  std::vector<double> of_gradients;
+// See Bfloat16AutogradTest. A sanitized build has one batch.
+TEST_P(CudaBfloat16AutogradTest, AgreesWithWhatIsStored) {
+  std::vector<double> of_unrounded;
   for (uint64_t seed = 1; seed <= Rounds(5); ++seed) {
+    SCOPED_TRACE(seed);
     RandomBatchOptions options = OptionsOf(GetParam(), Precision::kBfloat16);
     options.seed = seed;
-    const Distance distance = DistanceOf(options, std::get<2>(GetParam()));
-    of_losses.push_back(distance.of_loss);
-    of_gradients.push_back(distance.of_gradient);
+    OnDevice device(options);
+    const Reference stored = ByAutograd(*device.model, device.weights,
+                                        device.batch, Rounding::kOnGpu);
+    EXPECT_LE(device.DistanceOfLoss(stored), 1e-3);
+    EXPECT_LE(stored.DistanceOf(device.outcome.gradient), 1e-2);
+    const Reference unrounded = OnSidesOf(Rounding::kOnGpu, *device.model,
+                                          device.weights, device.batch);
+    EXPECT_LE(device.DistanceOfLoss(unrounded), 1e-2);
+    of_unrounded.push_back(unrounded.DistanceOf(device.outcome.gradient));
   }
-  if (of_losses.size() == 1) {
-    EXPECT_LE(of_losses[0], 0.1);
-    EXPECT_LE(of_gradients[0], 0.5);
-    return;
-  }
-  std::sort(of_losses.begin(), of_losses.end());
-  std::sort(of_gradients.begin(), of_gradients.end());
-  EXPECT_LE(of_losses[2], 1e-2);
-  EXPECT_LE(of_gradients[0], LargestOf(std::get<0>(GetParam())));
-  EXPECT_LE(of_gradients[2], 0.1);
+  if (of_unrounded.size() == 1) return;
+  std::sort(of_unrounded.begin(), of_unrounded.end());
+  EXPECT_LE(of_unrounded[2], 1e-2);
 }
 
 std::string NameOf(const testing::TestParamInfo<Parameters>& instance) {
@@ -155,7 +149,8 @@ std::vector<Case> AttentionCases() {
   cases.back().options.model.dropout = 0.5;
   cases.back().options.model.attention_dropout = 0.6;
   for (Case& made : cases) {
-    // A batch whose rounding moves no score over the bend of LeakyReLU.
+    // Seed 1 has a score of 7.5e-8, the sum of two numbers near 1: in f32 it
+    // may be on either side of LeakyReLU's bend.
     if (made.name == "Hubs") made.options.seed = 2;
     if (made.options.model.hidden % made.options.model.heads != 0) {
       made.options.model.heads = 1;
@@ -188,20 +183,12 @@ std::vector<Case> PinsageCases() {
 }
 INSTANTIATE_TEST_SUITE_P(PinsageShapes, CudaAutogradTest,
                          OfMessages("pinsage", PinsageCases()), NameOf);
-// A few of them: numbers are rounded in the same places in all.
-std::vector<Case> Few(std::vector<Case> cases) {
-  std::erase_if(cases, [](const Case& made) {
-    return made.name != "WideInput" && made.name != "ThreeLayers" &&
-           made.name != "Dropout" && made.name != "EdgeWeightsOfHubs";
-  });
-  return cases;
-}
 INSTANTIATE_TEST_SUITE_P(PoolShapes, CudaAutogradTest,
                          OfMessages("pool", Cases()), NameOf);
 INSTANTIATE_TEST_SUITE_P(PoolShapes, CudaBfloat16AutogradTest,
-                         OfMessages("pool", Few(Cases())), NameOf);
+                         OfMessages("pool", Cases()), NameOf);
 INSTANTIATE_TEST_SUITE_P(PinsageShapes, CudaBfloat16AutogradTest,
-                         OfMessages("pinsage", Few(PinsageCases())), NameOf);
+                         OfMessages("pinsage", PinsageCases()), NameOf);
 
 // Objectives beside classes.
 std::vector<Case> OtherObjectives() {
