@@ -100,14 +100,11 @@ torch::Tensor GatLayer(const BlockView& block, const torch::Tensor& x,
   const Edges edges = EdgesOf(block, /*loops=*/true);
   const int64_t heads = parameters[1].size(1);
   const int64_t columns = parameters[1].size(2);
-  const torch::Tensor products =
-      torch::mm(x, parameters[0].t()).view({-1, heads, columns});
-  const torch::Tensor messages = pass->Stored(products);
-  const torch::Tensor& scored =
-      pass->rounding() == Rounding::kOnCpu ? products : messages;
+  const torch::Tensor messages =
+      pass->Stored(torch::mm(x, parameters[0].t())).view({-1, heads, columns});
   const torch::Tensor scores = pass->Bend(
-      (scored * parameters[1]).sum(2).index_select(0, edges.sources) +
-          (scored * parameters[2]).sum(2).index_select(0, edges.destinations),
+      (messages * parameters[1]).sum(2).index_select(0, edges.sources) +
+          (messages * parameters[2]).sum(2).index_select(0, edges.destinations),
       0.2);
   const torch::Tensor exponentials = torch::exp(scores);  // [E, H]
   const torch::Tensor alpha = exponentials /

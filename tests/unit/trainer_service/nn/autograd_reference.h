@@ -27,9 +27,7 @@ struct Reference {
 enum class Rounding : uint8_t {
   kNone,
   kOnGpu,  // The rows that it stores, and matrices of weights.
-  // The same. But sums over features read them as they are, and scores of
-  // attention are made before messages are rounded.
-  kOnCpu,
+  kOnCpu,  // The same. But sums over features read them as they are.
 };
 
 // Returns loss and gradient for weights [P], with the model's dropout for that

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <random>
 
+#include "trainer_service/compute/numbers.h"
+
 namespace fgnn {
 
 RandomBatch::RandomBatch(const RandomBatchOptions& options) {
@@ -43,7 +45,10 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
   task_.input_nodes = input_nodes_;
   std::normal_distribution<float> normal;
   features_.resize(num_destinations * options.model.input_columns);
-  for (float& feature : features_) feature = normal(random);
+  for (float& feature : features_) {
+    feature = normal(random);
+    if (options.bfloat16_features) feature = Widen(RoundToBfloat16(feature));
+  }
   for (uint32_t end = 0; end < 2 * options.num_pairs; ++end) {
     pairs_.push_back(static_cast<uint32_t>(random() % options.num_seeds));
   }

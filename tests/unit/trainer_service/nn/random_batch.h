@@ -21,6 +21,7 @@ struct RandomBatchOptions {
   // Whether edges have numbers of visits. They are all 0 for every fifth
   // destination.
   bool edge_weights = false;
+  bool bfloat16_features = false;  // Whether bf16 holds features as they are.
   // Number of pairs for a model that predicts links. If it is not 0, there are
   // no labels.
   uint32_t num_pairs = 0;

@@ -43,18 +43,21 @@ absl::Status GatLayer<Number>::Transform(const float* weight) {
       static_cast<size_t>(num_sources * shape.heads));
   destination_scores_ = destination_scores_buffer_.Floats(
       static_cast<size_t>(num_destinations * shape.heads));
-  return tasks_.Make(
-      num_sources, width, messages_,
-      [&](int64_t first, int64_t last, int worker, float* rows) {
-        x_.Copy(first, last, worker);
-        weight_.Forward(x_.From(first), last - first, Into::kOverwrite, rows);
-        ProductsOfRows(shape, source_vector_, rows, last - first,
-                       source_scores_ + first * shape.heads);
-        if (first >= num_destinations) return;
-        ProductsOfRows(shape, destination_vector_, rows,
-                       std::min(last, num_destinations) - first,
-                       destination_scores_ + first * shape.heads);
-      });
+  return tasks_.Run(num_sources, [&](int64_t first, int64_t last, int worker) {
+    Number* const messages = messages_ + first * width;
+    const int64_t count = (last - first) * width;
+    float* const rows = tasks_.Floats(messages, count, worker);
+    x_.Copy(first, last, worker);
+    weight_.Forward(x_.From(first), last - first, Into::kOverwrite, rows);
+    StoreRows(rows, count, messages);
+    // Scores are of the numbers that are summed, as on a GPU.
+    ProductsOfRows(shape, source_vector_, messages, last - first,
+                   source_scores_ + first * shape.heads);
+    if (first >= num_destinations) return;
+    ProductsOfRows(shape, destination_vector_, messages,
+                   std::min(last, num_destinations) - first,
+                   destination_scores_ + first * shape.heads);
+  });
 }
 
 template <typename Number>

@@ -32,14 +32,14 @@ inline __attribute__((always_inline)) void ReadLanes(const Bfloat16* from,
 }
 
 // Sets out [H] to each head's sum of the products of a's and b's columns.
-template <typename Number>
+template <typename NumberOfA, typename NumberOfB>
 inline __attribute__((always_inline)) void HeadProducts(const HeadShape& shape,
-                                                        const Number* a,
-                                                        const Number* b,
+                                                        const NumberOfA* a,
+                                                        const NumberOfB* b,
                                                         float* out) {
   for (int64_t h = 0; h < shape.heads; ++h) {
-    const Number* const of_a = a + h * shape.columns;
-    const Number* const of_b = b + h * shape.columns;
+    const NumberOfA* const of_a = a + h * shape.columns;
+    const NumberOfB* const of_b = b + h * shape.columns;
     HeadLanes sums = {};
     int64_t c = 0;
     for (; c + kHeadLanes <= shape.columns; c += kHeadLanes) {

@@ -8,6 +8,15 @@ namespace fgnn {
 namespace {
 
 template <typename Number>
+inline __attribute__((always_inline)) void ProductsOfEachRow(
+    const HeadShape& shape, const float* vector, const Number* x, int64_t rows,
+    float* out) {
+  for (int64_t r = 0; r < rows; ++r) {
+    HeadProducts(shape, vector, x + r * shape.width(), out + r * shape.heads);
+  }
+}
+
+template <typename Number>
 inline __attribute__((always_inline)) void AddSumOfRows(const HeadShape& shape,
                                                         const float* scales,
                                                         const Number* x,
@@ -55,9 +64,13 @@ inline __attribute__((always_inline)) void AddWeightedRows(
 FGNN_TARGET_CLONES
 void ProductsOfRows(const HeadShape& shape, const float* vector, const float* x,
                     int64_t rows, float* out) {
-  for (int64_t r = 0; r < rows; ++r) {
-    HeadProducts(shape, vector, x + r * shape.width(), out + r * shape.heads);
-  }
+  ProductsOfEachRow(shape, vector, x, rows, out);
+}
+
+FGNN_TARGET_CLONES
+void ProductsOfRows(const HeadShape& shape, const float* vector,
+                    const Bfloat16* x, int64_t rows, float* out) {
+  ProductsOfEachRow(shape, vector, x, rows, out);
 }
 
 FGNN_TARGET_CLONES

@@ -19,6 +19,8 @@ namespace fgnn {
 // [H * C], head by head.
 void ProductsOfRows(const HeadShape& shape, const float* vector, const float* x,
                     int64_t rows, float* out);
+void ProductsOfRows(const HeadShape& shape, const float* vector,
+                    const Bfloat16* x, int64_t rows, float* out);
 
 // AddScaledRow() adds scales [rows, H], head by head, times `row` [H * C] to
 // out [rows, H * C]. The other function multiplies as many rows x [rows, H * C]

@@ -34,6 +34,11 @@ class CudaLossTest : public testing::TestWithParam<TaskKind> {
     options.model.objective = GetParam().objective;
     options.model.precision = GetParam().precision;
     options.num_seeds = num_seeds;
+    if (options.model.precision == Precision::kBfloat16) {
+      // Numbers that bf16 holds, also after dropout: see cuda_model_test.cc.
+      options.bfloat16_features = true;
+      options.model.input_dropout = 0.5;
+    }
     if (GetParam().objective == Objective::kLinks) {
       options.num_pairs = 3 * num_seeds;
       options.num_positives = num_seeds;
@@ -68,7 +73,7 @@ double DistanceFromCpu(const RandomBatchOptions& options) {
   const DeviceOutcome outcome = device.Of(weights, batch);
   const bool rounds = options.model.precision == Precision::kBfloat16;
   EXPECT_NEAR(outcome.result.loss, result->loss,
-              (rounds ? 2e-2 : 1e-5) * (1 + result->loss));
+              (rounds ? 1e-3 : 1e-5) * (1 + result->loss));
   if (!rounds) {
     EXPECT_EQ(outcome.result.num_correct, result->num_correct);
   }
@@ -86,8 +91,7 @@ TEST_P(CudaLossTest, HasTheCpusLossAndGradient) {
   const bool rounds = GetParam().precision == Precision::kBfloat16;
   for (const uint32_t seeds : {1U, 31U, 33U}) {
     SCOPED_TRACE(testing::Message() << seeds << " seeds");
-    // A rounded number may come to lie on the other side of a ReLU.
-    EXPECT_LE(DistanceFromCpu(BatchOf(seeds)), rounds ? 0.15 : 1e-5);
+    EXPECT_LE(DistanceFromCpu(BatchOf(seeds)), rounds ? 1e-2 : 1e-5);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -33,9 +32,10 @@ struct OnCpu {
   BatchResult result;
 };
 
-OnCpu ByCpu(const ModelOptions& options, RandomBatch& random) {
+OnCpu ByCpu(const ModelOptions& options, RandomBatch& random,
+            ProductOrder order = ProductOrder::kCheapest) {
   ThreadTeam team(1);
-  auto model = MakeCpuModel(options, &team);
+  auto model = MakeCpuModel(options, &team, order);
   EXPECT_THAT(model, IsOk());
   OnCpu on_cpu;
   on_cpu.weights = RandomWeights(**model, 3);
@@ -59,35 +59,34 @@ double DistanceOf(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(squares) / (std::sqrt(of_b) + 1e-9);
 }
 
-void ExpectAsOnCpu(const RandomBatchOptions& options,
+// Features, also scaled by dropout, are numbers that bf16 holds: a CPU adds up
+// features as they are, but a GPU rounds them first.
+RandomBatchOptions WithRoundFeatures(RandomBatchOptions options) {
+  options.bfloat16_features = true;
+  if (options.model.input_dropout > 0) options.model.input_dropout = 0.5;
+  return options;
+}
+
+void ExpectAsOnCpu(RandomBatchOptions options,
                    ProductOrder order = ProductOrder::kCheapest) {
   SetInterleaving(0);
   const bool rounds = options.model.precision == Precision::kBfloat16;
-  std::vector<double> distances;
-  // Where numbers are rounded, few may come to lie on the other side of a ReLU,
-  // which changes a gradient a lot. So one batch of several is enough.
+  if (rounds) options = WithRoundFeatures(options);
   for (uint64_t seed = 1; seed <= (rounds ? Rounds(3) : 1); ++seed) {
-    RandomBatchOptions of_seed = options;
-    of_seed.seed = seed;
-    RandomBatch batch(of_seed);
-    const OnCpu expected = ByCpu(options.model, batch);
+    options.seed = seed;
+    RandomBatch batch(options);
+    const OnCpu expected = ByCpu(options.model, batch, order);
     DeviceGradient device(options.model, order);
     const DeviceOutcome outcome = device.Of(expected.weights, batch);
     ASSERT_EQ(outcome.gradient.size(), expected.gradient.size());
     EXPECT_NEAR(outcome.result.loss, expected.result.loss,
-                (rounds ? 2e-2 : 1e-5) * (1 + expected.result.loss));
+                (rounds ? 1e-3 : 1e-5) * (1 + expected.result.loss));
     if (!rounds) {
       EXPECT_EQ(outcome.result.num_correct, expected.result.num_correct);
     }
-    distances.push_back(DistanceOf(outcome.gradient, expected.gradient));
+    EXPECT_LE(DistanceOf(outcome.gradient, expected.gradient),
+              rounds ? 1e-2 : 1e-5);
   }
-  std::sort(distances.begin(), distances.end());
-  if (rounds && distances.size() == 1) {  // A sanitized build.
-    EXPECT_LE(distances[0], 0.5);
-    return;
-  }
-  EXPECT_LE(distances[0], rounds ? 4e-2 : 1e-5);
-  EXPECT_LE(distances[distances.size() / 2], rounds ? 0.15 : 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, CudaModelTest, testing::ValuesIn(AllKinds()),
