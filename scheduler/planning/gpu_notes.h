@@ -1,6 +1,6 @@
-// What a user should know of training.sync nccl before the job is started.
-#ifndef FGNN_SCHEDULER_PLANNING_NCCL_NOTE_H_
-#define FGNN_SCHEDULER_PLANNING_NCCL_NOTE_H_
+// What a user should know of a job on GPUs before it is started.
+#ifndef FGNN_SCHEDULER_PLANNING_GPU_NOTES_H_
+#define FGNN_SCHEDULER_PLANNING_GPU_NOTES_H_
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +24,10 @@ ExchangeSeconds EstimateExchange(uint64_t num_parameters,
 // not, or the job has fewer than two GPUs.
 std::optional<std::string> NoteOnNccl(const PlanInput& input);
 
+// Returns that GPUs wait for cores that sample, by the measured times, and the
+// way out. nullopt: they do not, no GPU was measured, or GPUs may sample too.
+std::optional<std::string> NoteOnRoles(const PlanInput& input);
+
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_PLANNING_NCCL_NOTE_H_
+#endif  // FGNN_SCHEDULER_PLANNING_GPU_NOTES_H_
