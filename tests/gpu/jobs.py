@@ -13,6 +13,8 @@
   evaluations
            seconds an evaluation of each model, on the GPU and on cores, and
            whether the plan keeps hidden states on the GPU
+  pyg      the same beside PyTorch Geometric on this GPU, and both accuracies;
+           where python3 has it (pyg_sampler, pyg_epochs.py)
 
 The graph is R-MAT with 100 features. Its size goes by --scale, so that the parts
 take minutes on a GPU and seconds in the emulator.
@@ -20,12 +22,14 @@ take minutes on a GPU and seconds in the emulator.
 
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import random
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -44,6 +48,11 @@ MODELS = {
     'pool': {'model.aggregator': 'pool'},
     'pinsage': {'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}}
 TIMED_EPOCHS = 4
+# Models that PyTorch Geometric has, and how many times as fast ours are to be.
+BESIDE_PYG = {
+    'graphsage': ({}, 5),
+    'gcn': ({'model.kind': 'gcn', 'model.degree_norm': 'right'}, 5),
+    'gin': ({'model.kind': 'gin'}, 3), 'gat': ({'model.kind': 'gat'}, 3)}
 
 
 class Report:
@@ -163,8 +172,11 @@ class Jobs:
 
     def seconds(self, *more):
         """The median of the epochs behind the first, and its line."""
-        run_dir = self.run({'training.epochs': TIMED_EPOCHS,
-                            'training.evaluate_every': 0}, *more)
+        return self.median_of(self.run({
+            'training.epochs': TIMED_EPOCHS, 'training.evaluate_every': 0},
+            *more))
+
+    def median_of(self, run_dir):
         lines = harness.lines_of(run_dir)[1:]
         median = statistics.median_low(line['seconds'] for line in lines)
         return median, next(line for line in lines
@@ -192,7 +204,6 @@ class Jobs:
                         f'{seconds:.3f} s',
                         f'{line["batches"]} batches; ms a batch: {stages}')
 
-
     def evaluations(self):
         for name, model in MODELS.items():
             seconds = [
@@ -206,9 +217,43 @@ class Jobs:
                                f'on cores {seconds[1]:.3f} s; hidden states '
                                f'in {kept} memory')
 
+    def pyg(self):
+        # Its libraries are not those of a packed folder.
+        environment = {name: value for name, value in os.environ.items()
+                       if name != 'LD_LIBRARY_PATH'}
+        for kind, (model, limit) in BESIDE_PYG.items():
+            theirs = subprocess.run(
+                ['python3', HERE / 'pyg_epochs.py', '--dataset',
+                 self.service.dataset, '--kind', kind, '--hidden',
+                 str(self.options.hidden), '--batch-size',
+                 str(self.options.batch_size), '--epochs', str(TIMED_EPOCHS)],
+                capture_output=True, text=True, check=False, env=environment)
+            if theirs.returncode == 77:
+                print(theirs.stdout.strip())
+                return
+            if theirs.returncode != 0:
+                raise AssertionError(f'pyg_epochs.py: {theirs.stderr}')
+            theirs = json.loads(theirs.stdout.splitlines()[-1])
+            run_dir = self.run(ON_BOTH, model, {
+                'model.dropout': 0.5, 'training.learning_rate': 0.003,
+                'training.batches_per_step': 1,
+                'training.epochs': TIMED_EPOCHS,
+                'training.evaluate_every': TIMED_EPOCHS})
+            ours, _ = self.median_of(run_dir)
+            ratio = theirs['seconds'] / ours
+            self.report.figure(
+                f'{kind}: an epoch beside PyTorch Geometric', f'{ours:.3f} s',
+                f'{theirs["seconds"]:.3f} s ({theirs["edges"]}), {ratio:.1f} '
+                f'times as fast, limit {limit}')
+            accuracy = harness.lines_of(run_dir)[-1]['valid_accuracy']
+            self.report.figure(f'{kind}: accuracy, of all neighbours',
+                               f'{accuracy:.4f}',
+                               f'{theirs["accuracy"]:.4f}, of as many as in '
+                               'training')
+
 
 PARTS = (Jobs.batches, Jobs.kills, Jobs.resume, Jobs.turns, Jobs.epochs,
-         Jobs.evaluations)
+         Jobs.evaluations, Jobs.pyg)
 
 
 def parse():
