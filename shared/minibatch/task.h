@@ -123,6 +123,12 @@ struct TaskView {
   uint64_t num_edges() const;
 };
 
+// Checksums of a task's arrays (TaskHeader).
+struct TaskCrcs {
+  uint32_t digest = 0;
+  uint32_t ranks = 0;  // 0 where there are no ranks.
+};
+
 // Checks a block that another process wrote: magic, version, job, every offset
 // and size within the block, all checksums, pairs below num_seeds, indptr
 // monotone, indices below num_sources. The header is copied first. A process
@@ -177,6 +183,9 @@ class TaskWriter {
   absl::StatusOr<uint32_t*> AddHotRanks(uint32_t version);
   // Computes the checksums and writes the header. Returns the task's digest.
   uint32_t Finish(const SampleSeconds& seconds);
+  // The same with checksums that were computed where the arrays were made. The
+  // block's arrays are not read: ReadTask() refuses others.
+  uint32_t Finish(const SampleSeconds& seconds, const TaskCrcs& crcs);
 
   // Returns the bytes taken so far, header included.
   uint64_t total_bytes() const { return header_.total_bytes; }

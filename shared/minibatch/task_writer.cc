@@ -137,10 +137,16 @@ absl::StatusOr<uint32_t*> TaskWriter::AddHotRanks(uint32_t version) {
 }
 
 uint32_t TaskWriter::Finish(const SampleSeconds& seconds) {
-  assert(header_.input_nodes_offset != 0);
   const std::byte* base = block_.data();
-  header_.digest = task_layout::Digest(header_, base);
-  header_.ranks_crc = task_layout::RanksCrc(header_, base);
+  return Finish(seconds, {.digest = task_layout::Digest(header_, base),
+                          .ranks = task_layout::RanksCrc(header_, base)});
+}
+
+uint32_t TaskWriter::Finish(const SampleSeconds& seconds,
+                            const TaskCrcs& crcs) {
+  assert(header_.input_nodes_offset != 0);
+  header_.digest = crcs.digest;
+  header_.ranks_crc = crcs.ranks;
   header_.seconds = seconds;
   header_.finished_ns = MonotonicNanoseconds();
   header_.header_crc = task_layout::HeaderCrc(header_);

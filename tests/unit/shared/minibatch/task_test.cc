@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "tests/unit/shared/minibatch/random_task.h"
 
@@ -84,6 +87,44 @@ TEST(TaskTest, DigestCoversTheSampleAndNothingElse) {
   FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t other_indices,
                             WriteTask(task, block.span()));
   EXPECT_NE(other_indices, digest);
+}
+
+// As where a device has the checksums, and its copies into the block went
+// wrong.
+TEST(TaskTest, ArraysAreReadAgainstChecksumsThatTheWriterWasGiven) {
+  Block block(1 << 12);
+  TaskWriter writer(block.span(), kTestJob, BatchSeq(3), 1);
+  FGNN_ASSERT_OK_AND_ASSIGN(const TaskWriter::HopArrays hop,
+                            writer.AddHop(1, 1));
+  hop.indptr[0] = 0;
+  hop.indptr[1] = 1;
+  hop.indices[0] = 1;
+  writer.SetNumSources(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(uint32_t* const nodes, writer.AddInputNodes(2));
+  nodes[0] = 5;
+  nodes[1] = 6;
+  FGNN_ASSERT_OK_AND_ASSIGN(uint32_t* const ranks, writer.AddHotRanks(1));
+  ranks[0] = 7;
+  ranks[1] = 8;
+  TaskCrcs crcs;
+  crcs.digest = writer.Finish({});
+  std::memcpy(&crcs.ranks,
+              block.span().data() + offsetof(TaskHeader, ranks_crc),
+              sizeof(crcs.ranks));
+  const auto read_with = [&](const TaskCrcs& given) {
+    EXPECT_EQ(writer.Finish({.copy = 9}, given), given.digest);
+    return ReadTask(block.span(), kTestJob);
+  };
+  FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view, read_with(crcs));
+  EXPECT_EQ(view.digest, crcs.digest);
+  EXPECT_EQ(view.seconds.copy, 9);
+  for (uint32_t* const torn : {hop.indices, nodes, ranks}) {
+    const uint32_t whole = *torn;
+    *torn = 0x5a5a;
+    EXPECT_THAT(read_with(crcs), StatusIs(StatusCode::kDataLoss));
+    *torn = whole;
+  }
+  EXPECT_THAT(read_with(crcs), IsOk());
 }
 
 TEST(TaskTest, ArraysAreAddedInTheirOrder) {
