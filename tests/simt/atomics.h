@@ -56,6 +56,11 @@ T atomicOr(T* address, std::type_identity_t<T> value) {
                             [=](T old) { return static_cast<T>(old | value); });
 }
 template <typename T>
+T atomicXor(T* address, std::type_identity_t<T> value) {
+  return fgnn::simt::Update(address,
+                            [=](T old) { return static_cast<T>(old ^ value); });
+}
+template <typename T>
 T atomicExch(T* address, std::type_identity_t<T> value) {
   return fgnn::simt::Update(address, [=](T) { return value; });
 }

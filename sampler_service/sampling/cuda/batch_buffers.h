@@ -7,15 +7,17 @@
 
 #include "absl/status/status.h"
 #include "sampler_service/id_map/cuda/map_list.h"
+#include "sampler_service/sampling/cuda/crcs/array_crcs.h"
 #include "sampler_service/sampling/cuda/device_hop.h"
 #include "shared/device/cuda/device_array.h"
 
 namespace fgnn {
 
-// Sizes of a batch, as kernels write them.
+// What kernels write of a batch for the host: sizes and checksums.
 struct BatchCounts {
   DeviceList lists[kMaxMappedLists];  // Seeds, then hops.
   uint32_t table_full;
+  uint32_t crc_remainders[kMaxCrcArrays];  // In the order of batch_crcs.cc.
 };
 
 // The arrays of a hop, or of all hops where edges are kept from hop to hop.

@@ -186,4 +186,12 @@ absl::Status BatchLaunch::Finish(const uint32_t* ranks) {
   return parts_.clock.End(&SampleSeconds::mark, parts_.stream);
 }
 
+absl::Status BatchLaunch::Checksums(const TaskArrays& arrays) {
+  FGNN_RETURN_IF_ERROR(
+      CudaStatus(LaunchBatchCrcs(arrays, parts_.buffers, map_,
+                                 parts_.num_blocks, parts_.stream.get()),
+                 "compute the checksums"));
+  return parts_.clock.End(&SampleSeconds::copy, parts_.stream);
+}
+
 }  // namespace fgnn

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "sampler_service/id_map/cuda/map_list.h"
 #include "sampler_service/sampling/cuda/batch_buffers.h"
+#include "sampler_service/sampling/cuda/crcs/batch_crcs.h"
 #include "sampler_service/sampling/cuda/device_hop.h"
 #include "sampler_service/sampling/cuda/device_weights.h"
 #include "sampler_service/sampling/cuda/drop_edges.h"
@@ -44,10 +45,12 @@ class BatchLaunch {
         max_nodes_(num_seed_ids),
         map_blocks_(BlocksFor(num_seed_ids)) {}
 
-  // In this order: the seeds, each hop, the end. `ranks` may be null.
+  // In this order: the seeds, each hop, the end, the checksums of `arrays`.
+  // `ranks` may be null.
   absl::Status Seeds();
   absl::Status Hop(uint32_t h);
   absl::Status Finish(const uint32_t* ranks);
+  absl::Status Checksums(const TaskArrays& arrays);
 
  private:
   uint32_t num_hops() const {

@@ -41,10 +41,10 @@ absl::StatusOr<std::unique_ptr<DeviceBatch>> DeviceBatch::Make(
   FGNN_RETURN_IF_ERROR(graph->ChooseDevice());
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   FGNN_ASSIGN_OR_RETURN(CudaEvent event, CudaEvent::Make());
-  // The seeds, two stages of each hop, the translation and the marks.
+  // The seeds, two stages of each hop, the translation, marks, checksums.
   FGNN_ASSIGN_OR_RETURN(
       StageClock clock,
-      StageClock::Make(3 + 2 * static_cast<uint32_t>(options.fanouts.size())));
+      StageClock::Make(4 + 2 * static_cast<uint32_t>(options.fanouts.size())));
   FGNN_ASSIGN_OR_RETURN(CudaIdMap id_map,
                         CudaIdMap::Make({.max_nodes = bounds.nodes,
                                          .first_room = first_room.nodes}));
@@ -53,6 +53,13 @@ absl::StatusOr<std::unique_ptr<DeviceBatch>> DeviceBatch::Make(
       std::move(event), std::move(clock), std::move(id_map)));
   FGNN_RETURN_IF_ERROR(batch->Allocate(bounds, first_room.edges));
   return batch;
+}
+
+TaskArrays DeviceBatch::Arrays() const {
+  return {.num_hops = num_hops(),
+          .has_pairs = options_.negatives > 0,
+          .has_weights = HasWeights(options_),
+          .has_ranks = ranks_ != nullptr};
 }
 
 absl::Status DeviceBatch::Allocate(const BatchBounds& bounds,
@@ -129,6 +136,7 @@ absl::Status DeviceBatch::Launch(BatchPlace place, uint32_t num_seed_ids,
   }
   FGNN_RETURN_IF_ERROR(
       batch.Finish(ranks_ == nullptr ? nullptr : ranks_->get()));
+  FGNN_RETURN_IF_ERROR(batch.Checksums(Arrays()));
   FGNN_RETURN_IF_ERROR(
       CudaStatus(cudaMemcpyAsync(host_counts_.get(), buffers_.counts.get(),
                                  sizeof(BatchCounts), cudaMemcpyDeviceToHost,

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "sampler_service/id_map/cuda/cuda_id_map.h"
 #include "sampler_service/sampling/cuda/batch_buffers.h"
+#include "sampler_service/sampling/cuda/crcs/batch_crcs.h"
 #include "sampler_service/sampling/cuda/device_graph.h"
 #include "sampler_service/sampling/cuda/stage_clock.h"
 #include "sampler_service/sampling/progress.h"
@@ -69,6 +70,8 @@ class DeviceBatch {
     return host_counts_.get()->lists[h + 1];
   }
   uint32_t num_nodes() const { return hop(num_hops() - 1).num_nodes; }
+  // Checksums of its task's arrays, as they are in device memory.
+  TaskCrcs Checksums() const { return JoinCrcs(Arrays(), *host_counts_.get()); }
 
   // Start copies to the host, which may write while they run. They end before
   // Wait() returns.
@@ -90,6 +93,7 @@ class DeviceBatch {
   uint32_t num_hops() const {
     return static_cast<uint32_t>(options_.fanouts.size());
   }
+  TaskArrays Arrays() const;
   absl::Status Allocate(const BatchBounds& bounds, uint64_t num_edges);
 
   // Launches all kernels of a batch.

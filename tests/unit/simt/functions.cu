@@ -75,6 +75,7 @@ __global__ void AtomicsKernel(uint32_t* out) {
   atomicMin(&out[1], 500 - thread);
   atomicMax(&out[2], thread * 2);
   atomicOr(&out[3], 1u << thread % 32);
+  atomicXor(&out[8], thread * thread + 5);
   atomicAdd(&out[5], atomicExch(&out[4], thread + 1));
   if (atomicCAS(&out[6], 0u, thread + 1) == 0) atomicAdd(&out[7], 1u);
 }

@@ -36,7 +36,8 @@ cudaError_t LaunchIndex(uint32_t blocks, uint32_t threads, uint32_t* out,
 cudaError_t LaunchArrivals(uint32_t blocks, uint32_t threads, uint32_t* out,
                            cudaStream_t stream);
 
-// Atomics of 64 threads on one word each: sum, least, most, or, exchanged.
+// Atomics of 64 threads on one word each: sum, least, most, or, exclusive or,
+// exchanged.
 cudaError_t LaunchAtomics(uint32_t* out, cudaStream_t stream);
 
 // Sums 256 numbers by halves, with a barrier before each half.

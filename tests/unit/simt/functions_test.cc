@@ -81,8 +81,8 @@ TEST_P(FunctionsTest, BarriersVoteOfTheWholeBlock) {
 
 TEST_P(FunctionsTest, AtomicsLoseNothing) {
   const std::vector<uint32_t> out =
-      RunKernel(8, {.seed = GetParam()}, LaunchAtomics);
-  ASSERT_EQ(out.size(), 8U);
+      RunKernel(9, {.seed = GetParam()}, LaunchAtomics);
+  ASSERT_EQ(out.size(), 9U);
   EXPECT_EQ(out[0], 64u * 63 / 2);
   EXPECT_EQ(out[1], 500u - 63);
   EXPECT_EQ(out[2], 126u);
@@ -91,6 +91,9 @@ TEST_P(FunctionsTest, AtomicsLoseNothing) {
   EXPECT_EQ(out[4] + out[5], 64u * 65 / 2);
   EXPECT_GE(out[6], 1u);
   EXPECT_EQ(out[7], 1u);
+  uint32_t bits = 0;
+  for (uint32_t thread = 0; thread < 64; ++thread) bits ^= thread * thread + 5;
+  EXPECT_EQ(out[8], bits);
 }
 
 TEST_P(FunctionsTest, BarriersSeparateTheHalvesOfABlocksSum) {
