@@ -17,11 +17,11 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "sampler_service/sampling/cuda/cuda_sampler.h"
 #include "shared/base/clock.h"
-#include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 #include "tests/gpu/facts/kernels.h"
 #include "tests/gpu/report.h"
+#include "tests/gpu/sample/crc_figures.h"
 #include "tests/gpu/sample/id_map_figures.h"
 #include "tests/gpu/sample/rmat.h"
 #include "tests/gpu/sample/task_memory.h"
@@ -244,20 +244,11 @@ void Print(const std::string& name, const Measured& run, const Limits& limits,
   stage("id map", sum.seconds.id_map,
         "device; entering is a part of the draws");
   stage("marks", sum.seconds.mark, "device");
-  stage("copies, checksum, header", sum.seconds.copy, "host");
+  stage("checksum, copies, header", sum.seconds.copy,
+        "device; copies and header on host");
 }
 
-void PrintChecksum(const TaskMemory& block, uint64_t bytes, Report* report) {
-  const Stopwatch watch;
-  uint32_t crc = 0;
-  for (int round = 0; round < 5; ++round) {
-    crc = ExtendCrc32c(crc, block.span().data(), bytes);
-  }
-  report->Figure("  checksum alone", watch.Seconds() / 5 * 1e3, "ms",
-                 absl::StrCat("host, CRC ", crc));
-}
-
-// The first batch against the CPU's; prints id maps on it.
+// The first batch against the CPU's; prints checksums and id maps of it.
 absl::Status CheckFirst(const Job& job, const std::string& name,
                         const TaskMemory& block, Report* report) {
   FGNN_ASSIGN_OR_RETURN(const auto host,
@@ -271,10 +262,10 @@ absl::Status CheckFirst(const Job& job, const std::string& name,
                         device->Sample(BatchSeq(0), block.span()));
   report->Check(absl::StrCat(name, ": digest of the first"),
                 task.digest == expected.digest, absl::StrCat(task.digest));
-  PrintChecksum(block, task.bytes, report);
+  const uint32_t num_blocks = job.on_device->num_multiprocessors() * 8;
+  PrintCrcs(name, block.span().subspan(0, task.bytes), num_blocks, report);
   FGNN_ASSIGN_OR_RETURN(const TaskView view, ReadTask(block.span(), kJobKey));
-  return PrintIdMaps(name, view, job.on_device->num_multiprocessors() * 8,
-                     report);
+  return PrintIdMaps(name, view, num_blocks, report);
 }
 
 absl::Status Measure(const Flags& flags, Report* report) {
