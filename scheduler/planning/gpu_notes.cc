@@ -24,8 +24,7 @@ constexpr double kCallSeconds = 1e-4;
 uint32_t NumGpus(const JobSpec& spec) {
   return static_cast<uint32_t>(std::count_if(
       spec.devices.begin(), spec.devices.end(), [](const std::string& name) {
-        const absl::StatusOr<Device> device = ParseDeviceName(name);
-        return device.ok() && device->kind == DeviceKind::kCuda;
+        return KindOf(name) == DeviceKind::kCuda;
       }));
 }
 
