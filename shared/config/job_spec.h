@@ -84,7 +84,7 @@ struct TrainingSpec {
   uint32_t staleness = 0;  // "bounded_staleness" only: most versions.
   // "nccl" only: whether gradients are added in the order of the batches.
   bool deterministic = true;
-  std::string precision;  // "f32" or "bf16".
+  std::string precision;  // "f32", "tf32" or "bf16".
   uint32_t evaluate_every = 0;
   // Epochs without improvement; 0: the job never stops early.
   uint32_t patience = 0;

@@ -52,16 +52,32 @@ constexpr Shape kShapes[] = {
     {"gradient of the output's rows", 8000, 256, 47, false, true},
 };
 
-// The factors and the product of one shape and type.
+// What factors are multiplied as.
+struct Factors {
+  const char* name;
+  FeatureType type;
+  bool rounds_to_tf32;
+  // Largest error of a sum, as a share of its absolute products. A factor that
+  // is rounded to TF32 gives 3e-5 in sums of 256, and 2^-10 at most.
+  double tolerance;
+};
+constexpr Factors kFactors[] = {
+    {"f32", FeatureType::kFloat32, false, 1e-5},
+    {"tf32", FeatureType::kFloat32, true, 0x1p-10},
+    {"bf16", FeatureType::kBfloat16, false, 1e-5},
+};
+
+// The factors and the product of one shape and precision.
 class Product {
  public:
-  Product(const Shape& shape, FeatureType type) {
+  Product(const Shape& shape, const Factors& factors) {
     args_.m = shape.m;
     args_.n = shape.n;
     args_.k = shape.k;
     args_.transposes_a = shape.transposes_a;
     args_.transposes_b = shape.transposes_b;
-    args_.type = type;
+    args_.type = factors.type;
+    args_.rounds_to_tf32 = factors.rounds_to_tf32;
     a_ = Factor(args_.m * args_.k, 1);
     b_ = Factor(args_.k * args_.n, 2);
     args_.a = Put(a_, &put_a_, &rounded_a_);
@@ -132,24 +148,23 @@ class Product {
   OnGpu<Bfloat16> rounded_a_, rounded_b_;
 };
 
-std::string NameOf(const Shape& shape, FeatureType type) {
-  return std::string(type == FeatureType::kFloat32 ? "f32 " : "bf16 ") +
-         shape.name + ", " + std::to_string(shape.m) + " x " +
-         std::to_string(shape.n) + " x " + std::to_string(shape.k);
+std::string NameOf(const Shape& shape, const Factors& factors) {
+  return std::string(factors.name) + " " + shape.name + ", " +
+         std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
+         std::to_string(shape.k);
 }
 
-// A factor that is rounded to TF32 gives 3e-5 in sums of 256.
 void CheckNumbers(const Product& product, const std::string& name,
-                  Report* report) {
+                  double tolerance, Report* report) {
   const double error = product.LargestError();
   report->Check(
-      name + " against f64", error < 1e-5,
+      name + " against f64", error < tolerance,
       "largest error " + Report::Number(error) + " of the absolute products");
 }
 
 void CheckRepeats(DenseProducts* products, const GpuClock& clock,
-                  const Shape& shape, FeatureType type, Report* report) {
-  const Product product(shape, type);
+                  const Shape& shape, const Factors& factors, Report* report) {
+  const Product product(shape, factors);
   const uint64_t count = shape.m * shape.n;
   std::vector<float> first;
   int different = 0;
@@ -159,15 +174,15 @@ void CheckRepeats(DenseProducts* products, const GpuClock& clock,
     if (run == 0) first = got;
     different += std::memcmp(got.data(), first.data(), count * 4) != 0 ? 1 : 0;
   }
-  CheckNumbers(product, NameOf(shape, type), report);
-  report->Check(NameOf(shape, type) + ", bits", different == 0,
+  CheckNumbers(product, NameOf(shape, factors), factors.tolerance, report);
+  report->Check(NameOf(shape, factors) + ", bits", different == 0,
                 std::to_string(different) + " of " + std::to_string(kRuns) +
                     " runs differ from the first");
 }
 
 // Operations a second at the device's highest clock, or 0 for a device that
 // is not known.
-double MostFlops(FeatureType type) {
+double MostFlops(const Factors& factors) {
   const auto of_device = [](cudaDeviceAttr attribute) {
     int value = 0;
     Must(cudaDeviceGetAttribute(&value, attribute, 0), "device attribute");
@@ -177,42 +192,44 @@ double MostFlops(FeatureType type) {
   const int minor = of_device(cudaDevAttrComputeCapabilityMinor);
   // Multiplications and additions a clock of a multiprocessor.
   double each = 0;
-  if (type == FeatureType::kFloat32) {
+  if (factors.type == FeatureType::kFloat32 && !factors.rounds_to_tf32) {
     each = major == 8 && minor == 0 ? 64 : 128;
   } else {
     each = major == 8    ? (minor == 0 ? 1024 : 512)
            : major == 9  ? 2048
            : major == 10 ? 4096
                          : 0;
+    if (factors.rounds_to_tf32) each /= 2;
   }
   const double khz = of_device(cudaDevAttrClockRate);
   return 2 * each * of_device(cudaDevAttrMultiProcessorCount) * khz * 1e3;
 }
 
 void Time(DenseProducts* products, const GpuClock& clock, const Shape& shape,
-          FeatureType type, double memory_rate, Report* report) {
-  const Product product(shape, type);
+          const Factors& factors, double memory_rate, Report* report) {
+  const Product product(shape, factors);
   const double seconds = clock.Seconds(8, [&](int) {
     MustBeOk(products->Multiply(product.args(), clock.stream()));
     return cudaSuccess;
   });
-  CheckNumbers(product, NameOf(shape, type), report);
+  CheckNumbers(product, NameOf(shape, factors), factors.tolerance, report);
   const double flops = 2.0 * static_cast<double>(shape.m * shape.n * shape.k);
-  const double bytes_each = type == FeatureType::kFloat32 ? 4 : 2;
+  const double most_flops = MostFlops(factors);
+  const double bytes_each = factors.type == FeatureType::kFloat32 ? 4 : 2;
   const double bytes =
       bytes_each * static_cast<double>(shape.m * shape.k + shape.k * shape.n) +
       4.0 * static_cast<double>(shape.m * shape.n);
-  const double floor = std::max(flops / MostFlops(type), bytes / memory_rate);
+  const double floor = std::max(flops / most_flops, bytes / memory_rate);
   char found[160];
   std::snprintf(found, sizeof(found),
                 "%.1f us, %.1f TFLOP/s of %.0f; floor of sums and bytes "
                 "%.1f us: %.2f of the limit",
-                seconds * 1e6, flops / seconds / 1e12, MostFlops(type) / 1e12,
+                seconds * 1e6, flops / seconds / 1e12, most_flops / 1e12,
                 floor * 1e6, floor / seconds);
   if (flops < static_cast<double>(kLargeFlops)) {
-    report->Fact(NameOf(shape, type), found);
+    report->Fact(NameOf(shape, factors), found);
   } else {
-    report->Check(NameOf(shape, type), floor / seconds >= kTarget, found);
+    report->Check(NameOf(shape, factors), floor / seconds >= kTarget, found);
   }
 }
 
@@ -221,8 +238,7 @@ void Time(DenseProducts* products, const GpuClock& clock, const Shape& shape,
 void TimeChoices(DenseProducts* products, const GpuClock& clock,
                  Report* report) {
   constexpr uint64_t kChoices = 200;
-  const Product product({"", 38000, 256, 256, false, false},
-                        FeatureType::kFloat32);
+  const Product product({"", 38000, 256, 256, false, false}, kFactors[0]);
   const auto seconds_of = [&](uint64_t step) {
     Must(cudaDeviceSynchronize(), "wait for the device");
     const auto begin = std::chrono::steady_clock::now();
@@ -256,21 +272,19 @@ int Main(const std::string& mode) {
   }
   Report report;
   const GpuClock clock;
-  constexpr FeatureType kTypes[] = {FeatureType::kFloat32,
-                                    FeatureType::kBfloat16};
   if (mode != "time") {
     const Shape of_weight = {
         "gradient of a weight", 256, 256, 38000, true, false};
-    for (const FeatureType type : kTypes) {
-      CheckRepeats(products->get(), clock, of_weight, type, &report);
-      CheckRepeats(products->get(), clock, kShapes[6], type, &report);
+    for (const Factors& factors : kFactors) {
+      CheckRepeats(products->get(), clock, of_weight, factors, &report);
+      CheckRepeats(products->get(), clock, kShapes[6], factors, &report);
     }
   }
   if (mode != "check") {
     const double memory_rate = MemoryRate(clock);
-    for (const FeatureType type : kTypes) {
+    for (const Factors& factors : kFactors) {
       for (const Shape& shape : kShapes) {
-        Time(products->get(), clock, shape, type, memory_rate, &report);
+        Time(products->get(), clock, shape, factors, memory_rate, &report);
       }
     }
     TimeChoices(products->get(), clock, &report);

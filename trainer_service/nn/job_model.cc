@@ -30,6 +30,12 @@ uint32_t ColumnsOf(Objective objective, const Dataset& dataset) {
   return HasTargets(objective) ? dataset.num_targets() : dataset.num_classes();
 }
 
+Precision PrecisionOf(const TrainingSpec& training) {
+  if (training.precision == "bf16") return Precision::kBfloat16;
+  if (training.precision == "tf32") return Precision::kTf32;
+  return Precision::kFloat32;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
@@ -60,8 +66,7 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.label_smoothing = spec.training.label_smoothing;
   options.plugin = spec.model.plugin;
   options.file = spec.model.file;
-  options.precision = spec.training.precision == "bf16" ? Precision::kBfloat16
-                                                        : Precision::kFloat32;
+  options.precision = PrecisionOf(spec.training);
   options.input_columns = dataset.features().columns;
   options.objective = spec.training.objective();
   options.num_classes = ColumnsOf(options.objective, dataset);

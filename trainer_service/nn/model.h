@@ -20,7 +20,13 @@ namespace fgnn {
 
 // Type in which activations are stored and multiplied while a batch is trained.
 // Sums, weights, gradients of weights and inference are f32.
-enum class Precision : uint8_t { kFloat32, kBfloat16 };
+enum class Precision : uint8_t {
+  kFloat32,
+  // Stored in f32. GPUs round the factors of dense products to TF32 (10 bits
+  // behind the point); cores multiply in f32.
+  kTf32,
+  kBfloat16,
+};
 
 // Everything that defines a model. It is stored in every checkpoint, except
 // `precision` and `label_smoothing`, which may change when training goes on.
@@ -49,7 +55,7 @@ struct ModelOptions {
   std::string degree_norm = "both";  // GCN only: "both" or "right".
   std::string plugin;                // Name of the plugin, for kind "plugin".
   std::string file;                  // Absolute path, for kind "torchscript".
-  // bfloat16 is not for a user's model.
+  // A user's model has kFloat32 alone.
   Precision precision = Precision::kFloat32;
 
   // Share of a label's weight that is spread over all classes, [0, 1).

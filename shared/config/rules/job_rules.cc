@@ -95,17 +95,23 @@ absl::Status CheckModel(const v1::JobSpec& spec) {
 }
 
 // All trainers are GPUs if a device is one.
-absl::Status CheckModelOfGpus(const v1::JobSpec& spec) {
-  if (spec.device_request().kind() == WordOf(DeviceKind::kCuda)) {
-    return CheckGpusTrain(spec.model().kind());
-  }
+absl::StatusOr<bool> GpusTrain(const v1::JobSpec& spec) {
+  if (spec.device_request().kind() == WordOf(DeviceKind::kCuda)) return true;
   for (const std::string& name : spec.devices()) {
     FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
-    if (device.kind == DeviceKind::kCuda) {
-      return CheckGpusTrain(spec.model().kind());
-    }
+    if (device.kind == DeviceKind::kCuda) return true;
   }
-  return absl::OkStatus();
+  return false;
+}
+
+// Rules for what only one kind of device trains.
+absl::Status CheckKindOfTrainers(const v1::JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const bool on_gpus, GpusTrain(spec));
+  if (on_gpus) return CheckGpusTrain(spec.model().kind());
+  if (spec.training().precision() != "tf32") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "training.precision is tf32, which only GPUs multiply in; use f32 or "
+      "bf16, or a GPU, e.g. devices: [cuda:0]");
 }
 
 // Rules for a model that the user wrote, and for keys that only our models
@@ -119,10 +125,10 @@ absl::Status CheckUserModel(const v1::JobSpec& spec) {
                   "torchscript", "the TorchScript file"}));
   const bool is_script = model.kind() == "torchscript";
   if (!is_script && model.kind() != "plugin") return absl::OkStatus();
-  if (spec.training().precision() == "bf16") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("training.precision is bf16, but model.kind ",
-                     model.kind(), " trains in f32; use f32"));
+  if (spec.training().precision() != "f32") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.precision is ", spec.training().precision(),
+        ", but model.kind ", model.kind(), " trains in f32; use f32"));
   }
   const char* const ours = model.normalization() != "none" ? "normalization"
                            : model.residual()              ? "residual"
@@ -339,7 +345,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckModel(*spec));
   FGNN_RETURN_IF_ERROR(CheckAlgorithm(*spec));
   FGNN_RETURN_IF_ERROR(CheckDevices(spec));
-  FGNN_RETURN_IF_ERROR(CheckModelOfGpus(*spec));
+  FGNN_RETURN_IF_ERROR(CheckKindOfTrainers(*spec));
   if (spec->training().sync() == "nccl") {
     FGNN_RETURN_IF_ERROR(CheckNccl(spec));
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/fakes/cuda/tf32.h"
 #include "tests/simt/launch.h"
 #include "trainer_service/compute/numbers.h"
 
@@ -17,6 +18,7 @@ struct Layout {
   int64_t leading_dimension;
 };
 struct Desc {
+  ComputeType compute;
   int32_t transposes[2];  // Operation, of A and B.
 };
 struct Preference {
@@ -93,8 +95,8 @@ Status LayoutCreate(Layout** layout, cudaDataType type, uint64_t rows,
 }
 
 Status DescCreate(Desc** desc, ComputeType compute, cudaDataType scale) {
-  if (compute != kCompute32F || scale != CUDA_R_32F) return kInvalidValue;
-  return Make(desc, {{kOpN, kOpN}});
+  if (scale != CUDA_R_32F) return kInvalidValue;
+  return Make(desc, {compute, {kOpN, kOpN}});
 }
 
 Status DescSetAttribute(Desc* desc, DescAttribute attribute, const void* value,
@@ -148,8 +150,9 @@ Algo AlgoOf(const Desc& desc, const Layout& a, const Layout& b,
             const Layout& c) {
   return {{a.rows, a.columns, b.rows, b.columns, static_cast<uint64_t>(a.type),
            static_cast<uint64_t>(c.type),
-           static_cast<uint64_t>(desc.transposes[0]),
-           static_cast<uint64_t>(desc.transposes[1])}};
+           static_cast<uint64_t>(desc.compute) << 2 |
+               static_cast<uint64_t>(desc.transposes[0]) << 1 |
+               static_cast<uint64_t>(desc.transposes[1])}};
 }
 
 bool IsSet(const Preference& preference) {
@@ -190,12 +193,15 @@ struct Matrix {
   cudaDataType type;
   uint64_t leading_dimension;
   bool transposed;
+  bool rounds_to_tf32;
 
   float At(uint64_t row, uint64_t column) const {
     if (transposed) std::swap(row, column);
     const uint64_t i = column * leading_dimension + row;
-    return type == CUDA_R_16BF ? Widen(static_cast<const Bfloat16*>(data)[i])
-                               : static_cast<const float*>(data)[i];
+    if (type == CUDA_R_16BF)
+      return Widen(static_cast<const Bfloat16*>(data)[i]);
+    const float number = static_cast<const float*>(data)[i];
+    return rounds_to_tf32 ? RoundToTf32(number) : number;
   }
 };
 
@@ -225,9 +231,10 @@ void Multiply(const Product& product) {
   }
 }
 
-Matrix MatrixOf(const void* data, const Layout& layout, int32_t operation) {
+Matrix MatrixOf(const void* data, const Layout& layout, int32_t operation,
+                ComputeType compute) {
   return {data, layout.type, static_cast<uint64_t>(layout.leading_dimension),
-          operation == kOpT};
+          operation == kOpT, compute == kCompute32FFastTf32};
 }
 
 Status Matmul(Context* /*context*/, Desc* desc, const void* alpha,
@@ -245,12 +252,13 @@ Status Matmul(Context* /*context*/, Desc* desc, const void* alpha,
       workspace_bytes < size_t{32} << 20) {
     return kInvalidValue;
   }
-  const Product product = {sizes,
-                           MatrixOf(a, *a_layout, desc->transposes[0]),
-                           MatrixOf(b, *b_layout, desc->transposes[1]),
-                           MatrixOf(c, *c_layout, kOpN),
-                           *static_cast<const float*>(beta),
-                           d};
+  const Product product = {
+      sizes,
+      MatrixOf(a, *a_layout, desc->transposes[0], desc->compute),
+      MatrixOf(b, *b_layout, desc->transposes[1], desc->compute),
+      MatrixOf(c, *c_layout, kOpN, kCompute32F),
+      *static_cast<const float*>(beta),
+      d};
   return Enqueue(stream, [product] { Multiply(product); }) == cudaSuccess
              ? kSuccess
              : kExecutionFailed;

@@ -4,6 +4,7 @@
 
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
+#include "tests/fakes/cuda/tf32.h"
 #include "tests/simt/launch.h"
 #include "trainer_service/compute/numbers.h"
 
@@ -25,11 +26,16 @@ std::vector<float> Widened(const void* stored, bool transposed, uint64_t rows,
   return widened;
 }
 
-std::vector<float> FactorOf(FeatureType type, const void* stored,
+std::vector<float> FactorOf(const ProductArgs& args, const void* stored,
                             bool transposed, uint64_t rows, uint64_t columns) {
-  return type == FeatureType::kBfloat16
-             ? Widened<Bfloat16>(stored, transposed, rows, columns)
-             : Widened<float>(stored, transposed, rows, columns);
+  if (args.type == FeatureType::kBfloat16) {
+    return Widened<Bfloat16>(stored, transposed, rows, columns);
+  }
+  std::vector<float> factor = Widened<float>(stored, transposed, rows, columns);
+  if (args.rounds_to_tf32) {
+    for (float& number : factor) number = RoundToTf32(number);
+  }
+  return factor;
 }
 
 void Store(float value, float* to) { *to = value; }
@@ -45,9 +51,9 @@ void StoreSums(const ProductArgs& args, const std::vector<float>& sums) {
 
 void MultiplyNow(const ProductArgs& args) {
   const std::vector<float> a =
-      FactorOf(args.type, args.a, args.transposes_a, args.m, args.k);
+      FactorOf(args, args.a, args.transposes_a, args.m, args.k);
   const std::vector<float> b =
-      FactorOf(args.type, args.b, args.transposes_b, args.k, args.n);
+      FactorOf(args, args.b, args.transposes_b, args.k, args.n);
   std::vector<float> sums(args.m * args.n);
   for (uint64_t i = 0; i < args.m; ++i) {
     for (uint64_t l = 0; l < args.k; ++l) {

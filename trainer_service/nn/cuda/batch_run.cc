@@ -14,48 +14,48 @@ absl::StatusOr<void*> BatchRun::MakeNumbers(uint64_t count) const {
   return Make<uint16_t>(count);
 }
 
+absl::Status BatchRun::Multiply(ProductArgs args) const {
+  args.type = type_;
+  args.rounds_to_tf32 = precision_ == Precision::kTf32;
+  return products_->Multiply(args, stream_);
+}
+
 absl::Status BatchRun::Forward(const DeviceWeight& weight, const void* x,
                                uint64_t rows, const ProductResult& y) const {
-  return products_->Multiply({.m = rows,
-                              .n = weight.out,
-                              .k = weight.in,
-                              .transposes_b = true,
-                              .adds = y.adds,
-                              .type = type_,
-                              .a = x,
-                              .b = parameters_->Numbers(weight.offset),
-                              .c_type = y.type,
-                              .c = y.to},
-                             stream_);
+  return Multiply({.m = rows,
+                   .n = weight.out,
+                   .k = weight.in,
+                   .transposes_b = true,
+                   .adds = y.adds,
+                   .a = x,
+                   .b = parameters_->Numbers(weight.offset),
+                   .c_type = y.type,
+                   .c = y.to});
 }
 
 absl::Status BatchRun::Backward(const DeviceWeight& weight, const void* dy,
                                 uint64_t rows, const ProductResult& dx) const {
-  return products_->Multiply({.m = rows,
-                              .n = weight.in,
-                              .k = weight.out,
-                              .adds = dx.adds,
-                              .type = type_,
-                              .a = dy,
-                              .b = parameters_->Numbers(weight.offset),
-                              .c_type = dx.type,
-                              .c = dx.to},
-                             stream_);
+  return Multiply({.m = rows,
+                   .n = weight.in,
+                   .k = weight.out,
+                   .adds = dx.adds,
+                   .a = dy,
+                   .b = parameters_->Numbers(weight.offset),
+                   .c_type = dx.type,
+                   .c = dx.to});
 }
 
 absl::Status BatchRun::GradientOfWeight(const DeviceWeight& weight,
                                         const void* dy, const void* x,
                                         uint64_t rows) const {
-  return products_->Multiply({.m = weight.out,
-                              .n = weight.in,
-                              .k = rows,
-                              .transposes_a = true,
-                              .type = type_,
-                              .a = dy,
-                              .b = x,
-                              .c_type = FeatureType::kFloat32,
-                              .c = parameters_->Gradient(weight.offset)},
-                             stream_);
+  return Multiply({.m = weight.out,
+                   .n = weight.in,
+                   .k = rows,
+                   .transposes_a = true,
+                   .a = dy,
+                   .b = x,
+                   .c_type = FeatureType::kFloat32,
+                   .c = parameters_->Gradient(weight.offset)});
 }
 
 absl::Status BatchRun::GradientOfBias(uint64_t offset, const void* dy,

@@ -1,8 +1,9 @@
 // What the layers of a model share while a batch's gradient is computed, and
 // the operations that they are made of. Nothing here waits for the device.
 //
-// Rows and their gradients are stored as numbers of the model's precision, f32
-// or bf16. Products multiply them. Sums and gradients of weights are f32.
+// Rows and their gradients are stored as numbers of the model's precision:
+// bf16, else f32. Products multiply them, rounded to TF32 if the model is in
+// tf32. Sums and gradients of weights are f32.
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_BATCH_RUN_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_BATCH_RUN_H_
 
@@ -18,8 +19,15 @@
 #include "trainer_service/nn/cuda/kernels/neighbor_sums.h"
 #include "trainer_service/nn/cuda/products.h"
 #include "trainer_service/nn/dropout_rule.h"
+#include "trainer_service/nn/model.h"
 
 namespace fgnn {
+
+// Returns the type in which rows are stored and multiplied.
+inline FeatureType NumbersOf(Precision precision) {
+  return precision == Precision::kBfloat16 ? FeatureType::kBfloat16
+                                           : FeatureType::kFloat32;
+}
 
 // A matrix [out, in] among the parameters.
 struct DeviceWeight {
@@ -63,12 +71,13 @@ class BatchRun {
  public:
   BatchRun(DenseProducts* products, BatchMemory* memory,
            const DeviceParameters* parameters, absl::Span<const float> weights,
-           FeatureType type, cudaStream_t stream)
+           Precision precision, cudaStream_t stream)
       : products_(products),
         memory_(memory),
         parameters_(parameters),
         weights_(weights),
-        type_(type),
+        precision_(precision),
+        type_(NumbersOf(precision)),
         stream_(stream) {}
 
   FeatureType type() const { return type_; }  // Of numbers.
@@ -134,10 +143,14 @@ class BatchRun {
   absl::StatusOr<void*> AsNumbers(float* floats, uint64_t count) const;
 
  private:
+  // Multiplies numbers, in the model's precision.
+  absl::Status Multiply(ProductArgs args) const;
+
   DenseProducts* const products_;
   BatchMemory* const memory_;
   const DeviceParameters* const parameters_;
   const absl::Span<const float> weights_;
+  const Precision precision_;
   const FeatureType type_;
   const cudaStream_t stream_;
 };

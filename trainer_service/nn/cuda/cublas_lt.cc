@@ -41,13 +41,26 @@ cudaDataType TypeOf(FeatureType type) {
   return type == FeatureType::kBfloat16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
+// TF32 is a type of factors in f32 only.
+cublas_lt::ComputeType ComputeTypeOf(const ProductArgs& args) {
+  return args.rounds_to_tf32 && args.type == FeatureType::kFloat32
+             ? cublas_lt::kCompute32FFastTf32
+             : cublas_lt::kCompute32F;
+}
+
 // What the choice of an algorithm depends on.
-using Shape = std::tuple<uint64_t, uint64_t, uint64_t, bool, bool, FeatureType,
-                         FeatureType>;
+using Shape = std::tuple<uint64_t, uint64_t, uint64_t, bool, bool, bool,
+                         FeatureType, FeatureType>;
 
 Shape ShapeOf(const ProductArgs& args) {
-  return {args.m,    args.n,     args.k, args.transposes_a, args.transposes_b,
-          args.type, args.c_type};
+  return {args.m,
+          args.n,
+          args.k,
+          args.transposes_a,
+          args.transposes_b,
+          args.rounds_to_tf32,
+          args.type,
+          args.c_type};
 }
 
 // The library's matrices are column-major: a row-major one is its transpose
@@ -190,7 +203,7 @@ absl::StatusOr<Plan> CublasLtProducts::MakePlan(const ProductArgs& args) const {
   Plan plan;
   cublas_lt::Desc* desc = nullptr;
   FGNN_RETURN_IF_ERROR(
-      Check(api_.desc_create(&desc, cublas_lt::kCompute32F, CUDA_R_32F),
+      Check(api_.desc_create(&desc, ComputeTypeOf(args), CUDA_R_32F),
             "describe a product"));
   plan.desc = Owned<cublas_lt::Desc>(desc, {api_.desc_destroy});
   FGNN_RETURN_IF_ERROR(

@@ -22,8 +22,11 @@ enum Status : int {
   kNotSupported = 15,
 };
 
-// cublasComputeType_t. Sums in f32; factors in f32 keep all their bits.
-enum ComputeType : int { kCompute32F = 68 };
+// cublasComputeType_t. Sums in f32.
+enum ComputeType : int {
+  kCompute32F = 68,          // Factors in f32 keep all their bits.
+  kCompute32FFastTf32 = 77,  // They are rounded to TF32.
+};
 
 // cublasOperation_t
 enum Operation : int32_t { kOpN = 0, kOpT = 1 };

@@ -152,7 +152,7 @@ uint64_t CudaInference::pinned_bytes() const {
 
 BatchRun CudaInference::RunOf() {
   return BatchRun(products_, &memory_, &*parameters_, weights_,
-                  FeatureType::kFloat32, stream_.get());
+                  Precision::kFloat32, stream_.get());
 }
 
 }  // namespace fgnn

@@ -11,15 +11,6 @@
 #include "trainer_service/nn/cuda/layers/make_cuda_layer.h"
 
 namespace fgnn {
-namespace {
-
-FeatureType TypeOf(Precision precision) {
-  return precision == Precision::kFloat32 ? FeatureType::kFloat32
-                                          : FeatureType::kBfloat16;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<CudaModel>> CudaModel::Make(
     const ModelOptions& options, DenseProducts* products, ProductOrder order) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
@@ -52,14 +43,14 @@ CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
 
 FeatureType CudaModel::RowTypeOf(const ModelOptions& options) {
   return options.input_dropout > 0 ? FeatureType::kFloat32
-                                   : TypeOf(options.precision);
+                                   : NumbersOf(options.precision);
 }
 
 // Dropout makes rows of its own. Rows of another type would be converted for
 // each edge.
 std::optional<uint32_t> CudaModel::DenseRows(const TaskView& task,
                                              FeatureType stored) const {
-  if (options_.input_dropout > 0 || stored != TypeOf(options_.precision) ||
+  if (options_.input_dropout > 0 || stored != NumbersOf(options_.precision) ||
       task.num_hops != static_cast<int>(options_.layers)) {
     return std::nullopt;
   }
@@ -141,7 +132,7 @@ absl::Status CudaModel::Queue(const ModelWeights& weights,
   FGNN_RETURN_IF_ERROR(parameters_.Upload(weights, stream_.get()));
   FGNN_RETURN_IF_ERROR(batch.task->HoldBack(stream_));
   const BatchRun run(products_, &memory_, &parameters_, weights.values,
-                     TypeOf(options_.precision), stream_.get());
+                     options_.precision, stream_.get());
   FGNN_RETURN_IF_ERROR(QueueForward(run, batch));
   FGNN_ASSIGN_OR_RETURN(void* const dh,
                         loss_.Queue(run, {.logits = logits_,

@@ -70,7 +70,7 @@ class DeviceParameters {
   };
   absl::Status MakeArrays();
   uint64_t PlaceOf(uint64_t offset) const;
-  bool rounds() const { return precision_ != Precision::kFloat32; }
+  bool rounds() const { return precision_ == Precision::kBfloat16; }
 
   const Precision precision_;
   std::vector<Place> places_;

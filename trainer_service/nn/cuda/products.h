@@ -25,7 +25,10 @@ struct ProductArgs {
   bool transposes_a = false;
   bool transposes_b = false;
   bool adds = false;
-  FeatureType type = FeatureType::kFloat32;    // Of a and b. Not kFloat16.
+  FeatureType type = FeatureType::kFloat32;  // Of a and b. Not kFloat16.
+  // Whether factors may be rounded to TF32: 10 bits behind the point. Factors
+  // of another type than f32 stay as they are.
+  bool rounds_to_tf32 = false;
   const void* a = nullptr;                     // [m, k], or [k, m] transposed.
   const void* b = nullptr;                     // [k, n], or [n, k] transposed.
   FeatureType c_type = FeatureType::kFloat32;  // kFloat32, or `type`.
@@ -39,10 +42,10 @@ class DenseProducts {
   virtual ~DenseProducts() = default;
 
   // Queues the product on `stream` and does not wait. Numbers are summed in
-  // f32; factors in f32 are not rounded (no TF32). Equal arguments give equal
-  // bits, on one kind of device and version of the library.
-  // InvalidArgument: see CheckProduct(). ResourceExhausted: the library has no
-  // memory. Internal: it failed.
+  // f32; factors in f32 are rounded only where the caller allows TF32. Equal
+  // arguments give equal bits, on one kind of device and version of the
+  // library. InvalidArgument: see CheckProduct(). ResourceExhausted: the
+  // library has no memory. Internal: it failed.
   virtual absl::Status Multiply(const ProductArgs& args,
                                 cudaStream_t stream) = 0;
 

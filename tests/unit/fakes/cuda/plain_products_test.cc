@@ -82,6 +82,17 @@ TEST_F(PlainProductsTest, RoundsToBfloat16) {
   EXPECT_EQ(Widen(c[3]), 9);
 }
 
+TEST_F(PlainProductsTest, RoundsFactorsToTf32WhereTheCallerAllowsIt) {
+  ProductArgs args = Args(false, false);
+  args.a = gpu_.Put(std::vector<float>{1 + 0x1p-11F, 0, 0, 0, 0, 1 - 0x1p-13F});
+  args.b = gpu_.Put(std::vector<float>{1, -1 - 0x1p-12F, 1, 1, 1, 1});
+  EXPECT_THAT(Product(args),
+              ElementsAre(1 + 0x1p-11F, -1 - 0x1p-11F - 0x1p-12F - 0x1p-23F,
+                          1 - 0x1p-13F, 1 - 0x1p-13F));
+  args.rounds_to_tf32 = true;
+  EXPECT_THAT(Product(args), ElementsAre(1 + 0x1p-10F, -1 - 0x1p-10F, 1, 1));
+}
+
 TEST_F(PlainProductsTest, ReportsAnErrorOfTheRuntime) {
   const ProductArgs args = Args(false, false);
   simt::FailAfter(0, cudaErrorLaunchFailure, false);

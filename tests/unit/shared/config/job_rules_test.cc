@@ -132,6 +132,23 @@ TEST(JobRulesTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
                     HasSubstr("model.kind plugin trains in f32; use f32")));
 }
 
+TEST(JobRulesTest, OnlyGpusTrainInTf32) {
+  const std::string tf32 = "training: {precision: tf32}\n";
+  EXPECT_THAT(ErrorIn(tf32 + "devices: [cpu:0]"),
+              HasSubstr("training.precision is tf32, which only GPUs multiply "
+                        "in; use f32 or bf16"));
+  EXPECT_THAT(ErrorIn(tf32 + "devices: 2"), HasSubstr("only GPUs"));
+  for (const char* devices : {"devices: [cuda:0]", "devices: [cpu:0, cuda:0]",
+                              "devices: {kind: cuda, min: 1, max: 2}"}) {
+    const auto spec =
+        ParseJobYaml("dataset: /d\n" + tf32 + devices, "job.yaml");
+    FGNN_ASSERT_OK(spec);
+    EXPECT_THAT(MakeEffective(*spec, {}), IsOk()) << devices;
+  }
+  EXPECT_THAT(ErrorIn(tf32 + "model: {kind: plugin, plugin: sage}"),
+              HasSubstr("model.kind plugin trains in f32; use f32"));
+}
+
 TEST(JobRulesTest, EveryModelThatIsOursTrainsInBfloat16) {
   for (const std::string model :
        {"kind: graphsage", "aggregator: pool", "kind: gcn", "kind: gin",

@@ -143,6 +143,27 @@ TEST_F(CublasLtTest, MultipliesAnyTransposesAndTypes) {
   }
 }
 
+TEST_F(CublasLtTest, RoundsToTf32OnlyWhereTheCallerAllowsIt) {
+  ProductArgs args = Args(1, 1, 1);
+  args.a = gpu_.Put(std::vector<float>{1 + 0x1p-11F});
+  args.b = gpu_.Put(std::vector<float>{1});
+  const auto product = [&] {
+    EXPECT_THAT(Multiply(args), IsOk());
+    return gpu_.Get(static_cast<const float*>(args.c), 1)[0];
+  };
+  EXPECT_EQ(product(), 1 + 0x1p-11F);
+  args.rounds_to_tf32 = true;
+  EXPECT_EQ(product(), 1 + 0x1p-10F);
+  EXPECT_EQ(simt::NumHeuristics(), 2U) << "each has an algorithm of its own";
+  args.rounds_to_tf32 = false;
+  EXPECT_EQ(product(), 1 + 0x1p-11F);
+  // Factors in bf16 have fewer bits than TF32.
+  args.rounds_to_tf32 = true;
+  args.type = FeatureType::kBfloat16;
+  args.a = args.b = gpu_.Put(Rounded({1 + 0x1p-7F}));
+  EXPECT_EQ(product(), (1 + 0x1p-7F) * (1 + 0x1p-7F));
+}
+
 TEST_F(CublasLtTest, MultipliesAnySizes) {
   for (const uint64_t m : {0, 1, 31, 32, 33}) {
     for (const uint64_t n : {0, 1, 31, 33}) {

@@ -191,6 +191,30 @@ TEST_P(CudaModelTest, ABatchWithoutSeedsTeachesNothing) {
   EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
 }
 
+// TF32 rounds a factor by 2^-11 of it at most. A sum of many is less off.
+TEST(CudaModelTf32Test, RoundsTheProductsOfEveryKindOfModel) {
+  for (const std::string kind : {"graphsage", "gcn", "gin", "gat", "pinsage"}) {
+    SCOPED_TRACE(kind);
+    SetInterleaving(0);
+    RandomBatchOptions options = SageBatch();
+    options.model.kind = kind;
+    options.edge_weights = kind == "pinsage";
+    options.model.precision = Precision::kTf32;
+    RandomBatch batch(options);
+    const OnCpu expected = ByCpu(options.model, batch);
+    DeviceGradient rounding(options.model);
+    const std::vector<float> rounded =
+        rounding.Of(expected.weights, batch).gradient;
+    EXPECT_LE(DistanceOf(rounded, expected.gradient), 0x1p-9);
+    EXPECT_GE(DistanceOf(rounded, expected.gradient), 0x1p-14);
+    options.model.precision = Precision::kFloat32;
+    DeviceGradient exact(options.model);
+    EXPECT_LE(DistanceOf(exact.Of(expected.weights, batch).gradient,
+                         expected.gradient),
+              1e-5);
+  }
+}
+
 TEST(CudaModelErrorsTest, RefusesBatchesOfAnotherModel) {
   SetInterleaving(0);
   RandomBatchOptions options = SageBatch();
