@@ -65,6 +65,15 @@ class JobTest(CudaTest):
             run_dir = self.service.run({**job, **ALONE}, '--digest')
             self.assert_like_on_cores(run_dir, on_cores)
 
+    def test_tf32_learns_as_f32_does(self):
+        job = {**JOB, **ALONE}
+        expected = self.service.run(job, '--digest')
+        run_dir = self.service.run({**job, 'training.precision': 'tf32'},
+                                   '--digest')
+        self.assert_like_on_cores(run_dir, expected)
+        self.assertNotEqual(harness.last_weights(run_dir),
+                            harness.last_weights(expected))
+
     def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')
         job = self.service.json('submit', *self.service.job_words(
@@ -161,14 +170,22 @@ class RefusalTest(CudaTest):
                                r'topology takes .*; sample on a cpu device')
 
     def test_a_gpu_that_is_not_there_is_named(self):
-        _, said = self.refused({'devices': '[cuda:3]', 'limits.restarts': 0})
-        self.assertIn('device cuda:3: this machine has 1 GPU, cuda:0', said)
+        code, said = self.refused({'devices': '[cpu:0, cuda:3]'})
+        self.assertEqual(code, 2, said)
+        self.assertIn('devices: cuda:3: this machine has 1 GPU, cuda:0; name '
+                      'another device, e.g. cpu:0', said)
 
     def test_a_machine_without_a_driver_is_named(self):
         self.set_gpus(GPUS=0)
-        _, said = self.refused({**ALONE, 'limits.restarts': 0})
-        self.assertIn('device cuda:0: CUDA finds no GPU', said)
+        code, said = self.refused(ALONE)
+        self.assertEqual(code, 2, said)
+        self.assertIn('devices: cuda:0: no GPU can be used: CUDA finds no GPU',
+                      said)
         self.assertIn("NVIDIA's driver", said)
+        up = self.service.fgnn('up', '--devices', 'cuda:0', check=False)
+        self.assertEqual(up.returncode, 2, up.stderr)
+        self.assertIn('devices: cuda:0: no GPU can be used', up.stderr)
+        self.assert_nothing_left()
 
     def test_models_that_only_cores_train_are_refused_at_once(self):
         code, said = self.refused({**ALONE, 'model.kind': 'plugin',

@@ -54,6 +54,7 @@ absl::StatusOr<std::optional<pid_t>> StartServiceFor(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec) {
   FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
                         DevicesForJob(spec, CountGpusHere));
+  FGNN_RETURN_IF_ERROR(CheckGpusAreHere(devices, CountGpusHere));
   const absl::StatusOr<pid_t> started =
       StartService({state_dir, std::move(devices), /*exit_when_idle=*/true});
   if (started.ok()) return std::optional<pid_t>(*started);

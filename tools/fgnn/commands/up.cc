@@ -24,6 +24,7 @@
 #include "shared/device/device.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/service/devices_for_job.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/service_client.h"
 #include "tools/fgnn/service/service_process.h"
@@ -168,6 +169,7 @@ absl::StatusOr<RunningService> FindOrStart(
     if (request.socket_group.has_value()) {
       start.socket_group = absl::StrCat(*request.socket_group);
     }
+    FGNN_RETURN_IF_ERROR(CheckGpusAreHere(start.devices, CountGpusHere));
     FGNN_RETURN_IF_ERROR(StartService(start).status());
     headline = "the service runs";
     client = ServiceClient::Connect({.state_dir = state_dir});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job.pb.h"
 
@@ -27,6 +28,12 @@ absl::StatusOr<size_t> CountGpusHere();
 // have: this machine does not have the devices. `spec` may lack its defaults.
 absl::StatusOr<std::vector<std::string>> DevicesForJob(
     const v1::JobSpec& spec, const GpuCounter& count_gpus);
+
+// Checks that this machine has every GPU among `devices`, the names of devices.
+// GPUs are counted only if one is named. InvalidArgument names the first that
+// is not there, and says why.
+absl::Status CheckGpusAreHere(const std::vector<std::string>& devices,
+                              const GpuCounter& count_gpus);
 
 }  // namespace fgnn
 

@@ -86,5 +86,24 @@ TEST(DevicesForJobTest, ANumberOfGpusHasTheFirstOfThem) {
                        "build has no CUDA, or ask for cores (kind: cpu)"));
 }
 
+TEST(CheckGpusAreHereTest, NamesTheFirstGpuThatIsNotThere) {
+  const auto gpus = [](size_t count) {
+    return [count] { return absl::StatusOr<size_t>(count); };
+  };
+  const auto refused = [](const std::string& reason) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason));
+  };
+  EXPECT_THAT(CheckGpusAreHere({"cpu:0"}, NoGpus), IsOk());
+  EXPECT_THAT(CheckGpusAreHere({"cuda:1+cpu:0", "cuda:0"}, gpus(2)), IsOk());
+  EXPECT_THAT(CheckGpusAreHere({"cuda:1", "cuda:2", "cuda:3"}, gpus(2)),
+              refused("devices: cuda:2: this machine has 2 GPUs, cuda:0 to "
+                      "cuda:1; name another device, e.g. cpu:"));
+  EXPECT_THAT(CheckGpusAreHere({"cpu:0", "cuda:1"}, gpus(1)),
+              refused("devices: cuda:1: this machine has 1 GPU, cuda:0; name"));
+  EXPECT_THAT(CheckGpusAreHere({"cuda:0"}, NoGpus),
+              refused("devices: cuda:0: no GPU can be used: this build has no "
+                      "CUDA; name another device"));
+}
+
 }  // namespace
 }  // namespace fgnn
