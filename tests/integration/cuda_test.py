@@ -151,13 +151,16 @@ class DoctorTest(CudaTest):
         self.set_gpus(GPUS=2)
         self.assertRegex(self.service.fgnn('doctor').stdout,
                          r'ok +GPUs +cuda:0 emulated, 256.0 MiB; cuda:1 (.|\n)*'
+                         r'ok +cuBLAS +emulated\n'
                          r'ok +NCCL +2\.\d+\.\d+\n')
         self.set_gpus(GPUS=0)
         self.assertRegex(self.service.fgnn('doctor').stdout,
                          r"ok +GPUs +none; .*NVIDIA's driver")
-        self.set_gpus(NCCL='missing')
-        self.assertRegex(self.service.fgnn('doctor').stdout,
-                         'ok +NCCL +none; .*pip install --no-deps')
+        self.set_gpus(NCCL='missing', CUBLAS='missing')
+        said = self.service.fgnn('doctor').stdout
+        self.assertRegex(said, 'ok +NCCL +none; .*pip install --no-deps')
+        self.assertRegex(said, 'ok +cuBLAS +none; training on cuda devices '
+                               'needs .*pip install --no-deps')
 
 
 class RefusalTest(CudaTest):

@@ -18,6 +18,7 @@ TrainerCommands::TrainerCommands(Command app)
       profile_(app.AddSubcommand("profile", "A job's needs, as JSON")),
       bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")),
       libtorch_(app.AddSubcommand("libtorch", "Load it, and say its release")),
+      cublas_(app.AddSubcommand("cublas", "Load it, and say its version")),
       nccl_(app.AddSubcommand("nccl", "Load it, and say its version")) {
   PredictOptions& predict = predict_options_;
   predict_.AddOption("--run", predict.run, "A run's folder");
@@ -58,6 +59,7 @@ absl::StatusOr<std::string> TrainerCommands::Answer(const CommandTools& tools) {
     FGNN_RETURN_IF_ERROR(OpenTorchLibrary().status());
     return TorchText();
   }
+  if (cublas_.IsChosen()) return tools.name_cublas();
   if (nccl_.IsChosen()) return tools.name_nccl();
   predict_options_.plugins = tools.plugins;
   predict_options_.open_device = tools.open_inference;

@@ -21,6 +21,8 @@ struct CommandTools {
   BackendFactory open;
   ThreadedProfiler profile;
   InferenceDeviceOpener open_inference;
+  // Opens cuBLAS, and returns "cuBLAS 13.1.0".
+  std::function<absl::StatusOr<std::string>()> name_cublas;
   // Opens NCCL, and returns "NCCL 2.28.9".
   std::function<absl::StatusOr<std::string>()> name_nccl;
 };
@@ -29,8 +31,8 @@ struct CommandTools {
 // errors look like the errors of fgnn: one plain line each.
 class TrainerCommands {
  public:
-  // Adds predict, profile, bench, libtorch and nccl to the commands. This
-  // object outlives `app`.
+  // Adds predict, profile, bench, libtorch, cublas and nccl to the commands.
+  // This object outlives `app`.
   explicit TrainerCommands(Command app);
   TrainerCommands(const TrainerCommands&) = delete;
   TrainerCommands& operator=(const TrainerCommands&) = delete;
@@ -51,6 +53,7 @@ class TrainerCommands {
   const Command profile_;
   const Command bench_;
   const Command libtorch_;
+  const Command cublas_;
   const Command nccl_;
 };
 

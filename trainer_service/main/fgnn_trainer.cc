@@ -108,6 +108,6 @@ int main(int argc, char** argv) {
         return fgnn::ProfileTraining(spec, hops, num_threads,
                                      BackendsOn(device, plugins));
       };
-  return commands.Run(
-      {plugins, open, profile, fgnn::CudaInferences(), fgnn::NameNccl});
+  return commands.Run({plugins, open, profile, fgnn::CudaInferences(),
+                       fgnn::NameCublas, fgnn::NameNccl});
 }

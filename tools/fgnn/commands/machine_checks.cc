@@ -235,6 +235,7 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckProgram("fgnn-trainer"),
           CheckLibrary("libtorch", "libtorch"),
           CheckGpus(),
+          CheckLibrary("cuBLAS", "cublas"),
           CheckLibrary("NCCL", "nccl"),
           CheckStateDir(state_dir),
           CheckSocketPath(state_dir),

@@ -19,9 +19,9 @@ struct MachineCheck {
 };
 
 // Checks a library that the trainer opens when a job needs it, by the output
-// and the exit code of `fgnn-trainer libtorch` or `fgnn-trainer nccl`. `name`:
-// "libtorch" or "NCCL". A machine without it is in order: only models of the
-// user's need the one, and training.sync nccl the other.
+// and the exit code of `fgnn-trainer libtorch`, `cublas` or `nccl`. `name`:
+// "libtorch", "cuBLAS" or "NCCL". A machine without it is in order: only models
+// of the user's, trainers on GPUs and training.sync nccl need them.
 MachineCheck JudgeLibrary(const std::string& name, std::string_view output,
                           int exit_code);
 
@@ -30,7 +30,7 @@ MachineCheck JudgeLibrary(const std::string& name, std::string_view output,
 MachineCheck JudgeGpus(std::string_view output, int exit_code);
 
 // Checks this machine, the programs beside this one and the state folder.
-// Starts only `fgnn-trainer libtorch`, `fgnn-trainer nccl` and `fgnn-sampler
+// Starts only `fgnn-trainer libtorch`, `cublas` and `nccl`, and `fgnn-sampler
 // gpus`; leaves no files behind.
 std::vector<MachineCheck> CheckMachine(const std::filesystem::path& state_dir);
 

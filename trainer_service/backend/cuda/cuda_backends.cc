@@ -15,4 +15,6 @@ InferenceDeviceOpener CudaInferences() {
   };
 }
 
+absl::StatusOr<std::string> NameCublas() { return NameCublasLt(); }
+
 }  // namespace fgnn

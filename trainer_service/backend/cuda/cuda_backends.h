@@ -3,7 +3,9 @@
 #define FGNN_TRAINER_SERVICE_BACKEND_CUDA_CUDA_BACKENDS_H_
 
 #include <cstdint>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/infer/inference_device.h"
 
@@ -20,6 +22,11 @@ uint64_t GpuBytesInUse();
 
 // Returns the function that opens a GPU for inferences alone.
 InferenceDeviceOpener CudaInferences();
+
+// Opens cuBLAS, with which these multiply, and returns "cuBLAS 13.1.0". No GPU
+// has to be there. FailedPrecondition: the library is not there, or this build
+// has no CUDA; the message has the way out.
+absl::StatusOr<std::string> NameCublas();
 
 }  // namespace fgnn
 

@@ -30,4 +30,10 @@ InferenceDeviceOpener CudaInferences() {
 
 uint64_t GpuBytesInUse() { return 0; }
 
+absl::StatusOr<std::string> NameCublas() {
+  return absl::FailedPreconditionError(
+      "this build has no CUDA, and cuBLAS is for GPUs; run 'tools/setup "
+      "--cuda' and build again");
+}
+
 }  // namespace fgnn

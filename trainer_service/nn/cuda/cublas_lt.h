@@ -22,7 +22,11 @@ namespace fgnn {
 // has no 32 MiB of memory left.
 absl::StatusOr<std::unique_ptr<DenseProducts>> OpenCublasLt();
 
-// The two parts of it, for tests.
+// Opens the library as OpenCublasLt() does, and returns "cuBLAS 13.1.0". No GPU
+// has to be there. FailedPrecondition: as above.
+absl::StatusOr<std::string> NameCublasLt();
+
+// The two parts of OpenCublasLt(), for tests.
 
 // Opens the first of `paths` that can be opened. The library stays open until
 // the process ends. `folder` is where the message lets the library be put.

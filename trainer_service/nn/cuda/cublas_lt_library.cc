@@ -33,6 +33,15 @@ void FindAll(LibrarySymbols& symbols, cublas_lt::Api* api) {
   symbols.Find("cublasLtMatmul", &api->matmul);
 }
 
+// Opens the library from the places that the header names.
+absl::StatusOr<cublas_lt::Api> FindCublasLt() {
+  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path folder,
+                        LibraryFolder("cublas"));
+  return LoadCublasLt({(folder / kFolderOfWheel / kFile).string(), kFile,
+                       absl::StrCat("/usr/local/cuda/lib64/", kFile)},
+                      folder.string());
+}
+
 }  // namespace
 
 absl::StatusOr<cublas_lt::Api> LoadCublasLt(absl::Span<const std::string> paths,
@@ -48,14 +57,15 @@ absl::StatusOr<cublas_lt::Api> LoadCublasLt(absl::Span<const std::string> paths,
 }
 
 absl::StatusOr<std::unique_ptr<DenseProducts>> OpenCublasLt() {
-  FGNN_ASSIGN_OR_RETURN(const std::filesystem::path folder,
-                        LibraryFolder("cublas"));
-  FGNN_ASSIGN_OR_RETURN(
-      const cublas_lt::Api api,
-      LoadCublasLt({(folder / kFolderOfWheel / kFile).string(), kFile,
-                    absl::StrCat("/usr/local/cuda/lib64/", kFile)},
-                   folder.string()));
+  FGNN_ASSIGN_OR_RETURN(const cublas_lt::Api api, FindCublasLt());
   return NewCublasLt(api);
+}
+
+absl::StatusOr<std::string> NameCublasLt() {
+  FGNN_ASSIGN_OR_RETURN(const cublas_lt::Api api, FindCublasLt());
+  const size_t version = api.get_version();
+  return absl::StrCat("cuBLAS ", version / 10000, ".", version / 100 % 100, ".",
+                      version % 100);
 }
 
 }  // namespace fgnn

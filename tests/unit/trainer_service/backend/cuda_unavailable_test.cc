@@ -17,5 +17,10 @@ TEST(CudaUnavailableTest, NamesTheDeviceAndTheWayOut) {
                              HasSubstr("tools/setup --cuda"))));
 }
 
+TEST(CudaUnavailableTest, HasNoProducts) {
+  EXPECT_THAT(NameCublas(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                     HasSubstr("tools/setup --cuda")));
+}
+
 }  // namespace
 }  // namespace fgnn
