@@ -85,9 +85,9 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
     for (const Device& other : taken) {
       const ResourceSet shared = ResourcesOf(other) & ResourcesOf(*device);
       if (shared.none()) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "devices: ", other.name, " and ", device->name, " share ",
-          NameFirst(shared), "; give each its own cores"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("devices: ", other.name, " and ", device->name,
+                       " share ", NameFirst(shared), "; give each its own"));
     }
     taken.push_back(*device);
     name = device->name;

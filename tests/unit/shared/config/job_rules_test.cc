@@ -351,6 +351,9 @@ TEST(JobRulesTest, NamesTheFieldThatIsMissingOrWrong) {
   EXPECT_THAT(ErrorIn("devices: [cpu]"), HasSubstr("devices: device 'cpu'"));
   EXPECT_THAT(ErrorIn("devices: [cpu:0-1, cpu:1]"),
               HasSubstr("devices: cpu:0-1 and cpu:1 share core 1"));
+  EXPECT_THAT(ErrorIn("devices: [cuda:0, cuda:0+cpu:0]"),
+              HasSubstr("cuda:0 and cuda:0+cpu:0 share GPU 0; give each its "
+                        "own"));
 }
 
 TEST(JobRulesTest, RefusesKeysOfLinkPredictionElsewhere) {
