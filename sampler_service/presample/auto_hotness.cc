@@ -5,7 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <utility>
 
 #include "shared/base/status.h"
 #include "shared/base/types.h"

@@ -3,7 +3,6 @@
 #ifndef FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 #define FGNN_SAMPLER_SERVICE_PRESAMPLE_INPUT_NODE_COUNTS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>

@@ -4,7 +4,6 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_INPUT_NODE_TALLY_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

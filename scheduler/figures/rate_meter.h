@@ -3,7 +3,6 @@
 #define FGNN_SCHEDULER_FIGURES_RATE_METER_H_
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 

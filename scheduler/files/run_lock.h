@@ -7,7 +7,6 @@
 #ifndef FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 #define FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -3,8 +3,6 @@
 #ifndef FGNN_SCHEDULER_FILES_TAKE_OVER_H_
 #define FGNN_SCHEDULER_FILES_TAKE_OVER_H_
 
-#include <cstdint>
-
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_state.h"
 #include "scheduler/files/run_folder.h"

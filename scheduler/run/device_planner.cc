@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"

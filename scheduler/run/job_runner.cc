@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

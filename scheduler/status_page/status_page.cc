@@ -1,7 +1,6 @@
 #include "scheduler/status_page/status_page.h"
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <utility>
 

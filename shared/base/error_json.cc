@@ -1,7 +1,5 @@
 #include "shared/base/error_json.h"
 
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/json_text.h"

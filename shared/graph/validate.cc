@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 

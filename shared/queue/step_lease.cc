@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/queue/gradient_board.h"
-#include "shared/queue/record_words.h"
 #include "shared/queue/segment_layout.h"
 
 namespace fgnn {

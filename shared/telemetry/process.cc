@@ -1,7 +1,5 @@
 #include "shared/telemetry/process.h"
 
-#include <cerrno>
-#include <filesystem>
 #include <string>
 #include <vector>
 

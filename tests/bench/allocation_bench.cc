@@ -1,7 +1,6 @@
 // How often, and by how much, FGNN's formula misses the number of samplers that
 // the simulator finds best, over random jobs.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iostream>

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <functional>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "shared/config/checkpoint_name.h"

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 
-#include <cstring>
 #include <utility>
 #include <vector>
 

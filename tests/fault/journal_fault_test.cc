@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <memory>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"

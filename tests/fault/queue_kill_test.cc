@@ -6,8 +6,6 @@
 
 #include <cstdlib>
 #include <iostream>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "shared/base/philox.h"

@@ -1,12 +1,10 @@
 // The first layer's sums on a real GPU, by two ways in turns: all rows of a
 // batch are copied and summed, or those that are not in the hot table are
 // copied, and the others are summed where they lie. Same bits.
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/gpu/gpu_bench.h"

@@ -11,7 +11,6 @@
 
 #include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
-#include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cuda/kernels/column_sums.h"
 #include "trainer_service/nn/cuda/kernels/cross_entropy.h"
 #include "trainer_service/nn/cuda/kernels/dropout.h"

@@ -1,7 +1,6 @@
 // A user's program that writes a TorchScript file: GraphSAGE of these widths.
 //
 //   write_torchscript FILE WIDTH WIDTH... [FLAW]     see fakes/script_sage.h
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>

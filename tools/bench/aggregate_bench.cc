@@ -1,7 +1,6 @@
 #include "tools/bench/aggregate_bench.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 

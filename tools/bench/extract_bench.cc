@@ -1,10 +1,7 @@
 #include "tools/bench/extract_bench.h"
 
-#include <functional>
-#include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "shared/base/status.h"
 #include "tools/bench/row_rounds.h"
 #include "trainer_service/compute/thread_team.h"

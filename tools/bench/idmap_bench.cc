@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "sampler_service/id_map/cpu/cpu_id_map.h"
 #include "sampler_service/id_map/cpu/direct_id_map.h"
 #include "sampler_service/id_map/cpu/hash_id_map.h"

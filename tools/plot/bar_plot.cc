@@ -1,6 +1,5 @@
 #include "tools/plot/bar_plot.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"

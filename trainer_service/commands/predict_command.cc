@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/base/units.h"
 #include "shared/config/checkpoint_name.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset_names.h"

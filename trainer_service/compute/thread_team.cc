@@ -5,7 +5,6 @@
 #include <chrono>
 #include <exception>
 #include <new>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"

@@ -6,7 +6,6 @@
 
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "shared/device/memory.h"
 #include "trainer_service/infer/embedding_rows.h"
 #include "trainer_service/infer/known_neighbors.h"
 #include "trainer_service/infer/predict.h"

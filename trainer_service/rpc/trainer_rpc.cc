@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"

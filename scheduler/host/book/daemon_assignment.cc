@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/types.h"
 
 namespace fgnn {
 namespace {

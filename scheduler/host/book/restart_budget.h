@@ -4,7 +4,6 @@
 #define FGNN_SCHEDULER_HOST_BOOK_RESTART_BUDGET_H_
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "scheduler/rpc/caller.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"

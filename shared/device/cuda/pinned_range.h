@@ -3,7 +3,6 @@
 #ifndef FGNN_SHARED_DEVICE_CUDA_PINNED_RANGE_H_
 #define FGNN_SHARED_DEVICE_CUDA_PINNED_RANGE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 

@@ -1,7 +1,5 @@
 #include "tests/bench/baselines/bare_loop.h"
 
-#include <algorithm>
-#include <utility>
 #include <variant>
 #include <vector>
 

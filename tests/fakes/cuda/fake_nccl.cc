@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "tests/fakes/cuda/fake_runtime.h"
 

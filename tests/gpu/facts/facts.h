@@ -6,7 +6,6 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <numeric>
 #include <utility>
 
 #include "shared/base/clock.h"

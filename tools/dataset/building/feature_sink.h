@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"

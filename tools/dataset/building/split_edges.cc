@@ -1,9 +1,7 @@
 #include "tools/dataset/building/split_edges.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

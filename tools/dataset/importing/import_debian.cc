@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/graph/dataset_names.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/building/string_ids.h"
 #include "tools/dataset/importing/import.h"

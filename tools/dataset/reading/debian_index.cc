@@ -1,6 +1,5 @@
 #include "tools/dataset/reading/debian_index.h"
 
-#include <cstring>
 #include <fstream>
 
 #include "absl/strings/match.h"

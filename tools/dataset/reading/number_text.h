@@ -4,7 +4,6 @@
 #define FGNN_TOOLS_DATASET_READING_NUMBER_TEXT_H_
 
 #include <charconv>
-#include <cstdint>
 #include <string_view>
 #include <system_error>
 

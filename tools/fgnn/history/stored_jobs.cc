@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <system_error>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "tools/fgnn/reports/metrics_csv.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <random>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"

@@ -1,7 +1,6 @@
 #include "tools/fgnn/service/measured_job.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/job/job_sampling.h"

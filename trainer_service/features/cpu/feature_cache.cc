@@ -1,14 +1,11 @@
 #include "trainer_service/features/cpu/feature_cache.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/base/threads/first_error.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "trainer_service/compute/gather_rows.h"

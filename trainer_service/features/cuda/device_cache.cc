@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"

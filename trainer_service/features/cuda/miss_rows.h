@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "shared/device/cuda/pinned_range.h"
 #include "trainer_service/features/feature_store.h"

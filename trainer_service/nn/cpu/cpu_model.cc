@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/aligned_buffer.h"
-#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cpu/binary_cross_entropy.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"

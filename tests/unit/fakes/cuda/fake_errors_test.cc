@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "shared/device/cuda/device_array.h"
-#include "shared/device/cuda/status.h"
 #include "shared/device/cuda/stream.h"
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/status_matchers.h"

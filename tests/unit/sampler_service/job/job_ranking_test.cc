@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "sampler_service/presample/hotness.h"
 #include "sampler_service/presample/input_node_counts.h"
 #include "shared/base/files/file.h"
 #include "shared/graph/rank_order.h"

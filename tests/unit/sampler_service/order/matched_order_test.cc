@@ -25,7 +25,6 @@ using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
 using testing::ElementsAreArray;
-using testing::UnorderedElementsAreArray;
 
 constexpr uint64_t kNumEpochs = 2;
 

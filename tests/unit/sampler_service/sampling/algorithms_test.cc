@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <string>
 
 #include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/algorithm_jobs.h"

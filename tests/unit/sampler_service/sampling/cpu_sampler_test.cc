@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -21,7 +19,6 @@ using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
 using reference::RandomTrainSet;
-using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 TEST(CpuSamplerTest, EqualsReferenceForHundredsOfRandomGraphsAndJobs) {

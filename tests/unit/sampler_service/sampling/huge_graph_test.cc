@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"

@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <string>
 
 #include "tests/unit/sampler_service/sampling/law_case.h"
 
@@ -15,7 +14,6 @@ namespace {
 
 using reference::CscGraph;
 using reference::Job;
-using reference::RandomGraph;
 
 // Over epochs: how often each set of neighbours was drawn, in order.
 std::map<std::vector<uint32_t>, uint64_t> CountOutcomes(SamplerCase& sampling,

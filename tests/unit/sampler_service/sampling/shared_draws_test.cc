@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 
 #include "shared/base/files/file.h"
 #include "tests/fakes/full_disk.h"

@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/hot_table/hot_table.h"
 #include "shared/queue/meeting_table.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "tests/fakes/default_job.h"
 #include "tests/fakes/rounds.h"

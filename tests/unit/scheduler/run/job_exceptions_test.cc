@@ -3,7 +3,6 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "tests/fakes/thread_limit.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/figures/run_state.h"

@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <cstdint>
-#include <string>
-
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 

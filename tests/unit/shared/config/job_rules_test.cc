@@ -17,7 +17,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 TEST(JobRulesTest, RefusesMoreLayersThanHops) {
   EXPECT_EQ(ErrorIn("model: {layers: 3}"),

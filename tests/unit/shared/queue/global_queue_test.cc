@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <utility>
-#include <vector>
 
 #include "shared/queue/segment_layout.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>

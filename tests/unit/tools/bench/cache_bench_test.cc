@@ -14,7 +14,6 @@ namespace fgnn {
 namespace {
 
 using testing::DoubleNear;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pointwise;
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <vector>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"

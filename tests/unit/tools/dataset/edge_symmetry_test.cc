@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "tests/fakes/rounds.h"
 #include "tests/reference/random_graph.h"

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "shared/graph/dataset.h"
-#include "shared/graph/metadata.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/tools/dataset/generated_graph.h"

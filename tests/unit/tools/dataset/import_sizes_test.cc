@@ -16,7 +16,6 @@
 namespace fgnn {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 
 using Arrays = std::map<std::string, std::string>;

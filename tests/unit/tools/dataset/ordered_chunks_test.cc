@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

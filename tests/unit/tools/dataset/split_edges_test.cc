@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "shared/graph/dataset.h"
 #include "shared/graph/metadata.h"

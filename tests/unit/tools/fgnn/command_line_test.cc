@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <new>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>

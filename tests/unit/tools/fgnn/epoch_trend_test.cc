@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
-
-#include "absl/strings/str_cat.h"
 
 namespace fgnn {
 namespace {

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>

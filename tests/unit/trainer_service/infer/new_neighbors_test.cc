@@ -14,7 +14,6 @@
 
 #include "tests/unit/trainer_service/infer/small_graph.h"
 #include "trainer_service/compute/dot_product.h"
-#include "trainer_service/infer/predict.h"
 #include "trainer_service/infer/score_pairs.h"
 
 namespace fgnn {

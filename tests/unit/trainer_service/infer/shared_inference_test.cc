@@ -8,14 +8,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 

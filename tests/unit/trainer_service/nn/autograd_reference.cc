@@ -4,8 +4,6 @@
 #include <map>
 #include <string>
 
-#include "absl/types/span.h"
-#include "shared/base/philox.h"
 #include "tests/unit/trainer_service/nn/autograd_layers.h"
 
 namespace fgnn {

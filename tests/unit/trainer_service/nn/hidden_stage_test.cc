@@ -7,7 +7,6 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"

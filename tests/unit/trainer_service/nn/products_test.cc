@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <tuple>
 #include <vector>
 
 #include "trainer_service/nn/cpu/kernels/product_kernels.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "trainer_service/nn/cpu/kernels/product_kernels.h"
 #include "trainer_service/nn/cpu/kernels/product_panels.h"

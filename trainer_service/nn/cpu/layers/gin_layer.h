@@ -10,7 +10,6 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
 #define FGNN_TRAINER_SERVICE_NN_CPU_LAYERS_GIN_LAYER_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"

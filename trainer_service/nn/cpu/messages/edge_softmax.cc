@@ -1,7 +1,6 @@
 #include "trainer_service/nn/cpu/messages/edge_softmax.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 
 #include "trainer_service/compute/target_clones.h"

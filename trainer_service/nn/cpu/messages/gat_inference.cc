@@ -1,7 +1,6 @@
 #include "trainer_service/nn/cpu/messages/gat_inference.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"

@@ -6,7 +6,6 @@
 
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
-#include "trainer_service/compute/widen.h"
 
 namespace fgnn {
 namespace {

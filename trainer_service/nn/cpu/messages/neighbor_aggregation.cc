@@ -6,7 +6,6 @@
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
 #include "trainer_service/compute/target_clones.h"
-#include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
 
 namespace fgnn {

@@ -1,6 +1,5 @@
 #include "trainer_service/nn/cpu/messages/neighborhood_sums.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "sampler_service/sampling/cuda/cuda_sampler.h"

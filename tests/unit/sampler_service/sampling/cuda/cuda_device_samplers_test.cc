@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "sampler_service/sampling/cpu/cpu_sampler.h"

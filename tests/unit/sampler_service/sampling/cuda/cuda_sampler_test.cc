@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/cuda/cuda_case.h"
 
 namespace fgnn {

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <vector>
 
 #include "shared/device/cuda/device_array.h"
-#include "shared/device/cuda/status.h"
 #include "shared/device/cuda/stream.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/device/cuda/add.h"
