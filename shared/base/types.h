@@ -11,9 +11,6 @@ namespace fgnn {
 // A vertex of the dataset, in [0, num_nodes), num_nodes < 2^32.
 using GlobalId = uint32_t;
 
-// A vertex's place among the vertices of one mini-batch.
-using LocalId = uint32_t;
-
 // A place in the array of all edges of the dataset.
 using EdgeOffset = int64_t;
 

@@ -14,8 +14,6 @@ namespace {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
     case LogLevel::kInfo:
       return spdlog::level::info;
     case LogLevel::kWarning:
@@ -32,16 +30,11 @@ void InitLog(std::string_view process_name) {
   auto logger = std::make_shared<spdlog::logger>(
       std::string(process_name),
       std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_level(spdlog::default_logger()->level());
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
       "%Y-%m-%dT%H:%M:%S.%eZ %L %n: %v", spdlog::pattern_time_type::utc));
   // Every line is flushed: the last line of a killed process matters most.
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
-}
-
-void SetLogLevel(LogLevel level) {
-  spdlog::default_logger()->set_level(ToSpdlog(level));
 }
 
 void LogLine(LogLevel level, std::string_view message) {

@@ -12,23 +12,16 @@
 
 namespace fgnn {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
 // Sets the name of the process in its lines. Call it once, at the start of
 // main. Earlier lines have no name.
 void InitLog(std::string_view process_name);
 
-// Lines below `level` are left out. kInfo at first.
-void SetLogLevel(LogLevel level);
-
 // Writes one line: `message` as PrintableText(). A message may quote other
 // people's text, which must not control a terminal that shows the log.
 void LogLine(LogLevel level, std::string_view message);
 
-template <typename... Args>
-void LogDebug(fmt::format_string<Args...> format, Args&&... args) {
-  LogLine(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
-}
 template <typename... Args>
 void LogInfo(fmt::format_string<Args...> format, Args&&... args) {
   LogLine(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));

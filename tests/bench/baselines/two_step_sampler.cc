@@ -38,7 +38,7 @@ class TwoStepSampler final : public Sampler {
     return (seeds_.capacity() + nodes_.capacity() + sources_.capacity() +
             destinations_.capacity() + sorted_.capacity()) *
                sizeof(GlobalId) +
-           local_ids_.capacity() * sizeof(std::pair<GlobalId, LocalId>);
+           local_ids_.capacity() * sizeof(std::pair<GlobalId, uint32_t>);
   }
   uint64_t progress() const override { return 0; }
   absl::Status MarkBy(const HotRanks&) override {
@@ -46,9 +46,9 @@ class TwoStepSampler final : public Sampler {
   }
 
  private:
-  LocalId LocalIdOf(GlobalId v) {
+  uint32_t LocalIdOf(GlobalId v) {
     const auto [at, is_new] =
-        local_ids_.try_emplace(v, static_cast<LocalId>(nodes_.size()));
+        local_ids_.try_emplace(v, static_cast<uint32_t>(nodes_.size()));
     if (is_new) nodes_.push_back(v);
     return at->second;
   }
@@ -62,7 +62,7 @@ class TwoStepSampler final : public Sampler {
   absl::Span<const Index> indices_;
   EpochSeeds epoch_seeds_;
   std::vector<GlobalId> seeds_;
-  absl::flat_hash_map<GlobalId, LocalId> local_ids_;
+  absl::flat_hash_map<GlobalId, uint32_t> local_ids_;
   std::vector<GlobalId> nodes_;  // Global ids by local id.
   std::vector<uint64_t> places_;
   absl::flat_hash_set<uint64_t> drawn_;

@@ -49,17 +49,5 @@ TEST(LogTest, ATerminalDoesNotObeyAMessage) {
             "W x: job in /a\\x1b[2J\\x0db\\xc2\\x9bc\n");
 }
 
-TEST(LogTest, LinesBelowTheLevelAreLeftOut) {
-  InitLog("x");
-  testing::internal::CaptureStderr();
-  LogDebug("detail");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  SetLogLevel(LogLevel::kDebug);
-  testing::internal::CaptureStderr();
-  LogDebug("detail");
-  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
-  SetLogLevel(LogLevel::kInfo);
-}
-
 }  // namespace
 }  // namespace fgnn
