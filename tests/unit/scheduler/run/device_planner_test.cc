@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "shared/base/hash.h"
 #include "tests/fakes/default_job.h"
@@ -51,14 +52,27 @@ class DevicePlannerTest : public testing::Test {
   std::unique_ptr<DevicePlanner> NewPlanner() {
     return std::make_unique<DevicePlanner>("job", spec_, temp_ / "state");
   }
+  // A planner that has planned the segment's devices by a profile.
+  std::unique_ptr<DevicePlanner> Begun(const TimesByKind& profile) {
+    auto planner = NewPlanner();
+    planner->SetProfile(profile);
+    planner->Begin(segment_.get());
+    return planner;
+  }
+  std::unique_ptr<DevicePlanner> BegunWith(double sample, double train) {
+    return Begun({.cores = {.sample = sample, .train = train}});
+  }
   // What the daemons measure; the averages forget what was before.
+  void MeasureSample(uint32_t device, double seconds) {
+    for (int i = 0; i < 200; ++i) Table().AddSampleTime(device, seconds);
+  }
+  void MeasureTrain(uint32_t device, double seconds) {
+    for (int i = 0; i < 200; ++i) Table().AddTrainTime(device, seconds);
+  }
   void Measure(double sample, double train) {
-    DeviceTable& table = segment_->devices().table();
-    for (uint32_t device = 0; device < table.num_devices(); ++device) {
-      for (int i = 0; i < 200; ++i) {
-        table.AddSampleTime(device, sample);
-        table.AddTrainTime(device, train);
-      }
+    for (uint32_t device = 0; device < Table().num_devices(); ++device) {
+      MeasureSample(device, sample);
+      MeasureTrain(device, train);
     }
   }
   static EpochFacts RunEpoch(DevicePlanner* planner, double seconds) {
@@ -68,13 +82,10 @@ class DevicePlannerTest : public testing::Test {
     planner->EndEpoch(&facts);
     return facts;
   }
-  uint32_t Samplers() const {
-    uint32_t samplers = 0;
-    for (const DevicePlan plan : segment_->devices().plans()) {
-      samplers += plan == kSample ? 1 : 0;
-    }
-    return samplers;
-  }
+  JobDevices& Devices() { return segment_->devices(); }
+  DeviceTable& Table() { return Devices().table(); }
+  std::vector<DevicePlan> Plans() const { return segment_->devices().plans(); }
+  auto Samplers() const { return std::ranges::count(Plans(), kSample); }
 
   TempFolder temp_;
   JobSpec spec_ = DefaultJob();
@@ -82,158 +93,130 @@ class DevicePlannerTest : public testing::Test {
 };
 
 TEST_F(DevicePlannerTest, PlansByTheProfileAndAgainByWhatIsMeasured) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 1U);
-  EXPECT_EQ(segment_->devices().NumStandbyCaches(), 1U);
+  const auto planner = BegunWith(0.01, 0.03);
+  EXPECT_EQ(Samplers(), 1);
+  EXPECT_EQ(Devices().NumStandbyCaches(), 1U);
   Measure(0.03, 0.01);
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   EXPECT_EQ(facts.samplers, 1U);
   EXPECT_EQ(facts.trainers, 3U);
   planner->Replan(/*epochs_left=*/0);
-  EXPECT_EQ(Samplers(), 1U);
+  EXPECT_EQ(Samplers(), 1);
   planner->Replan(49);
-  EXPECT_EQ(Samplers(), 3U);
+  EXPECT_EQ(Samplers(), 3);
 }
 
 // The profile leaves out what a batch of a job takes beside; a device that has
 // only sampled is no better a trainer for that.
 TEST_F(DevicePlannerTest, WhatADeviceHasNotDoneTakesItWhatOthersTook) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  ASSERT_EQ(segment_->devices().plans().at(0), kSample);
-  DeviceTable& table = segment_->devices().table();
-  for (int i = 0; i < 200; ++i) {
-    table.AddSampleTime(0, 0.02);
-    for (const uint32_t device : {1, 2, 3}) table.AddTrainTime(device, 0.06);
-  }
+  const auto planner = BegunWith(0.01, 0.03);
+  ASSERT_EQ(Plans().at(0), kSample);
+  MeasureSample(0, 0.02);
+  for (const uint32_t device : {1, 2, 3}) MeasureTrain(device, 0.06);
   EpochFacts facts = RunEpoch(planner.get(), 3);
   EXPECT_NEAR(facts.devices[0].times.train, 0.06, 1e-6);
   EXPECT_NEAR(facts.devices[3].times.sample, 0.02, 1e-6);
   planner->Replan(1000);
-  EXPECT_EQ(segment_->devices().plans().at(0), kSample);
+  EXPECT_EQ(Plans().at(0), kSample);
 
   // Where all sample, standby trainers say what training takes.
   spec_.switching = true;
   spec_.samplers = 4;
   spec_.sampling.batch_size = 7;  // Another job.
   NewSegment();
-  const auto other = NewPlanner();
-  other->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  other->Begin(segment_.get());
-  for (int i = 0; i < 200; ++i) {
-    segment_->devices().table().AddTrainTime(1, 0.06);
-  }
+  const auto other = BegunWith(0.01, 0.03);
+  MeasureTrain(1, 0.06);
   facts = RunEpoch(other.get(), 3);
   EXPECT_NEAR(facts.devices[1].times.standby, 0.06, 1e-6);
   EXPECT_NEAR(facts.devices[2].times.train, 0.06, 1e-6);
 }
 
 TEST_F(DevicePlannerTest, WhatChangingWasMeasuredToCostHoldsItBack) {
-  auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
+  const auto planner = BegunWith(0.01, 0.03);
   Measure(0.03, 0.01);
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  ASSERT_EQ(Samplers(), 3U);
+  ASSERT_EQ(Samplers(), 3);
   // The first epoch of the new plan takes long.
   RunEpoch(planner.get(), 1000);
   Measure(0.01, 0.03);
   RunEpoch(planner.get(), 1);
   planner->Replan(48);
-  EXPECT_EQ(Samplers(), 3U) << "1000 s are more than 48 epochs gain";
+  EXPECT_EQ(Samplers(), 3) << "1000 s are more than 48 epochs gain";
 }
 
 TEST_F(DevicePlannerTest, ANumberThatWasNamedStays) {
   spec_.samplers = 2;
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.09}});
-  planner->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 2U);
+  const auto planner = BegunWith(0.01, 0.09);
+  EXPECT_EQ(Samplers(), 2);
   Measure(0.09, 0.01);
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  EXPECT_EQ(Samplers(), 2U);
+  EXPECT_EQ(Samplers(), 2);
 }
 
 TEST_F(DevicePlannerTest, WithoutAnyTimesSomebodySamplesAndTrains) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({});
-  planner->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 1U);
+  const auto planner = Begun({});
+  EXPECT_EQ(Samplers(), 1);
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  EXPECT_EQ(Samplers(), 1U);
+  EXPECT_EQ(Samplers(), 1);
 }
 
 TEST_F(DevicePlannerTest, NoMoreDevicesTrainThanMemoryAllows) {
   NewSegment(/*most_trainers=*/2);
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 2U);
+  const auto planner = BegunWith(0.01, 0.03);
+  EXPECT_EQ(Samplers(), 2);
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  EXPECT_EQ(Samplers(), 2U);
+  EXPECT_EQ(Samplers(), 2);
   // Nor where nothing is known, nor under the next scheduler.
   spec_.sampling.batch_size = 7;
   NewSegment(/*most_trainers=*/2);
-  const auto ignorant = NewPlanner();
-  ignorant->SetProfile({});
-  ignorant->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 2U);
+  const auto ignorant = Begun({});
+  EXPECT_EQ(Samplers(), 2);
   Measure(0.01, 0.03);
   const auto next = NewPlanner();
   next->TakeOver(segment_.get());
   RunEpoch(next.get(), 3);
   next->Replan(49);
-  EXPECT_EQ(Samplers(), 2U);
+  EXPECT_EQ(Samplers(), 2);
 }
 
 TEST_F(DevicePlannerTest, SharedDevicesAreNotPlanned) {
   spec_.executors = "time_sharing";
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
+  const auto planner = BegunWith(0.01, 0.03);
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  EXPECT_THAT(segment_->devices().plans(), Each(kTimeShare));
+  EXPECT_THAT(Plans(), Each(kTimeShare));
   EXPECT_EQ(facts.samplers, 4U);
   EXPECT_EQ(facts.trainers, 4U);
   EXPECT_EQ(facts.devices.at(3).plan, "time_sharing");
 }
 
 TEST_F(DevicePlannerTest, WhatAHandDidStays) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  ASSERT_EQ(segment_->devices().plans().at(3), kTrain);
-  ASSERT_THAT(segment_->devices().Switch(3, kSample), IsOk());
+  const auto planner = BegunWith(0.01, 0.03);
+  ASSERT_EQ(Plans().at(3), kTrain);
+  ASSERT_THAT(Devices().Switch(3, kSample), IsOk());
   RunEpoch(planner.get(), 3);
   planner->Replan(49);
-  EXPECT_EQ(segment_->devices().plans().at(3), kSample);
+  EXPECT_EQ(Plans().at(3), kSample);
   EXPECT_TRUE(planner->Views().at(3).by_hand);
 }
 
 TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.03, .train = 0.01}});
-  planner->Begin(segment_.get());
-  JobDevices& devices = segment_->devices();
-  ASSERT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+  const auto planner = BegunWith(0.03, 0.01);
+  ASSERT_THAT(Plans(), ElementsAre(kSample, kSample, kSample, kTrain));
   EpochFacts facts;
   planner->BeginEpoch(&facts);
-  ASSERT_TRUE(devices.Lose(3));
-  ASSERT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  ASSERT_TRUE(Devices().Lose(3));
+  ASSERT_THAT(Plans(), ElementsAre(kTrain, kSample, kSample, kLost));
   planner->ReplanIfDevicesChanged();
-  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kTrain, kLost));
+  EXPECT_THAT(Plans(), ElementsAre(kSample, kSample, kTrain, kLost));
   // Once: what happens to the plan later is another matter.
-  devices.SetPlans({kTrain, kSample, kSample, kLost});
+  Devices().SetPlans({kTrain, kSample, kSample, kLost});
   planner->ReplanIfDevicesChanged();
-  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  EXPECT_THAT(Plans(), ElementsAre(kTrain, kSample, kSample, kLost));
   facts.seconds = 3;
   planner->EndEpoch(&facts);
   EXPECT_EQ(facts.devices.at(0).plan, "sampler") << "when it began";
@@ -241,191 +224,84 @@ TEST_F(DevicePlannerTest, WhatIsLeftIsPlannedAtOnceWhateverThatCosts) {
   EXPECT_EQ(planner->Views().at(3).plan, kLost);
   // As good a plan stays.
   planner->Replan(49);
-  EXPECT_THAT(devices.plans(), ElementsAre(kTrain, kSample, kSample, kLost));
+  EXPECT_THAT(Plans(), ElementsAre(kTrain, kSample, kSample, kLost));
   facts = RunEpoch(planner.get(), 3);
   EXPECT_EQ(facts.samplers, 2U);
   EXPECT_EQ(facts.trainers, 1U);
 
   // Back, it is planned with the others; at an epoch's end at the latest.
-  ASSERT_THAT(devices.Switch(3, std::nullopt), IsOk());
+  ASSERT_THAT(Devices().Switch(3, std::nullopt), IsOk());
   planner->Replan(48);
-  EXPECT_THAT(devices.plans(), ElementsAre(kSample, kSample, kSample, kTrain));
+  EXPECT_THAT(Plans(), ElementsAre(kSample, kSample, kSample, kTrain));
 }
 
 TEST_F(DevicePlannerTest, AnEpochsEndIsTheLatestThatALossIsSeen) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.03, .train = 0.01}});
-  planner->Begin(segment_.get());
+  const auto planner = BegunWith(0.03, 0.01);
   RunEpoch(planner.get(), 3);
-  ASSERT_TRUE(segment_->devices().Lose(3));
+  ASSERT_TRUE(Devices().Lose(3));
   // What the others made up for it takes as long as the plan: that alone would
   // be no reason.
-  ASSERT_THAT(segment_->devices().plans(),
-              ElementsAre(kTrain, kSample, kSample, kLost));
+  ASSERT_THAT(Plans(), ElementsAre(kTrain, kSample, kSample, kLost));
   planner->Replan(49);
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kSample, kSample, kTrain, kLost));
+  EXPECT_THAT(Plans(), ElementsAre(kSample, kSample, kTrain, kLost));
 }
 
 TEST_F(DevicePlannerTest, ANumberThatWasNamedIsOfThoseThatAreLeft) {
   spec_.samplers = 3;
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  ASSERT_EQ(Samplers(), 3U);
-  ASSERT_TRUE(segment_->devices().Lose(3));
+  const auto planner = BegunWith(0.01, 0.03);
+  ASSERT_EQ(Samplers(), 3);
+  ASSERT_TRUE(Devices().Lose(3));
   planner->ReplanIfDevicesChanged();
   // Two of three, without switching; and planned, not only made up for.
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kSample, kSample, kTrain, kLost));
-  ASSERT_TRUE(segment_->devices().Lose(1));
+  EXPECT_THAT(Plans(), ElementsAre(kSample, kSample, kTrain, kLost));
+  ASSERT_TRUE(Devices().Lose(1));
   planner->ReplanIfDevicesChanged();
-  EXPECT_EQ(Samplers(), 1U);
+  EXPECT_EQ(Samplers(), 1);
   // One alone samples and trains.
-  ASSERT_TRUE(segment_->devices().Lose(2));
+  ASSERT_TRUE(Devices().Lose(2));
   planner->ReplanIfDevicesChanged();
   planner->Replan(49);
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kTimeShare, kLost, kLost, kLost));
+  EXPECT_THAT(Plans(), ElementsAre(kTimeShare, kLost, kLost, kLost));
 }
 
 TEST_F(DevicePlannerTest, ADeviceLostBeforeThereIsAPlanHasNoPartInIt) {
-  ASSERT_TRUE(segment_->devices().Lose(0));
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kLost, kSample, kTrain, kTrain));
+  ASSERT_TRUE(Devices().Lose(0));
+  const auto planner = BegunWith(0.01, 0.03);
+  EXPECT_THAT(Plans(), ElementsAre(kLost, kSample, kTrain, kTrain));
   // Nor where nothing is known.
   NewSegment();
-  ASSERT_TRUE(segment_->devices().Lose(0));
+  ASSERT_TRUE(Devices().Lose(0));
   spec_.sampling.batch_size = 7;  // Another job.
-  const auto ignorant = NewPlanner();
-  ignorant->SetProfile({});
-  ignorant->Begin(segment_.get());
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kLost, kSample, kTrain, kTrain));
+  const auto ignorant = Begun({});
+  EXPECT_THAT(Plans(), ElementsAre(kLost, kSample, kTrain, kTrain));
 }
 
 TEST_F(DevicePlannerTest, DevicesThatShareTimeGoOnWithoutALostOne) {
   spec_.executors = "time_sharing";
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  ASSERT_TRUE(segment_->devices().Lose(2));
+  const auto planner = BegunWith(0.01, 0.03);
+  ASSERT_TRUE(Devices().Lose(2));
   planner->ReplanIfDevicesChanged();
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kTimeShare, kTimeShare, kLost, kTimeShare));
+  EXPECT_THAT(Plans(), ElementsAre(kTimeShare, kTimeShare, kLost, kTimeShare));
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   EXPECT_EQ(facts.samplers, 3U);
   EXPECT_EQ(facts.devices.at(2).plan, "lost");
 }
 
 TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
-  const auto first = NewPlanner();
-  first->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  first->Begin(segment_.get());
+  const auto first = BegunWith(0.01, 0.03);
   Measure(0.03, 0.01);
   RunEpoch(first.get(), 3);
 
   NewSegment();
-  const auto second = NewPlanner();
-  second->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  second->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 3U);
-  EXPECT_NEAR(segment_->devices().table().times(2).sample, 0.03, 1e-6);
+  const auto second = BegunWith(0.01, 0.03);
+  EXPECT_EQ(Samplers(), 3);
+  EXPECT_NEAR(Table().times(2).sample, 0.03, 1e-6);
 
   // Of another batch size nothing is known.
   spec_.sampling.batch_size *= 2;
   NewSegment();
-  const auto third = NewPlanner();
-  third->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  third->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 1U);
-}
-
-TEST_F(DevicePlannerTest, TimesAreKeptWhereTheDatasetCannotBeWritten) {
-  // A file is in the way, which also stops root.
-  std::ofstream(temp_ / "graph" / "derived") << "no folder";
-  const DeviceTimesFile file(spec_, temp_ / "state");
-  EXPECT_EQ(file.Read(), std::nullopt);
-  fs::create_directories(temp_ / "state");
-  MeasuredTimes times;
-  times.devices = {{0.1, 0.2, 0.3}, {}, {0.4, 0, 0}, {}};
-  times.change_seconds = 5;
-  ASSERT_THAT(file.Write(times), IsOk());
-  const auto back = DeviceTimesFile(spec_, temp_ / "state").Read();
-  ASSERT_TRUE(back.has_value());
-  EXPECT_EQ(back->devices.at(0).standby, 0.3);
-  EXPECT_EQ(back->devices.at(2).sample, 0.4);
-  EXPECT_EQ(back->change_seconds, 5);
-}
-
-TEST_F(DevicePlannerTest, AFileOfTimesThatIsWrongIsAsNone) {
-  const DeviceTimesFile file(spec_, temp_ / "state");
-  ASSERT_THAT(file.Write({.devices = std::vector<DeviceTimes>(4)}), IsOk());
-  const fs::path path =
-      fs::directory_iterator(temp_ / "graph" / "derived")->path();
-  for (const std::string text :
-       {"", "{}", "[1]", "{\"devices\": 3}", "{\"devices\": [{}, {}]}",
-        "{\"devices\": [1, 2, 3, 4]}", "nonsense"}) {
-    std::ofstream(path) << text;
-    EXPECT_EQ(file.Read(), std::nullopt) << text;
-  }
-  std::ofstream(path) << "{\"devices\": [{\"sample\": -1, \"train\": \"x\"}, "
-                         "{\"sample\": 1e999}, {}, {}]}";
-  const auto read = file.Read();
-  if (read.has_value()) {
-    for (const DeviceTimes& device : read->devices) {
-      EXPECT_EQ(device.sample, 0);
-      EXPECT_EQ(device.train, 0);
-    }
-  }
-}
-
-TEST_F(DevicePlannerTest, WhatIsNotKnownIsFilledInByCores) {
-  spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
-  MeasuredTimes times;
-  times.devices = {{}, {0, 7, 8}, {}};
-  FillIn(spec_, {.cores = {.sample = 0.01, .train = 0.03}}, &times);
-  EXPECT_EQ(times.devices[0].sample, 0.01);
-  EXPECT_EQ(times.devices[1].sample, 0.04);
-  EXPECT_EQ(times.devices[2].train, 0.06);
-  EXPECT_EQ(times.devices[1].train, 7);
-  EXPECT_EQ(times.devices[1].standby, 8);
-
-  times.devices = {{0.01, 0, 0}, {0, 0.04, 0}, {0.03, 0.02, 0}};
-  const auto complete = CompleteTimes(spec_, times);
-  ASSERT_TRUE(complete.has_value());
-  EXPECT_DOUBLE_EQ((*complete)[1].sample, 0.02);
-  EXPECT_DOUBLE_EQ((*complete)[0].train, 0.03);
-  times.devices = {{0.01, 0, 0}, {0.01, 0, 0}, {0.01, 0, 0}};
-  EXPECT_EQ(CompleteTimes(spec_, times), std::nullopt);
-}
-
-TEST_F(DevicePlannerTest, EachKindIsFilledInFromItsOwn) {
-  spec_.devices = {"cpu:0-3", "cuda:0+cpu:5-8", "cpu:4", "cuda:1"};
-  MeasuredTimes times;
-  FillIn(spec_,
-         {.cores = {.sample = 0.01}, .gpus = {.sample = 0.002, .train = 0.03}},
-         &times);
-  EXPECT_EQ(times.devices[0].sample, 0.01);
-  EXPECT_EQ(times.devices[1].sample, 0.002);
-  EXPECT_EQ(times.devices[2].sample, 0.04);
-  EXPECT_EQ(times.devices[3].sample, 0.002);
-  // Cores beside a GPU train nothing.
-  EXPECT_EQ(times.devices[0].train, 0);
-  EXPECT_EQ(times.devices[3].train, 0.03);
-
-  times.devices = {{0.01, 0, 0}, {0, 0.03, 0}, {0, 0, 0}, {0.002, 0, 0}};
-  const auto complete = CompleteTimes(spec_, times);
-  ASSERT_TRUE(complete.has_value());
-  EXPECT_EQ((*complete)[1].sample, 0.002);
-  EXPECT_EQ((*complete)[2].sample, 0.01);
-  EXPECT_EQ((*complete)[2].train, 0);
-  EXPECT_EQ((*complete)[3].train, 0.03);
-  times.devices[3].sample = 0;
-  EXPECT_EQ(CompleteTimes(spec_, times), std::nullopt) << "no GPU sampled yet";
+  const auto third = BegunWith(0.01, 0.03);
+  EXPECT_EQ(Samplers(), 1);
 }
 
 // A GPU's own times decide, also where another kind's have changed.
@@ -435,64 +311,50 @@ TEST_F(DevicePlannerTest, CoresAndGpusArePlannedByTheirOwnTimes) {
   NewSegment();
   const TimesByKind profiled = {.cores = {.sample = 0.01},
                                 .gpus = {.sample = 0.002, .train = 0.04}};
-  const auto planner = NewPlanner();
-  planner->SetProfile(profiled);
-  planner->Begin(segment_.get());
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kOnlySample, kTrain, kTrain));
-  EXPECT_EQ(segment_->devices().table().times(1).sample, 0.002);
+  const auto planner = Begun(profiled);
+  EXPECT_THAT(Plans(), ElementsAre(kOnlySample, kTrain, kTrain));
+  EXPECT_EQ(Table().times(1).sample, 0.002);
   // The cores take ten times as long as in the profile, and the GPUs as long.
-  DeviceTable& table = segment_->devices().table();
-  for (int i = 0; i < 200; ++i) {
-    table.AddSampleTime(0, 0.1);
-    for (const uint32_t gpu : {1, 2}) table.AddTrainTime(gpu, 0.0401);
-  }
+  MeasureSample(0, 0.1);
+  for (const uint32_t gpu : {1, 2}) MeasureTrain(gpu, 0.0401);
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   EXPECT_EQ(facts.samplers, 1U);
   EXPECT_EQ(facts.trainers, 2U);
   EXPECT_EQ(facts.devices[0].plan, "sampler");
   EXPECT_EQ(facts.devices[1].times.sample, 0.002) << "cores say nothing of it";
   planner->Replan(49);
-  EXPECT_EQ(segment_->devices().plans().at(0), kOnlySample);
-  EXPECT_EQ(Samplers(), 2U) << "both GPUs sample and train";
+  EXPECT_EQ(Plans().at(0), kOnlySample);
+  EXPECT_EQ(Samplers(), 2) << "both GPUs sample and train";
 
-  // The next run of the job knows each kind's times; so does the next
-  // scheduler.
+  // The job's next run knows each kind's times, as the next scheduler does.
   NewSegment();
-  const auto again = NewPlanner();
-  again->SetProfile(profiled);
-  again->Begin(segment_.get());
-  EXPECT_EQ(Samplers(), 2U);
-  EXPECT_EQ(segment_->devices().table().times(1).sample, 0.002);
-  EXPECT_NEAR(segment_->devices().table().times(0).sample, 0.1, 1e-6);
+  const auto again = Begun(profiled);
+  EXPECT_EQ(Samplers(), 2);
+  EXPECT_EQ(Table().times(1).sample, 0.002);
+  EXPECT_NEAR(Table().times(0).sample, 0.1, 1e-6);
   const auto next = NewPlanner();
   next->TakeOver(segment_.get());
   RunEpoch(next.get(), 3);
   next->Replan(49);
-  EXPECT_EQ(Samplers(), 2U);
+  EXPECT_EQ(Samplers(), 2);
   // Without the cores the GPUs are planned alone.
-  ASSERT_TRUE(segment_->devices().Lose(0));
+  ASSERT_TRUE(Devices().Lose(0));
   next->ReplanIfDevicesChanged();
-  EXPECT_EQ(segment_->devices().plans().at(0), kLost);
-  EXPECT_GE(Samplers(), 2U);
+  EXPECT_EQ(Plans().at(0), kLost);
+  EXPECT_GE(Samplers(), 2);
 }
 
 TEST_F(DevicePlannerTest, WithoutTimesCoresSampleAndGpusTrain) {
   spec_.devices = {"cuda:0", "cpu:0", "cuda:1"};
   NewSegment(/*most_trainers=*/2);
-  const auto planner = NewPlanner();
-  planner->SetProfile({});
-  planner->Begin(segment_.get());
-  EXPECT_THAT(segment_->devices().plans(),
-              ElementsAre(kTrain, kOnlySample, kTrain));
+  const auto planner = Begun({});
+  EXPECT_THAT(Plans(), ElementsAre(kTrain, kOnlySample, kTrain));
 }
 
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
-  segment_->devices().SetExecutorOf(OwnerIndex{1}, 0);
-  segment_->devices().SetExecutorOf(OwnerIndex{2}, 3);
+  const auto planner = BegunWith(0.01, 0.03);
+  Devices().SetExecutorOf(OwnerIndex{1}, 0);
+  Devices().SetExecutorOf(OwnerIndex{2}, 3);
   EpochFacts facts;
   planner->BeginEpoch(&facts);
   for (int i = 0; i < 4; ++i) {
@@ -518,9 +380,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
   EXPECT_NEAR(facts.devices[3].times.train, 0.03, 1e-9);
   EXPECT_EQ(planner->Views().at(3).trained, 3U);
   // The next epoch counts anew, the job goes on.
-  EpochFacts next;
-  planner->BeginEpoch(&next);
-  planner->EndEpoch(&next);
+  const EpochFacts next = RunEpoch(planner.get(), 3);
   EXPECT_EQ(next.devices[3].trained, 0U);
   EXPECT_EQ(next.devices[3].cache_hit_rate, 0);
   EXPECT_EQ(planner->Views().at(3).trained, 3U);
@@ -528,9 +388,7 @@ TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
 
 TEST_F(DevicePlannerTest, ExecutorsThatWorkTogetherHaveNoPlan) {
   spec_.executors = "together";
-  const auto planner = NewPlanner();
-  planner->SetProfile({.cores = {.sample = 0.01, .train = 0.03}});
-  planner->Begin(segment_.get());
+  const auto planner = BegunWith(0.01, 0.03);
   const EpochFacts facts = RunEpoch(planner.get(), 3);
   planner->Replan(49);
   EXPECT_TRUE(facts.devices.empty());
