@@ -1,4 +1,4 @@
-// A segment is made where it fits, and attached only if it is what it says.
+// A segment is made where it fits, and nothing leads out of it.
 #include "shared/queue/segment.h"
 
 #include <fcntl.h>
@@ -9,12 +9,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/crc32c.h"
 #include "shared/base/philox.h"
 #include "shared/queue/segment_layout.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"
@@ -28,37 +26,6 @@ using testing::HasSubstr;
 UniqueFd Duplicate(const Segment& segment) {
   return UniqueFd(::dup(segment.fd()));
 }
-
-// What a stranger may hand to Attach().
-class Forgery {
- public:
-  explicit Forgery(const SegmentOptions& options) {
-    const std::unique_ptr<Segment> segment = MakeSegment(options);
-    bytes_.resize(segment->total_bytes());
-    EXPECT_EQ(::pread(segment->fd(), bytes_.data(), bytes_.size(), 0),
-              static_cast<ssize_t>(bytes_.size()));
-  }
-  SegmentHeader* header() {
-    return reinterpret_cast<SegmentHeader*>(bytes_.data());
-  }
-  void Sign() {
-    header()->header_crc = 0;
-    header()->header_crc = ExtendCrc32c(0, header(), sizeof(SegmentHeader));
-  }
-  void Resize(size_t bytes) { bytes_.resize(bytes); }
-  UniqueFd Make(unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) {
-    UniqueFd fd(::memfd_create("forgery", MFD_ALLOW_SEALING));
-    EXPECT_EQ(::write(fd.get(), bytes_.data(), bytes_.size()),
-              static_cast<ssize_t>(bytes_.size()));
-    if (seals != 0) {
-      EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
-    }
-    return fd;
-  }
-
- private:
-  std::vector<char> bytes_;
-};
 
 TEST(SegmentTest, AnotherMappingSeesTheSameMemory) {
   const SegmentOptions options = SmallOptions();
@@ -166,129 +133,6 @@ TEST(SegmentTest, WhatDoesNotFitIsRefusedWithNeedAndHave) {
   options.epochs = 1;
   EXPECT_THAT(Segment::Create(options),
               StatusIs(StatusCode::kResourceExhausted));
-}
-
-TEST(SegmentTest, OptionsOutOfRangeAreRefusedByName) {
-  struct Wrong {
-    const char* field;
-    std::function<void(SegmentOptions*)> change;
-  };
-  for (const Wrong& wrong : std::vector<Wrong>{
-           {"num_slots", [](SegmentOptions* o) { o->num_slots = 0; }},
-           {"num_slots", [](SegmentOptions* o) { o->num_slots = 4097; }},
-           {"slot_bytes", [](SegmentOptions* o) { o->slot_bytes = 511; }},
-           {"slot_bytes",
-            [](SegmentOptions* o) { o->slot_bytes = ~uint64_t{0}; }},
-           {"num_overflow_blocks",
-            [](SegmentOptions* o) { o->num_overflow_blocks = 256; }},
-           {"overflow_bytes", [](SegmentOptions* o) { o->overflow_bytes = 0; }},
-           {"batches_per_epoch",
-            [](SegmentOptions* o) { o->batches_per_epoch = 0; }},
-           {"epochs", [](SegmentOptions* o) { o->epochs = 0; }},
-           {"epochs", [](SegmentOptions* o) { o->epochs = uint64_t{1} << 47; }},
-           {"batches_per_step",
-            [](SegmentOptions* o) { o->batches_per_step = 0; }},
-           {"batches_per_step",
-            [](SegmentOptions* o) { o->batches_per_step = 1025; }},
-           {"num_parameters",
-            [](SegmentOptions* o) { o->num_parameters = uint64_t{1} << 60; }},
-           {"optimizer_floats_per_parameter", [](SegmentOptions* o) {
-              o->optimizer_floats_per_parameter = 17;
-            }}}) {
-    SegmentOptions options = SmallOptions();
-    EXPECT_THAT(ValidateOptions(options), IsOk());
-    wrong.change(&options);
-    EXPECT_THAT(Segment::Create(options),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
-    // The same out of a segment's header.
-    Forgery forgery(SmallOptions());
-    forgery.header()->num_slots = options.num_slots;
-    forgery.header()->slot_bytes = options.slot_bytes;
-    forgery.header()->num_overflow_blocks = options.num_overflow_blocks;
-    forgery.header()->overflow_bytes = options.overflow_bytes;
-    forgery.header()->batches_per_epoch = options.batches_per_epoch;
-    forgery.header()->epochs = options.epochs;
-    forgery.header()->batches_per_step = options.batches_per_step;
-    forgery.header()->num_parameters = options.num_parameters;
-    forgery.header()->optimizer_floats_per_parameter =
-        options.optimizer_floats_per_parameter;
-    forgery.Sign();
-    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
-  }
-}
-
-TEST(SegmentTest, AttachAcceptsAnHonestCopy) {
-  EXPECT_THAT(Segment::Attach(Forgery(SmallOptions()).Make(), kTestJob),
-              IsOk());
-}
-
-TEST(SegmentTest, AttachRefusesWhatIsNotSealed) {
-  Forgery forgery(SmallOptions());
-  for (const unsigned seals : {0, F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW,
-                               F_SEAL_GROW | F_SEAL_SEAL}) {
-    EXPECT_THAT(Segment::Attach(forgery.Make(seals), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("sealed")));
-  }
-  EXPECT_THAT(Segment::Attach(UniqueFd(), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_THAT(Segment::Attach(UniqueFd(::open("/dev/zero", O_RDWR)), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const UniqueFd write_end(ends[1]);
-  EXPECT_THAT(Segment::Attach(UniqueFd(ends[0]), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
-}
-
-TEST(SegmentTest, AttachRefusesWhatIsTruncatedOrTooLong) {
-  const uint64_t bytes = SegmentBytes(SmallOptions());
-  for (const uint64_t wrong :
-       {uint64_t{0}, uint64_t{1}, sizeof(SegmentHeader) - 1,
-        sizeof(SegmentHeader), bytes - 4096, bytes - 1, bytes + 1, 2 * bytes}) {
-    Forgery forgery(SmallOptions());
-    forgery.Resize(wrong);
-    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument))
-        << wrong << " bytes";
-  }
-}
-
-TEST(SegmentTest, AttachRefusesOtherJobsVersionsAndSizes) {
-  struct Change {
-    const char* reason;
-    std::function<void(SegmentHeader*)> change;
-  };
-  for (const Change& change : std::vector<Change>{
-           {"magic", [](SegmentHeader* h) { h->magic ^= 1; }},
-           {"version", [](SegmentHeader* h) { h->layout_version += 1; }},
-           {"another job", [](SegmentHeader* h) { h->job_key += 1; }},
-           {"add up", [](SegmentHeader* h) { h->total_bytes += 4096; }},
-           {"add up", [](SegmentHeader* h) { h->num_slots += 8; }},
-           {"add up", [](SegmentHeader* h) { h->num_parameters += 4096; }},
-           {"add up", [](SegmentHeader* h) { h->batches_per_epoch = 1 << 20; }},
-           {"add up",
-            [](SegmentHeader* h) { h->num_parameters = uint64_t{1} << 38; }}}) {
-    Forgery forgery(SmallOptions());
-    change.change(forgery.header());
-    forgery.Sign();
-    EXPECT_THAT(
-        Segment::Attach(forgery.Make(), kTestJob),
-        StatusIs(StatusCode::kInvalidArgument, HasSubstr(change.reason)));
-  }
-}
-
-TEST(SegmentTest, AttachNoticesEveryFlippedBitOfTheHeader) {
-  Forgery forgery(SmallOptions());
-  auto* bytes = reinterpret_cast<unsigned char*>(forgery.header());
-  for (size_t byte = 0; byte < sizeof(SegmentHeader); ++byte) {
-    for (int bit = 0; bit < 8; ++bit) {
-      bytes[byte] ^= static_cast<unsigned char>(1 << bit);
-      EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                  StatusIs(StatusCode::kInvalidArgument));
-      bytes[byte] ^= static_cast<unsigned char>(1 << bit);
-    }
-  }
 }
 
 SegmentOptions RandomOptions(uint64_t seed) {
