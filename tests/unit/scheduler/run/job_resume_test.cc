@@ -30,6 +30,18 @@ class JobResumeTest : public JobRunTest {
       EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
     };
   }
+  // Runs the job up to this checkpoint.
+  void RunUntil(const std::string& checkpoint) {
+    EndAfter(checkpoint);
+    EXPECT_EQ(Run().state, JobState::kCancelled);
+    calls_.on_save = nullptr;
+    calls_.loaded.clear();
+  }
+  void ExpectItGoesOnFrom(const std::string& checkpoint) {
+    const Job job = Resume();
+    EXPECT_EQ(job.state, JobState::kCompleted) << job.error;
+    EXPECT_THAT(calls_.loaded, ElementsAre(checkpoint + ".safetensors"));
+  }
   // Returns the contents of all files of the run.
   std::map<std::string, std::string> RunFiles() const {
     std::map<std::string, std::string> files;
@@ -45,19 +57,13 @@ class JobResumeTest : public JobRunTest {
 };
 
 TEST_F(JobResumeTest, GoesOnAtTheEndOfAnEpoch) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
-  const Job job = Resume();
-  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  RunUntil("epoch-0002");
+  ExpectItGoesOnFrom("epoch-0002");
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   const std::map<std::string, std::string> before = RunFiles();
   // The same shapes, and other labels.
   fs::remove_all(spec_.dataset);
@@ -80,9 +86,7 @@ TEST_F(JobResumeTest, ARunIsNotResumedOnADatasetWithOtherContents) {
 TEST_F(JobResumeTest, ARunIsNotResumedInAnotherOrderOfItsBatches) {
   spec_.sampling.order = "matched";
   spec_.sampling.window = 16;
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   const std::map<std::string, std::string> before = RunFiles();
   const auto other_order = [&](const std::string& has) {
     return StatusIs(
@@ -121,9 +125,7 @@ TEST_F(JobResumeTest, TheSummaryCountsTheSecondsOfAllStarts) {
 }
 
 TEST_F(JobResumeTest, ACheckpointOfAnEarlyReleaseIsResumed) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   for (auto& [path, checkpoint] : calls_.checkpoints) {
     nlohmann::json state = nlohmann::json::parse(checkpoint.run_state);
     for (const char* const younger :
@@ -138,33 +140,23 @@ TEST_F(JobResumeTest, ACheckpointOfAnEarlyReleaseIsResumed) {
 
 TEST_F(JobResumeTest, ARunThatSharesDrawsGoesOnWithThem) {
   spec_.sampling.batch_dependency = 8;
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   EXPECT_EQ(Resume().state, JobState::kCompleted);
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, GoesOnWithinAnEpochWithItsSums) {
   spec_.training.checkpoint_steps = 2;  // Of three an epoch.
-  EndAfter("epoch-0001-step-0000000004");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
-  const Job job = Resume();
-  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_THAT(calls_.loaded,
-              ElementsAre("epoch-0001-step-0000000004.safetensors"));
+  RunUntil("epoch-0001-step-0000000004");
+  ExpectItGoesOnFrom("epoch-0001-step-0000000004");
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, StepsAndTheEndOfAnEpochMayMeet) {
   spec_.training.checkpoint_every = 0;
   spec_.training.checkpoint_steps = 6;  // Of three an epoch.
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
-  ASSERT_EQ(Resume().state, JobState::kCompleted);
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  RunUntil("epoch-0002");
+  ExpectItGoesOnFrom("epoch-0002");
   ExpectEveryBatchOnce();
 }
 
@@ -172,13 +164,9 @@ TEST_F(JobResumeTest, StepsAndTheEndOfAnEpochMayMeet) {
 TEST_F(JobResumeTest, ARunBehindItsLastEpochKeepsNoMoreCheckpoints) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 2, 3, 4, 4};
-  EndAfter("epoch-0004");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0004");
   std::ofstream(Checkpoint("epoch-0002")) << "old";
-  const Job job = Resume();
-  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0004.safetensors"));
+  ExpectItGoesOnFrom("epoch-0004");
   EXPECT_FALSE(HasCheckpoint("epoch-0002"));
   EXPECT_TRUE(HasCheckpoint("epoch-0003"));
   EXPECT_TRUE(HasCheckpoint("epoch-0004"));
@@ -186,34 +174,23 @@ TEST_F(JobResumeTest, ARunBehindItsLastEpochKeepsNoMoreCheckpoints) {
 }
 
 TEST_F(JobResumeTest, WhatWasDoneBehindTheCheckpointIsDoneAgain) {
-  EndAfter("epoch-0003");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0003");
   fs::remove(Checkpoint("epoch-0003"));
-  const Job job = Resume();
-  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectItGoesOnFrom("epoch-0002");
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, ADamagedCheckpointGivesWayToTheOneBefore) {
-  EndAfter("epoch-0003");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0003");
   calls_.checkpoints.erase(Checkpoint("epoch-0003"));
-  const Job job = Resume();
-  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectItGoesOnFrom("epoch-0002");
   ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, ADamagedStateOfTheRunGivesWayToo) {
-  EndAfter("epoch-0003");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0003");
   calls_.checkpoints.at(Checkpoint("epoch-0003")).run_state = "{\"next_seq\":";
-  ASSERT_EQ(Resume().state, JobState::kCompleted);
-  EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+  ExpectItGoesOnFrom("epoch-0002");
   ExpectEveryBatchOnce();
 }
 
@@ -236,16 +213,11 @@ TEST_F(JobResumeTest, WhateverCannotBeReadGivesWayToTheOneBefore) {
        }}};
   for (const auto& [name, damage] : damages) {
     SCOPED_TRACE(name);
-    EndAfter("epoch-0003");
-    ASSERT_EQ(Run().state, JobState::kCancelled);
-    calls_.on_save = nullptr;
-    calls_.loaded.clear();
+    RunUntil("epoch-0003");
     newest = Checkpoint("epoch-0003");
     fs::remove(newest);
     damage();
-    const Job job = Resume();
-    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-    EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+    ExpectItGoesOnFrom("epoch-0002");
     EXPECT_EQ(ReadRun("checkpoints/epoch-0003.safetensors"), "15");
   }
 }
@@ -256,21 +228,14 @@ TEST_F(JobResumeTest, WhatATrainerCannotReadGivesWayToo) {
         absl::NotFoundError("open epoch-0003: not there"),
         absl::InvalidArgumentError("epoch-0003 is no checkpoint")}) {
     SCOPED_TRACE(status);
-    EndAfter("epoch-0003");
-    ASSERT_EQ(Run().state, JobState::kCancelled);
-    calls_.on_save = nullptr;
-    calls_.loaded.clear();
+    RunUntil("epoch-0003");
     calls_.unreadable[Checkpoint("epoch-0003")] = status;
-    const Job job = Resume();
-    ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-    EXPECT_THAT(calls_.loaded, ElementsAre("epoch-0002.safetensors"));
+    ExpectItGoesOnFrom("epoch-0002");
   }
 }
 
 TEST_F(JobResumeTest, WithoutASoundCheckpointItFailsAndNamesOne) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   calls_.checkpoints.clear();
   const Job job = Resume();
   EXPECT_EQ(job.state, JobState::kFailed);
@@ -296,9 +261,7 @@ TEST_F(JobResumeTest, WithoutAnyCheckpointItStartsAnew) {
 }
 
 TEST_F(JobResumeTest, ACheckpointOfOtherBatchesIsRefused) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   spec_.sampling.batch_size = 5;
   const Job job = Resume();
   EXPECT_EQ(job.state, JobState::kFailed);
@@ -310,9 +273,7 @@ TEST_F(JobResumeTest, ACheckpointOfOtherBatchesIsRefused) {
 }
 
 TEST_F(JobResumeTest, WhatElseIsOfAnotherJobIsNamed) {
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   const JobSpec spec = spec_;
   const auto expect_refused = [&](const std::string& words) {
     const Job job = Resume();
@@ -336,9 +297,7 @@ TEST_F(JobResumeTest, WhatElseIsOfAnotherJobIsNamed) {
 TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {4, 1};
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   calls_.evaluations = {2, 2, 3};
   ASSERT_EQ(Resume().state, JobState::kCompleted);
   EXPECT_EQ(Summary()["best_epoch"], 1);
@@ -351,9 +310,7 @@ TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
 TEST_F(JobResumeTest, ARunThatCountsEpochsFromZeroGoesOnSo) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 4};
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   const std::string text = absl::StrReplaceAll(
       ReadRun("metrics.jsonl"),
       {{"\"epoch\":1", "\"epoch\":0"}, {"\"epoch\":2", "\"epoch\":1"}});
@@ -372,9 +329,7 @@ TEST_F(JobResumeTest, StopsEarlyWhereItWouldHaveWithoutABreak) {
   spec_.training.patience = 3;
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {3, 2, 3};
-  EndAfter("epoch-0003");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0003");
   calls_.evaluations = {1, 2};
   ASSERT_EQ(Resume().state, JobState::kCompleted);
   EXPECT_EQ(Summary()["epochs"], 4);
@@ -391,9 +346,7 @@ TEST_F(JobResumeTest, GoesOnWithALoweredLearningRate) {
   spec_.training.plateau_epochs = 1;
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {2, 1};
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   std::vector<double> factors;
   calls_.on_evaluate = [&] {
     factors.push_back(calls_.daemon("trainer.0").rate_factor());
@@ -407,9 +360,7 @@ TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
   spec_.training.evaluate_every = 1;
   calls_.evaluations = {1, 4};
   // As if the service had died right behind the checkpoint.
-  EndAfter("epoch-0002");
-  ASSERT_EQ(Run().state, JobState::kCancelled);
-  calls_.on_save = nullptr;
+  RunUntil("epoch-0002");
   fs::remove(Checkpoint("best"));  // A link to the other one.
   std::ofstream(Checkpoint("best")) << "5";
   calls_.evaluations = {2, 2, 3};
