@@ -38,6 +38,17 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::chrono::seconds kLong{100};
+constexpr auto kOverwrite = fs::copy_options::overwrite_existing;
+
+auto IsUnauthenticated(const std::string& words) {
+  return StatusIs(StatusCode::kUnauthenticated, HasSubstr(words));
+}
+
+// A call that may take long.
+class LongContext : public grpc::ClientContext {
+ public:
+  LongContext() { SetDeadline(*this, kLong); }
+};
 
 // Answers with its caller.
 class FakeJobService final : public v1::JobService::Service {
@@ -93,6 +104,9 @@ class PortServerTest : public testing::Test {
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
   }
   void Make(const std::string& words) { Make(words, temp_ / "tls"); }
+  std::string OutTo(const std::string& name) const {
+    return " --out " + (temp_ / name).string();
+  }
   std::string Mine() const { return (temp_ / "mine").string(); }
 
   void Start(PortLimits limits = {}) {
@@ -112,6 +126,15 @@ class PortServerTest : public testing::Test {
     server_ = *std::move(started);
   }
 
+  // Starts without services or tokens.
+  absl::Status StartBare() {
+    return PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
+                              .tls_dir = temp_ / "tls",
+                              .tokens = {}},
+                             nullptr, &refusals_)
+        .status();
+  }
+
   RemoteService Service(const fs::path& tls_dir) const {
     return {.address = server_->address(), .tls_dir = tls_dir};
   }
@@ -120,14 +143,15 @@ class PortServerTest : public testing::Test {
     EXPECT_THAT(channel, IsOk());
     return v1::JobService::NewStub(*channel);
   }
-  absl::StatusOr<v1::Job> Ask(const fs::path& tls_dir) const {
-    grpc::ClientContext context;
-    SetDeadline(context, kLong);
+  static absl::StatusOr<v1::Job> Ask(v1::JobService::Stub& stub) {
+    LongContext context;
     v1::Job job;
-    const grpc::Status status =
-        Stub(tls_dir)->GetJob(&context, v1::GetJobRequest(), &job);
-    if (!status.ok()) return FromGrpc(status);
+    FGNN_RETURN_IF_ERROR(
+        FromGrpc(stub.GetJob(&context, v1::GetJobRequest(), &job)));
     return job;
+  }
+  absl::StatusOr<v1::Job> Ask(const fs::path& tls_dir) const {
+    return Ask(*Stub(tls_dir));
   }
 
   // Makes a call that shows nothing but the service's own authority.
@@ -138,10 +162,7 @@ class PortServerTest : public testing::Test {
     options.pem_root_certs = authority;
     const auto stub = v1::JobService::NewStub(grpc::CreateChannel(
         server_->address().Text(), grpc::SslCredentials(options)));
-    grpc::ClientContext context;
-    SetDeadline(context, kLong);
-    v1::Job job;
-    return FromGrpc(stub->GetJob(&context, v1::GetJobRequest(), &job));
+    return Ask(*stub).status();
   }
 
   const TempFolder temp_;
@@ -160,8 +181,7 @@ TEST_F(PortServerTest, ACertificateNamesItsUser) {
 }
 
 TEST_F(PortServerTest, ATokenNamesItsUserAndRole) {
-  Make(absl::StrCat("token ", user_, " --role operate --out ",
-                    (temp_ / "token").string()));
+  Make(absl::StrCat("token ", user_, " --role operate", OutTo("token")));
   Start();
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(temp_ / "token"));
   EXPECT_EQ(job.user(), absl::StrCat("user ", user_, " (token, 127.0.0.1)"));
@@ -175,50 +195,38 @@ TEST_F(PortServerTest, WithoutOrWithAWrongCertificateACallIsRefused) {
   const fs::path mine = Mine();
   // Of another authority.
   Make("ca", temp_ / "other");
-  Make(absl::StrCat("user ", user_, " --role operate --out ",
-                    (temp_ / "theirs").string()),
+  Make(absl::StrCat("user ", user_, " --role operate", OutTo("theirs")),
        temp_ / "other");
-  fs::copy_file(mine / "ca.pem", temp_ / "theirs" / "ca.pem",
-                fs::copy_options::overwrite_existing);
+  fs::copy_file(mine / "ca.pem", temp_ / "theirs" / "ca.pem", kOverwrite);
   EXPECT_THAT(Ask(temp_ / "theirs"),
               StatusIs(StatusCode::kUnauthenticated,
                        AllOf(HasSubstr(user_), HasSubstr("authority"))));
   // Expired.
-  Make(absl::StrCat("user ", user_, " --role operate --days -1 --out ",
-                    (temp_ / "old").string()));
-  EXPECT_THAT(Ask(temp_ / "old"),
-              StatusIs(StatusCode::kUnauthenticated, HasSubstr("expired")));
+  Make(absl::StrCat("user ", user_, " --role operate --days -1", OutTo("old")));
+  EXPECT_THAT(Ask(temp_ / "old"), IsUnauthenticated("expired"));
   // Of a user whom this machine does not know.
-  Make(absl::StrCat("user no-such-user --role submit --out ",
-                    (temp_ / "unknown").string()));
-  EXPECT_THAT(Ask(temp_ / "unknown"), StatusIs(StatusCode::kUnauthenticated,
-                                               HasSubstr("no-such-user")));
+  Make("user no-such-user --role submit" + OutTo("unknown"));
+  EXPECT_THAT(Ask(temp_ / "unknown"), IsUnauthenticated("no-such-user"));
   // The service's own certificate is not for clients.
-  fs::copy_file(temp_ / "tls" / "server.pem", mine / "user.pem",
-                fs::copy_options::overwrite_existing);
-  fs::copy_file(temp_ / "tls" / "server.key", mine / "user.key",
-                fs::copy_options::overwrite_existing);
-  EXPECT_THAT(Ask(mine), StatusIs(StatusCode::kUnauthenticated,
-                                  HasSubstr("not for clients")));
+  fs::copy_file(temp_ / "tls" / "server.pem", mine / "user.pem", kOverwrite);
+  fs::copy_file(temp_ / "tls" / "server.key", mine / "user.key", kOverwrite);
+  EXPECT_THAT(Ask(mine), IsUnauthenticated("not for clients"));
   // None.
   fs::remove(mine / "user.pem");
   std::ofstream(mine / "token") << "abc";
   ASSERT_EQ(::chmod((mine / "token").c_str(), 0600), 0);
-  EXPECT_THAT(Ask(mine), StatusIs(StatusCode::kUnauthenticated,
-                                  HasSubstr("takes no tokens")));
+  EXPECT_THAT(Ask(mine), IsUnauthenticated("takes no tokens"));
   EXPECT_EQ(refusals_.of(RefusalReason::kWrongCredentials), 4U);
   EXPECT_EQ(refusals_.of(RefusalReason::kNoAccount), 1U);
   EXPECT_EQ(refusals_.of(RefusalReason::kNoCredentials), 0U);
-  EXPECT_THAT(AskAsNobody(), StatusIs(StatusCode::kUnauthenticated,
-                                      HasSubstr("neither a certificate")));
+  EXPECT_THAT(AskAsNobody(), IsUnauthenticated("neither a certificate"));
   EXPECT_EQ(refusals_.of(RefusalReason::kNoCredentials), 1U);
 }
 
 TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
   Start();
   const auto stub = Stub(Mine());
-  grpc::ClientContext context;
-  SetDeadline(context, kLong);
+  LongContext context;
   v1::ShutdownResponse response;
   EXPECT_THAT(
       FromGrpc(stub->Shutdown(&context, v1::ShutdownRequest(), &response)),
@@ -227,8 +235,7 @@ TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
   v1::Job job;
   EXPECT_THAT(FromGrpc(stub->GetJob(&endless, v1::GetJobRequest(), &job)),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("deadline")));
-  grpc::ClientContext large;
-  SetDeadline(large, kLong);
+  LongContext large;
   v1::GetJobRequest request;
   request.set_job_id(std::string(kMaxMessageBytes - 100, 'x'));
   EXPECT_THAT(FromGrpc(stub->GetJob(&large, request, &job)), IsOk());
@@ -239,8 +246,7 @@ TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
 TEST_F(PortServerTest, AStreamComesWholeWithItsEnd) {
   Start();
   const auto stub = Stub(Mine());
-  grpc::ClientContext context;
-  SetDeadline(context, kLong);
+  LongContext context;
   const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
   v1::Job job;
   int count = 0;
@@ -254,8 +260,7 @@ TEST_F(PortServerTest, AStreamThatItsClientLeavesEnds) {
   FakeJobService::waits_ = true;
   Start();
   const auto stub = Stub(Mine());
-  grpc::ClientContext context;
-  SetDeadline(context, kLong);
+  LongContext context;
   const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
   v1::Job job;
   ASSERT_TRUE(stream->Read(&job));
@@ -283,8 +288,7 @@ TEST_F(PortServerTest, AFirstFileOfTokensOrAuthoritiesIsTakenWithoutARestart) {
   const fs::path authorities = temp_ / "tls" / "ca.pem";
   fs::rename(authorities, temp_ / "kept.pem");
   Start();
-  EXPECT_THAT(Ask(Mine()), StatusIs(StatusCode::kUnauthenticated,
-                                    HasSubstr("it has no ca.pem")));
+  EXPECT_THAT(Ask(Mine()), IsUnauthenticated("it has no ca.pem"));
   fs::rename(temp_ / "kept.pem", authorities);
   EXPECT_THAT(Ask(Mine()), IsOk());
   const fs::path token = temp_ / "token";
@@ -292,10 +296,9 @@ TEST_F(PortServerTest, AFirstFileOfTokensOrAuthoritiesIsTakenWithoutARestart) {
   fs::copy_file(authorities, token / "ca.pem");
   std::ofstream(token / "token") << "abc";
   ASSERT_EQ(::chmod((token / "token").c_str(), 0600), 0);
-  EXPECT_THAT(Ask(token), StatusIs(StatusCode::kUnauthenticated,
-                                   HasSubstr("takes no tokens")));
+  EXPECT_THAT(Ask(token), IsUnauthenticated("takes no tokens"));
   fs::remove_all(token);
-  Make(absl::StrCat("token ", user_, " --role submit --out ", token.string()));
+  Make(absl::StrCat("token ", user_, " --role submit", OutTo("token")));
   EXPECT_THAT(Ask(token), IsOk());
 }
 
@@ -303,22 +306,21 @@ TEST_F(PortServerTest, AClientTellsWhyItCannotReachTheService) {
   Start();
   const RemoteService right = Service(Mine());
   EXPECT_THAT(ExplainUnreachable(right), IsOk());
+  const auto wrong_for = [](const std::string& words) {
+    return StatusIs(StatusCode::kFailedPrecondition, HasSubstr(words));
+  };
   RemoteService wrong = right;
   wrong.address.host = "localhost";
   EXPECT_THAT(ExplainUnreachable(wrong),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("other names than localhost")));
+              wrong_for("other names than localhost"));
   wrong = right;
   wrong.insecure = true;
-  EXPECT_THAT(ExplainUnreachable(wrong),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("leave --insecure out")));
+  EXPECT_THAT(ExplainUnreachable(wrong), wrong_for("leave --insecure out"));
   Make("ca", temp_ / "other");
   wrong = right;
   wrong.tls_dir = temp_ / "other";
   EXPECT_THAT(ExplainUnreachable(wrong),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("not signed by the authority")));
+              wrong_for("not signed by the authority"));
   EXPECT_THAT(MakeRemoteChannel(wrong),
               StatusIs(StatusCode::kNotFound, HasSubstr("user.pem")));
   server_.reset();
@@ -371,35 +373,24 @@ TEST_F(PortServerTest, OnlyAnAnswerInTheClearLeadsToInsecure) {
 TEST_F(PortServerTest, AKeyThatOthersCanReadIsRefusedWithTheCommand) {
   const fs::path key = temp_ / "tls" / "server.key";
   ASSERT_EQ(::chmod(key.c_str(), 0640), 0);
-  EXPECT_THAT(PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
-                                 .tls_dir = temp_ / "tls",
-                                 .tokens = {}},
-                                nullptr, &refusals_),
-              StatusIs(StatusCode::kPermissionDenied,
-                       HasSubstr("chmod 600 " + key.string())));
+  EXPECT_THAT(StartBare(), StatusIs(StatusCode::kPermissionDenied,
+                                    HasSubstr("chmod 600 " + key.string())));
 }
 
 // An authority of their own would make others operators.
 TEST_F(PortServerTest, AnAuthorityThatOthersCanChangeIsRefused) {
   const fs::path authority = temp_ / "tls" / "ca.pem";
-  const auto start = [&] {
-    return PortServer::Start({.address = {.host = "127.0.0.1", .port = 0},
-                              .tls_dir = temp_ / "tls",
-                              .tokens = {}},
-                             nullptr, &refusals_)
-        .status();
-  };
   for (const mode_t mode : {0664, 0646}) {
     ASSERT_EQ(::chmod(authority.c_str(), mode), 0);
-    EXPECT_THAT(start(),
+    EXPECT_THAT(StartBare(),
                 StatusIs(StatusCode::kPermissionDenied,
                          HasSubstr("chmod go-w " + authority.string())));
   }
   ASSERT_EQ(::chmod(authority.c_str(), 0644), 0);
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
   ASSERT_EQ(::chown(authority.c_str(), 65534, -1), 0);
-  EXPECT_THAT(start(), StatusIs(StatusCode::kPermissionDenied,
-                                HasSubstr("who may change it")));
+  EXPECT_THAT(StartBare(), StatusIs(StatusCode::kPermissionDenied,
+                                    HasSubstr("who may change it")));
 }
 
 TEST_F(PortServerTest, ConnectionsBeyondTheLimitAreClosed) {
@@ -407,16 +398,10 @@ TEST_F(PortServerTest, ConnectionsBeyondTheLimitAreClosed) {
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::Job job, Ask(Mine()));
   const auto first = Stub(Mine());
   const auto second = Stub(Mine());
-  const auto ask = [](v1::JobService::Stub& stub) {
-    grpc::ClientContext context;
-    SetDeadline(context, kLong);
-    v1::Job answer;
-    return FromGrpc(stub.GetJob(&context, v1::GetJobRequest(), &answer));
-  };
-  EXPECT_THAT(ask(*first), IsOk());
-  EXPECT_THAT(ask(*second), IsOk());
+  EXPECT_THAT(Ask(*first), IsOk());
+  EXPECT_THAT(Ask(*second), IsOk());
   EXPECT_THAT(Ask(Mine()), StatusIs(StatusCode::kUnavailable));
-  EXPECT_THAT(ask(*first), IsOk());
+  EXPECT_THAT(Ask(*first), IsOk());
   EXPECT_GE(refusals_.of(RefusalReason::kTooManyConnections), 1U);
 }
 
