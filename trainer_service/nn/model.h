@@ -90,6 +90,8 @@ struct ModelOptions {
   }
   // Returns true if only the user's code knows the parameters.
   bool is_users() const { return kind == "plugin" || kind == "torchscript"; }
+
+  friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };
 
 inline constexpr uint32_t kMostHeads = 256;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "shared/base/crc32c.h"
 #include "shared/base/files/file.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -25,6 +23,8 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+using absl::StatusCode;
+using testing::HasSubstr;
 
 CheckpointInfo SmallInfo() {
   CheckpointInfo info;
@@ -89,26 +89,14 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.info.version, info_.version);
   EXPECT_EQ(read.info.epoch, info_.epoch);
   EXPECT_EQ(read.info.seed, info_.seed);
-  EXPECT_EQ(read.info.model.kind, info_.model.kind);
-  EXPECT_EQ(read.info.model.layers, info_.model.layers);
-  EXPECT_EQ(read.info.model.hidden, info_.model.hidden);
-  EXPECT_EQ(read.info.model.input_columns, info_.model.input_columns);
-  EXPECT_EQ(read.info.model.num_classes, info_.model.num_classes);
-  EXPECT_EQ(read.info.model.dropout, info_.model.dropout);
-  EXPECT_EQ(read.info.model.input_dropout, info_.model.input_dropout);
-  EXPECT_EQ(read.info.model.aggregator, info_.model.aggregator);
-  EXPECT_EQ(read.info.model.heads, info_.model.heads);
-  EXPECT_EQ(read.info.model.attention_dropout, info_.model.attention_dropout);
-  EXPECT_EQ(read.info.model.normalization, info_.model.normalization);
-  EXPECT_EQ(read.info.model.residual, info_.model.residual);
-  EXPECT_EQ(read.info.model.degree_norm, info_.model.degree_norm);
+  EXPECT_EQ(read.info.model, info_.model);
   // Nothing else is left in the folder.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
 TEST_F(CheckpointTest, SaysHowGradientsWereShared) {
   Write();
-  EXPECT_THAT(Bytes(), testing::Not(testing::HasSubstr("\"sync\"")));
+  EXPECT_THAT(Bytes(), testing::Not(HasSubstr("\"sync\"")));
   info_.sync = "nccl, in any order";
   Write();
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
@@ -124,21 +112,21 @@ TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
   EXPECT_EQ(read.info.model.objective, Objective::kLinks);
   EXPECT_EQ(read.weights, weights_);
-  EXPECT_THAT(Bytes(), testing::HasSubstr("link_prediction"));
+  EXPECT_THAT(Bytes(), HasSubstr("link_prediction"));
 }
 
 // Earlier releases read the checkpoints of tasks that they know, and refuse
 // those that they would take for others.
 TEST_F(CheckpointTest, SaysThatItsModelHasTargets) {
   Write();
-  EXPECT_THAT(Bytes(), testing::HasSubstr(R"("format_version":"4")"));
+  EXPECT_THAT(Bytes(), HasSubstr(R"("format_version":"4")"));
   for (const Objective objective :
        {Objective::kValues, Objective::kLabelSets}) {
     info_.model.objective = objective;
     info_.names.targets = {"price", "", "rooms"};
     Write();
-    EXPECT_THAT(Bytes(), testing::HasSubstr(R"("format_version":"5")"));
-    EXPECT_THAT(Bytes(), testing::HasSubstr(std::string(TaskOf(objective))));
+    EXPECT_THAT(Bytes(), HasSubstr(R"("format_version":"5")"));
+    EXPECT_THAT(Bytes(), HasSubstr(std::string(TaskOf(objective))));
     FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
     EXPECT_EQ(read.info.model.objective, objective);
     EXPECT_EQ(read.info.names, info_.names);
@@ -163,13 +151,13 @@ TEST_F(CheckpointTest, ReadsBackAUsersModelByItsTensors) {
   EXPECT_EQ(read.info.code_crc32c, info_.code_crc32c);
   EXPECT_THAT(CheckParameters(read.info, info_.parameters), IsOk());
   info_.parameters[1].shape = {1};
-  EXPECT_THAT(CheckParameters(read.info, info_.parameters),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("no layers.1.a [1]")));
+  EXPECT_THAT(
+      CheckParameters(read.info, info_.parameters),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("no layers.1.a [1]")));
   info_.parameters.pop_back();
   EXPECT_THAT(CheckParameters(read.info, info_.parameters),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("2 parameters, the user's model 1")));
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("2 parameters, the user's model 1")));
 }
 
 TEST_F(CheckpointTest, KeepsTheStateOfEveryOptimizer) {
@@ -185,9 +173,9 @@ TEST_F(CheckpointTest, KeepsTheStateOfEveryOptimizer) {
   }
   for (const size_t size : {3 * parameters, parameters - 1, parameters + 1}) {
     state_ = RandomFloats(size, 3);
-    EXPECT_THAT(WriteCheckpoint(path_, info_, {weights_, state_}),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::HasSubstr("optimizer state")))
+    EXPECT_THAT(
+        WriteCheckpoint(path_, info_, {weights_, state_}),
+        StatusIs(StatusCode::kInvalidArgument, HasSubstr("optimizer state")))
         << size;
   }
 }
@@ -235,18 +223,17 @@ TEST_F(CheckpointTest, ReplacesTheOldFileOnlyByAWholeOne) {
   const std::string before = Bytes();
   weights_.pop_back();
   EXPECT_THAT(WriteCheckpoint(path_, info_, {weights_, state_}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(StatusCode::kInvalidArgument));
   EXPECT_EQ(Bytes(), before);
   EXPECT_THAT(
       WriteCheckpoint(folder_ / "no" / "such", info_,
                       {RandomFloats(NumParameters(info_.model), 1), state_}),
-      StatusIs(absl::StatusCode::kNotFound));
+      StatusIs(StatusCode::kNotFound));
 }
 
 TEST_F(CheckpointTest, SaysThatAMissingFileIsMissing) {
-  EXPECT_THAT(
-      ReadCheckpoint(path_),
-      StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("epoch-0007")));
+  EXPECT_THAT(ReadCheckpoint(path_),
+              StatusIs(StatusCode::kNotFound, HasSubstr("epoch-0007")));
 }
 
 TEST_F(CheckpointTest, RefusesEveryTruncation) {
@@ -255,12 +242,11 @@ TEST_F(CheckpointTest, RefusesEveryTruncation) {
   for (size_t length = 0; length < bytes.size(); length += 97) {
     WriteBytes(path_, bytes.substr(0, length));
     ASSERT_THAT(ReadCheckpoint(path_),
-                StatusIs(absl::StatusCode::kDataLoss,
-                         testing::HasSubstr(path_.string())))
+                StatusIs(StatusCode::kDataLoss, HasSubstr(path_.string())))
         << "cut to " << length;
   }
   WriteBytes(path_, bytes + "x");
-  EXPECT_THAT(ReadCheckpoint(path_), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(ReadCheckpoint(path_), StatusIs(StatusCode::kDataLoss));
 }
 
 TEST_F(CheckpointTest, RefusesEveryFlippedBit) {
@@ -274,7 +260,7 @@ TEST_F(CheckpointTest, RefusesEveryFlippedBit) {
   };
   for (size_t at = 0; at < bytes.size(); ++at) {
     put(at, static_cast<char>(bytes[at] ^ (1 << (at % 8))));
-    ASSERT_THAT(ReadCheckpoint(path_), StatusIs(absl::StatusCode::kDataLoss))
+    ASSERT_THAT(ReadCheckpoint(path_), StatusIs(StatusCode::kDataLoss))
         << "byte " << at;
     put(at, bytes[at]);
   }
@@ -333,13 +319,13 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   for (const auto& [key, value] : changes) {
     auto changed = metadata;
     changed[key] = value;
-    EXPECT_THAT(ReadForged(changed, tensors),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::HasSubstr(path_.string())))
+    EXPECT_THAT(
+        ReadForged(changed, tensors),
+        StatusIs(StatusCode::kInvalidArgument, HasSubstr(path_.string())))
         << key << "=" << value;
     changed.erase(key);
     EXPECT_THAT(ReadForged(changed, tensors),
-                StatusIs(absl::StatusCode::kInvalidArgument))
+                StatusIs(StatusCode::kInvalidArgument))
         << "without " << key;
   }
 }
@@ -359,70 +345,17 @@ TEST_F(ForgedTest, RefusesTensorsOfAnotherModel) {
   auto fewer = tensors;
   fewer.pop_back();
   EXPECT_THAT(ReadForged(metadata, fewer),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ReadForged(metadata, {}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("holds 0 floats")));
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadForged(metadata, {}), StatusIs(StatusCode::kInvalidArgument,
+                                                 HasSubstr("holds 0 floats")));
   auto renamed = tensors;
   renamed[3].name = "convs.9.lin_l.weight";
   EXPECT_THAT(ReadForged(metadata, renamed),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(StatusCode::kInvalidArgument));
   auto reshaped = tensors;
   std::swap(reshaped[0].shape[0], reshaped[0].shape[1]);
   EXPECT_THAT(ReadForged(metadata, reshaped),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-}
-
-// Raw headers with the right checksum.
-TEST_F(ForgedTest, RefusesHeadersWithGapsOverlapsAndOverflows) {
-  const auto read = [this](const std::string& json, size_t data_bytes) {
-    std::string header =
-        R"({"__metadata__":{"crc32c":"00000000"},)" + json + "}";
-    while ((8 + header.size()) % 64 != 0) header += ' ';
-    const std::string data(data_bytes, '\0');
-    uint32_t crc = ExtendCrc32c(0, header.data(), header.size());
-    crc = ExtendCrc32c(crc, data.data(), data.size());
-    char digits[9];
-    std::snprintf(digits, sizeof(digits), "%08x", crc);
-    header.replace(header.find("00000000"), 8, digits);
-    const uint64_t length = header.size();
-    WriteBytes(path_, std::string(reinterpret_cast<const char*>(&length), 8) +
-                          header + data);
-    return SafetensorsFile::Open(path_).status();
-  };
-  const auto tensor = [](const std::string& name, const std::string& shape,
-                         const std::string& offsets) {
-    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape +
-           R"(,"data_offsets":)" + offsets + "}";
-  };
-  FGNN_ASSERT_OK(read(tensor("a", "[2]", "[0,8]"), 8));
-  FGNN_ASSERT_OK(read(tensor("a", "[]", "[0,4]"), 4));
-  FGNN_ASSERT_OK(read(
-      tensor("a", "[2]", "[4,12]") + "," + tensor("b", "[1]", "[0,4]"), 12));
-  const std::vector<std::pair<std::string, size_t>> bad = {
-      {tensor("a", "[2]", "[0,8]"), 12},
-      {tensor("a", "[2]", "[0,8]"), 4},
-      {tensor("a", "[3]", "[0,8]"), 8},
-      {tensor("a", "[2]", "[8,0]"), 8},
-      {tensor("a", "[2]", "[-8,0]"), 8},
-      {tensor("a", "[-2]", "[0,8]"), 8},
-      {tensor("a", "[2.0]", "[0,8]"), 8},
-      {tensor("a", "2", "[0,8]"), 8},
-      {tensor("a", "[2]", "[0]"), 8},
-      {tensor("a", "[4294967296,4294967296]", "[0,0]"), 0},
-      {tensor("a", "[4611686018427387904]", "[0,0]"), 0},
-      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[1]", "[0,4]"), 4},
-      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[1]", "[8,12]"), 12},
-      {tensor("a", "[1]", "[0,4]") + "," + tensor("b", "[2]", "[2,10]"), 10},
-      {R"("a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]})", 8},
-      {R"("a":{"dtype":"F32","shape":[1]})", 4},
-      {R"("a":[])", 0},
-      {R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)", 4},
-      {R"("a":)" + std::string(100'000, '['), 0}};
-  for (const auto& [json, data_bytes] : bad) {
-    EXPECT_THAT(read(json, data_bytes), StatusIs(absl::StatusCode::kDataLoss))
-        << json.substr(0, 200) << " with " << data_bytes << " bytes";
-  }
+              StatusIs(StatusCode::kInvalidArgument));
 }
 
 }  // namespace
