@@ -27,6 +27,7 @@
 namespace fgnn {
 namespace {
 
+using absl::StatusCode;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -71,6 +72,12 @@ class FeaturesOnDisk {
           << "row " << i << " of node " << nodes[i];
     }
     EXPECT_EQ(out.back(), -1);
+  }
+  void ExpectCopied(const FeatureStore& store,
+                    const std::vector<GlobalId>& nodes) const {
+    std::vector<float> out = Room(nodes.size());
+    FGNN_ASSERT_OK(store.CopyRows(nodes, out.data()));
+    ExpectRows(nodes, out);
   }
   std::vector<float> Room(size_t count) const {
     return std::vector<float>(count * file_.columns + 1, -1);
@@ -136,13 +143,13 @@ class FakeReadQueue : public ReadQueue {
   std::vector<EndedRead> ended_;
 };
 
-DiskStoreOptions On(FakeDisk& disk, uint32_t depth = 8) {
-  return {
-      depth,
+auto Open(const FeaturesOnDisk& features, FakeDisk& disk) {
+  const auto make_queue =
       [&disk](int fd, uint32_t) -> absl::StatusOr<std::unique_ptr<ReadQueue>> {
-        ++disk.num_queues;
-        return std::make_unique<FakeReadQueue>(&disk, fd);
-      }};
+    ++disk.num_queues;
+    return std::make_unique<FakeReadQueue>(&disk, fd);
+  };
+  return OpenDiskFeatureStore(features.file(), {/*depth=*/8, make_queue});
 }
 
 #define OPEN_OR_SKIP(store, ...)                         \
@@ -178,16 +185,11 @@ TEST_P(DiskFeatureStoreTest, HasTheRowsOfTheFile) {
     std::vector<float> out = features_.Room(count);
     FGNN_ASSERT_OK(store->Extract(nodes, out.data(), team_));
     features_.ExpectRows(nodes, out);
-    out = features_.Room(count);
-    FGNN_ASSERT_OK(store->CopyRows(nodes, out.data()));
-    features_.ExpectRows(nodes, out);
+    features_.ExpectCopied(*store, nodes);
   }
   // The last row, and those beside it, end with the file.
   const auto last = static_cast<GlobalId>(GetParam().rows - 1);
-  const std::vector<GlobalId> nodes = {last, 0, last};
-  std::vector<float> out = features_.Room(nodes.size());
-  FGNN_ASSERT_OK(store->CopyRows(nodes, out.data()));
-  features_.ExpectRows(nodes, out);
+  features_.ExpectCopied(*store, {last, 0, last});
 }
 
 TEST_P(DiskFeatureStoreTest, IsReadBehindACache) {
@@ -246,13 +248,10 @@ TEST(DiskFeatureStoreReadsTest, ReadsAPageOnceAndAdjoiningOnesTogether) {
   const FeaturesOnDisk features(FeatureType::kFloat32, 6400, 16,
                                 /*offset=*/8192);
   FakeDisk disk;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto store,
-                            OpenDiskFeatureStore(features.file(), On(disk)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto store, Open(features, disk));
   const auto reads_of = [&](const std::vector<GlobalId>& nodes) {
     const uint64_t before = store->num_reads();
-    std::vector<float> out = features.Room(nodes.size());
-    EXPECT_THAT(store->CopyRows(nodes, out.data()), IsOk());
-    features.ExpectRows(nodes, out);
+    features.ExpectCopied(*store, nodes);
     return store->num_reads() - before;
   };
   EXPECT_EQ(reads_of({}), 0U);
@@ -268,8 +267,7 @@ TEST(DiskFeatureStoreReadsTest, ReadsAPageOnceAndAdjoiningOnesTogether) {
 TEST(DiskFeatureStoreReadsTest, CopiesOtherRowsWhileReadsAreUnderWay) {
   const FeaturesOnDisk features(FeatureType::kFloat32, 1000, 100);
   FakeDisk disk;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto store,
-                            OpenDiskFeatureStore(features.file(), On(disk)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto store, Open(features, disk));
   const std::vector<GlobalId> nodes = features.DrawNodes(1000, 1);
   std::vector<uint32_t> ranks(1000);
   for (uint32_t i = 0; i < 1000; ++i) ranks[i] = i % 2;  // Every other is one.
@@ -305,12 +303,8 @@ TEST(DiskFeatureStoreFaultTest, GoesOnBehindShortReadsAndInterruptions) {
         return bytes;
     }
   };
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto store,
-                            OpenDiskFeatureStore(features.file(), On(disk)));
-  const std::vector<GlobalId> nodes = features.DrawNodes(1000, 1);
-  std::vector<float> out = features.Room(nodes.size());
-  FGNN_ASSERT_OK(store->CopyRows(nodes, out.data()));
-  features.ExpectRows(nodes, out);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto store, Open(features, disk));
+  features.ExpectCopied(*store, features.DrawNodes(1000, 1));
 }
 
 TEST(DiskFeatureStoreFaultTest, NamesFileAndOffsetOfAReadThatFailed) {
@@ -320,8 +314,7 @@ TEST(DiskFeatureStoreFaultTest, NamesFileAndOffsetOfAReadThatFailed) {
   std::vector<float> out = features.Room(nodes.size());
   for (const int error : {EIO, EAGAIN}) {
     FakeDisk disk;
-    FGNN_ASSERT_OK_AND_ASSIGN(const auto store,
-                              OpenDiskFeatureStore(features.file(), On(disk)));
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto store, Open(features, disk));
     // Row 10 is read well; row 20 is next, and two more are under way.
     disk.answer = [&](uint64_t n, int32_t bytes) {
       return n == 0 ? bytes : -error;
@@ -329,15 +322,14 @@ TEST(DiskFeatureStoreFaultTest, NamesFileAndOffsetOfAReadThatFailed) {
     EXPECT_THAT(
         store->CopyRows(nodes, out.data()),
         StatusIs(
-            absl::StatusCode::kUnavailable,
+            StatusCode::kUnavailable,
             AllOf(HasSubstr("features.npy: cannot read 4096 B at offset 86016"),
                   HasSubstr(std::strerror(error)))));
     EXPECT_EQ(disk.under_way, 0U);
 
     // The disk is well again, and the queue still good.
     disk.answer = [](uint64_t, int32_t bytes) { return bytes; };
-    EXPECT_THAT(store->CopyRows(nodes, out.data()), IsOk());
-    features.ExpectRows(nodes, out);
+    features.ExpectCopied(*store, nodes);
     EXPECT_EQ(disk.num_queues, 1U);
   }
 }
@@ -345,17 +337,15 @@ TEST(DiskFeatureStoreFaultTest, NamesFileAndOffsetOfAReadThatFailed) {
 TEST(DiskFeatureStoreFaultTest, MakesAnotherQueueWhenOneIsLost) {
   const FeaturesOnDisk features(FeatureType::kFloat32, 3000, 100);
   FakeDisk disk;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto store,
-                            OpenDiskFeatureStore(features.file(), On(disk)));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto store, Open(features, disk));
   const std::vector<GlobalId> nodes = features.DrawNodes(50, 1);
   std::vector<float> out = features.Room(nodes.size());
   disk.is_gone = true;
-  EXPECT_THAT(store->CopyRows(nodes, out.data()),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       HasSubstr("features.npy: gone")));
+  EXPECT_THAT(
+      store->CopyRows(nodes, out.data()),
+      StatusIs(StatusCode::kUnavailable, HasSubstr("features.npy: gone")));
   disk.is_gone = false;
-  EXPECT_THAT(store->CopyRows(nodes, out.data()), IsOk());
-  features.ExpectRows(nodes, out);
+  features.ExpectCopied(*store, nodes);
   EXPECT_EQ(disk.num_queues, 2U);
 }
 
@@ -369,7 +359,7 @@ TEST(DiskFeatureStoreFaultTest, SaysWhereAFileEndsThatWasCutOff) {
   const std::vector<GlobalId> gone = {3, 1000, 7};
   std::vector<float> out = features.Room(gone.size());
   EXPECT_THAT(store->Extract(gone, out.data(), team),
-              StatusIs(absl::StatusCode::kDataLoss,
+              StatusIs(StatusCode::kDataLoss,
                        AllOf(HasSubstr("features.npy"),
                              HasSubstr(absl::StrCat("offset ", 1001 * 4096)))));
   const std::vector<GlobalId> there = {3, 999, 7};
@@ -382,23 +372,22 @@ TEST(DiskFeatureStoreFaultTest, RefusesFilesThatItCannotRead) {
   FeatureFile file = features.file();
   file.rows = 11;
   EXPECT_THAT(OpenDiskFeatureStore(file),
-              StatusIs(absl::StatusCode::kDataLoss,
+              StatusIs(StatusCode::kDataLoss,
                        AllOf(HasSubstr("has 528 B"), HasSubstr("end at 568"))));
   file = features.file();
   file.columns = 0;
   EXPECT_THAT(OpenDiskFeatureStore(file),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(StatusCode::kInvalidArgument));
   file = features.file();
   EXPECT_THAT(OpenDiskFeatureStore(file, {.depth = 0}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              StatusIs(StatusCode::kInvalidArgument));
   file.path = "/proc/self/status";  // No direct I/O.
   EXPECT_THAT(
       OpenDiskFeatureStore(file),
-      StatusIs(absl::StatusCode::kFailedPrecondition,
+      StatusIs(StatusCode::kFailedPrecondition,
                AllOf(HasSubstr("/proc/self/status"), HasSubstr("O_DIRECT"))));
   file.path = "/nowhere/features.npy";
-  EXPECT_THAT(OpenDiskFeatureStore(file),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(OpenDiskFeatureStore(file), StatusIs(StatusCode::kNotFound));
 }
 
 TEST(DiskFeatureStoreFaultTest, SaysWhatToDoWhereIoUringIsRefused) {
@@ -408,12 +397,11 @@ TEST(DiskFeatureStoreFaultTest, SaysWhatToDoWhereIoUringIsRefused) {
       return absl::StatusOr<std::unique_ptr<ReadQueue>>(RefusedRing(error));
     };
     EXPECT_THAT(OpenDiskFeatureStore(features.file(), {.make_queue = refuse}),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
+                StatusIs(StatusCode::kFailedPrecondition,
                          AllOf(HasSubstr("features.npy: io_uring is refused"),
                                HasSubstr("kernel.io_uring_disabled"))));
   }
-  EXPECT_THAT(RefusedRing(ENOMEM),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(RefusedRing(ENOMEM), StatusIs(StatusCode::kResourceExhausted));
 }
 
 }  // namespace
