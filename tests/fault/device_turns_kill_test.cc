@@ -1,28 +1,13 @@
-// Two devices that take turns, a sampler and a trainer process each: they are
-// killed at random, reaped and replaced, and plans change, while they work a
-// job off whose weights are known. The seed is printed; FGNN_TEST_SEED and
-// FGNN_TEST_KILLS (at most 8000) set others.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <iostream>
-#include <vector>
-
-#include "shared/base/philox.h"
+// Two devices that take turns, a sampler and a trainer process each, are killed
+// and plans change, while they work a job off: see kill_test.h.
 #include "shared/queue/device_table.h"
 #include "shared/queue/slot_table.h"
-#include "tests/fault/child_process.h"
-#include "tests/unit/shared/queue/exact_job.h"
+#include "tests/fault/kill_test.h"
 
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kDefaultSeed = 20240901;
-constexpr uint64_t kDefaultKills = 150;
 constexpr uint64_t kMostBatchesBetweenKills = 12;
-constexpr uint64_t kBatchesPerKill = 20;
-constexpr uint64_t kBatchesPerEpoch = 100;
 constexpr uint32_t kDevices = 2;
 constexpr DevicePlan kS = DevicePlan::kSample;
 constexpr DevicePlan kT = DevicePlan::kTrain;
@@ -31,11 +16,6 @@ constexpr DevicePlan kL = DevicePlan::kLost;
 // Some device may sample in each.
 constexpr DevicePlan kPlans[][kDevices] = {
     {kS, kT}, {kT, kS}, {kS, kS}, {kB, kB}, {kT, kB}, {kL, kS}, {kB, kL}};
-
-uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 OwnerIndex SamplerOf(uint32_t device) {
   return static_cast<OwnerIndex>(1 + device);
@@ -104,84 +84,43 @@ void RunTrainer(Segment* segment, uint32_t device, const Report& report) {
   }
 }
 
-class DeviceTurnsKillTest : public testing::Test {
- protected:
-  SegmentOptions Options() const {
-    SegmentOptions options = SmallOptions();
-    options.num_slots = 6;
-    options.num_devices = kDevices;
-    options.switching = 1;
-    options.batches_per_epoch = kBatchesPerEpoch;
-    options.epochs = num_kills_ * kBatchesPerKill / kBatchesPerEpoch + 1;
-    return options;
-  }
-  // Of each device the sampler, then of each the trainer.
-  Child StartChild(uint32_t index) {
-    return Child::Start([this, index] {
-      if (index < kDevices) {
-        RunSampler(segment_.get(), index, reports_.report());
-      } else {
-        RunTrainer(segment_.get(), index - kDevices, reports_.report());
-      }
-    });
-  }
-  uint64_t Below(uint64_t range) {
-    const PhiloxBlock block = Philox4x32({draw_++, 0, 0, 0}, key_);
-    return UniformBelow((uint64_t{block.words[0]} << 32) | block.words[1],
-                        range);
-  }
+SegmentOptions Options() {
+  SegmentOptions options = SmallOptions();
+  options.num_slots = 6;
+  options.num_devices = kDevices;
+  options.switching = 1;
+  options.batches_per_epoch = 100;
+  return options;
+}
 
-  const uint64_t seed_ = NumberFrom("FGNN_TEST_SEED", kDefaultSeed);
-  const uint64_t num_kills_ = NumberFrom("FGNN_TEST_KILLS", kDefaultKills);
-  const PhiloxKey key_ =
-      MakePhiloxKey(seed_, 0, 0, 0, Purpose::kGenerateDataset);
-  uint32_t draw_ = 0;
-  std::unique_ptr<Segment> segment_ = MakeSegment(Options());
-  Reports reports_;
+class DeviceTurnsKillTest : public KillTest {
+ protected:
+  DeviceTurnsKillTest()
+      : KillTest({.seed = 20240901, .num_kills = 150}, Options()) {}
 };
 
 TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
-  std::cout << "FGNN_TEST_SEED=" << seed_ << " FGNN_TEST_KILLS=" << num_kills_
-            << std::endl;
-  GlobalQueue scheduler(segment_.get(), kNoOwner);
-  GradientBoard board(segment_.get(), kNoOwner);
   DeviceTable table(segment_.get(), kNoOwner);
   for (uint32_t device = 0; device < kDevices; ++device) {
     table.SetTimes(device, {.sample = 1, .train = 1, .standby = 1});
   }
-  board.OpenForTraining(StepNumber(LastVersion(segment_->options())));
-  std::vector<Child> children;
-  for (uint32_t i = 0; i < 2 * kDevices; ++i) children.push_back(StartChild(i));
-  const auto reap = [&](uint32_t index) {
-    const auto owner = static_cast<OwnerIndex>(index + 1);
-    children[index].Kill();
-    scheduler.ReclaimSlotsOf(owner);
-    board.ReclaimLeaseOf(owner);
-    table.ReclaimTurnsOf(owner);
-  };
-  uint64_t opened = 0;
-  for (uint64_t kill = 1; kill <= num_kills_; ++kill) {
-    const DevicePlan* plans = kPlans[Below(std::size(kPlans))];
-    for (uint32_t device = 0; device < kDevices; ++device) {
-      table.SetPlan(device, plans[device]);
-    }
-    opened += kBatchesPerKill;
-    scheduler.OpenForSampling(BatchSeq(opened));
-    ASSERT_TRUE(reports_.Await(1 + Below(kMostBatchesBetweenKills)))
-        << "nothing moves after " << kill - 1 << " kills";
-    const auto victim = static_cast<uint32_t>(Below(children.size()));
-    reap(victim);
-    children[victim] = StartChild(victim);
-  }
-  scheduler.OpenForSampling(BatchSeq(UINT64_MAX));
-  // Takes the reports, so that nobody waits for room in the pipe.
-  while (board.version() != LastVersion(segment_->options())) {
-    ASSERT_TRUE(reports_.Await(1)) << "the rest is not worked off";
-  }
-  for (uint32_t i = 0; i < 2 * kDevices; ++i) reap(i);
-  FinishAlone(segment_.get(), OwnerIndex{11}, OwnerIndex{12},
-              /*overflow_block=*/0);
-  ExpectExactResult(segment_.get());
+  WorkOff(
+      2 * kDevices, kMostBatchesBetweenKills,
+      // Of each device the sampler, then of each the trainer.
+      [this](uint32_t index) {
+        if (index < kDevices) {
+          RunSampler(segment_.get(), index, reports_.report());
+        } else {
+          RunTrainer(segment_.get(), index - kDevices, reports_.report());
+        }
+      },
+      [&] {
+        const DevicePlan* plans = kPlans[Below(std::size(kPlans))];
+        for (uint32_t device = 0; device < kDevices; ++device) {
+          table.SetPlan(device, plans[device]);
+        }
+      },
+      [&](OwnerIndex owner) { table.ReclaimTurnsOf(owner); });
   for (uint32_t device = 0; device < kDevices; ++device) {
     EXPECT_EQ(table.working(device), DeviceWork::kNothing);
   }
