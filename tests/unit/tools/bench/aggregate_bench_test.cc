@@ -3,67 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <vector>
-
-#include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
-#include "trainer_service/features/cpu/mapped_feature_store.h"
+#include "tests/unit/tools/bench/watched_store.h"
 
 namespace fgnn {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kRows = 500;
-constexpr uint64_t kColumns = 3;
-
-// A mapped store that may copy other numbers than it has, or lie elsewhere.
-class DoubtfulStore : public FeatureStore {
- public:
-  explicit DoubtfulStore(const FeatureView& view)
-      : mapped_(MakeMappedFeatureStore(view)) {}
-  uint64_t num_rows() const override { return mapped_->num_rows(); }
-  uint64_t num_columns() const override { return mapped_->num_columns(); }
-  FeatureType type() const override { return mapped_->type(); }
-  absl::Status CopyRows(absl::Span<const GlobalId> nodes,
-                        float* out) const override {
-    FGNN_RETURN_IF_ERROR(mapped_->CopyRows(nodes, out));
-    if (is_wrong && !nodes.empty()) out[nodes.size() * kColumns - 1] += 1;
-    return absl::OkStatus();
-  }
-  absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
-                              std::byte* out) const override {
-    return mapped_->CopyStoredRows(nodes, out);
-  }
-  const std::byte* data() const override {
-    return in_memory ? mapped_->data() : nullptr;
-  }
-
-  bool in_memory = true;
-  bool is_wrong = false;
-
- private:
-  const std::unique_ptr<FeatureStore> mapped_;
-};
-
 class AggregateBenchTest : public testing::Test {
  protected:
-  AggregateBenchTest() : features_(kRows * kColumns) {
-    for (size_t i = 0; i < features_.size(); ++i) {
-      features_[i] = static_cast<float>(i);
-    }
-    store_ = std::make_unique<DoubtfulStore>(
-        FeatureView{reinterpret_cast<const std::byte*>(features_.data()),
-                    FeatureType::kFloat32, kRows, kColumns});
+  AggregateBenchTest() {
     options_.rows.batch_rows = 101;
     options_.rows.batches = 3;
     options_.rows.rounds = 2;
     options_.rows.threads = 2;
   }
 
-  std::vector<float> features_;
-  std::unique_ptr<DoubtfulStore> store_;
+  static constexpr uint64_t kRows = 500;
+
+  WatchedStore store_{kRows, /*columns=*/3};
   AggregateBenchOptions options_;
 };
 
@@ -72,7 +31,7 @@ TEST_F(AggregateBenchTest, CountsWhatARoundReadsAndWrites) {
   options_.rows.hit_rate = 1;
   options_.edges_per_row = 4;
   FGNN_ASSERT_OK_AND_ASSIGN(const AggregateBenchResult result,
-                            RunAggregateBench(*store_, options_));
+                            RunAggregateBench(store_, options_));
   EXPECT_EQ(result.rows, 303U);
   EXPECT_EQ(result.destinations, 153U);
   EXPECT_EQ(result.edges, 3 * 404U);
@@ -90,32 +49,32 @@ TEST_F(AggregateBenchTest, ReachesEverySourceByAnEdgeWhenEdgesAreFew) {
   // last row shows in a mean.
   options_.edges_per_row = 50.0 / 101;
   options_.rows.threads = 1;
-  FGNN_ASSERT_OK(RunAggregateBench(*store_, options_).status());
-  store_->is_wrong = true;
-  EXPECT_THAT(RunAggregateBench(*store_, options_),
+  FGNN_ASSERT_OK(RunAggregateBench(store_, options_).status());
+  store_.is_wrong = true;
+  EXPECT_THAT(RunAggregateBench(store_, options_),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("differ")));
 }
 
 TEST_F(AggregateBenchTest, RefusesBlocksThatCannotBe) {
   options_.edges_per_row = 49.0 / 101;
-  EXPECT_THAT(RunAggregateBench(*store_, options_),
+  EXPECT_THAT(RunAggregateBench(store_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("50 edges or more")));
   options_.edges_per_row = 0x1.0p32;
-  EXPECT_THAT(RunAggregateBench(*store_, options_),
+  EXPECT_THAT(RunAggregateBench(store_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--edges-per-row")));
   options_.edges_per_row = 2;
   options_.rows.batch_rows = kRows + 1;
-  EXPECT_THAT(RunAggregateBench(*store_, options_),
+  EXPECT_THAT(RunAggregateBench(store_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--batch-rows 501")));
 }
 
 TEST_F(AggregateBenchTest, RefusesAStoreThatIsNotInMemory) {
-  store_->in_memory = false;
+  store_.in_memory = false;
   EXPECT_THAT(
-      RunAggregateBench(*store_, options_),
+      RunAggregateBench(store_, options_),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--store disk")));
 }
 

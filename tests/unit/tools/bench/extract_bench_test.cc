@@ -4,86 +4,46 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/tools/bench/watched_store.h"
 #include "tools/bench/files/generated_features.h"
-#include "trainer_service/features/cpu/mapped_feature_store.h"
 
 namespace fgnn {
 namespace {
 
 using testing::HasSubstr;
 
-// Says which rows were asked for, call by call; may give others.
-class WatchedStore : public FeatureStore {
- public:
-  explicit WatchedStore(const FeatureView& view)
-      : mapped_(MakeMappedFeatureStore(view)) {}
-  uint64_t num_rows() const override { return mapped_->num_rows(); }
-  uint64_t num_columns() const override { return mapped_->num_columns(); }
-  FeatureType type() const override { return mapped_->type(); }
-  absl::Status CopyRows(absl::Span<const GlobalId> nodes,
-                        float* out) const override {
-    calls.emplace_back(nodes.begin(), nodes.end());
-    FGNN_RETURN_IF_ERROR(mapped_->CopyRows(nodes, out));
-    if (is_wrong) out[0] += 1;
-    return absl::OkStatus();
-  }
-  absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
-                              std::byte* out) const override {
-    return mapped_->CopyStoredRows(nodes, out);
-  }
-  const std::byte* data() const override {
-    return in_memory ? mapped_->data() : nullptr;
-  }
-
-  bool in_memory = true;
-  bool is_wrong = false;
-  mutable std::vector<std::vector<GlobalId>> calls;
-
- private:
-  const std::unique_ptr<FeatureStore> mapped_;
-};
-
 class ExtractBenchTest : public testing::Test {
  protected:
   static constexpr uint64_t kRows = 500;
   static constexpr uint64_t kColumns = 3;
 
-  ExtractBenchTest() : features_(kRows * kColumns) {
-    for (size_t i = 0; i < features_.size(); ++i) {
-      features_[i] = static_cast<float>(i);
-    }
-    store_ = std::make_unique<WatchedStore>(
-        FeatureView{reinterpret_cast<const std::byte*>(features_.data()),
-                    FeatureType::kFloat32, kRows, kColumns});
+  ExtractBenchTest() {
     options_.batch_rows = 100;
     options_.batches = 3;
     options_.rounds = 2;
   }
 
-  std::vector<float> features_;
-  std::unique_ptr<WatchedStore> store_;
+  WatchedStore store_{kRows, kColumns};
   ExtractBenchOptions options_;
 };
 
 TEST_F(ExtractBenchTest, ExtractsBatchesOfDifferentRows) {
   FGNN_ASSERT_OK_AND_ASSIGN(const ExtractBenchResult result,
-                            RunExtractBench(*store_, options_));
+                            RunExtractBench(store_, options_));
   EXPECT_EQ(result.rows, 300U);
   EXPECT_EQ(result.bytes, 300 * kColumns * 4);
   EXPECT_EQ(result.hit_rate, 0);
   EXPECT_GT(result.seconds, 0);
   EXPECT_TRUE(result.copy_seconds.has_value());
   EXPECT_FALSE(result.uncached_seconds.has_value());
-  ASSERT_EQ(store_->calls.size(), 12U);  // Half of them timed.
+  ASSERT_EQ(store_.calls.size(), 12U);  // Half of them timed.
   std::set<std::vector<GlobalId>> batches;
-  for (const std::vector<GlobalId>& call : store_->calls) {
+  for (const std::vector<GlobalId>& call : store_.calls) {
     EXPECT_EQ(std::set<GlobalId>(call.begin(), call.end()).size(), 100U);
     batches.insert(call);
   }
@@ -99,7 +59,7 @@ TEST_F(ExtractBenchTest, HasTheHitRateThatItIsAskedFor) {
     options_.capacity = capacity;
     options_.hit_rate = hit_rate;
     FGNN_ASSERT_OK_AND_ASSIGN(const ExtractBenchResult result,
-                              RunExtractBench(*store_, options_));
+                              RunExtractBench(store_, options_));
     EXPECT_EQ(result.hit_rate, hit_rate);
     EXPECT_TRUE(result.uncached_seconds.has_value());
   }
@@ -109,52 +69,52 @@ TEST_F(ExtractBenchTest, DrawsAllRowsAlikeWithoutAHitRate) {
   options_.capacity = 250;
   options_.batches = 20;
   FGNN_ASSERT_OK_AND_ASSIGN(const ExtractBenchResult result,
-                            RunExtractBench(*store_, options_));
+                            RunExtractBench(store_, options_));
   // 8,000 of a share of one half: eight times the standard deviation.
   EXPECT_NEAR(result.hit_rate, 0.5, 0.048);
 }
 
 TEST_F(ExtractBenchTest, NoticesWrongRows) {
-  store_->is_wrong = true;
-  EXPECT_THAT(RunExtractBench(*store_, options_),
+  store_.is_wrong = true;
+  EXPECT_THAT(RunExtractBench(store_, options_),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("differ")));
 }
 
 TEST_F(ExtractBenchTest, HasNoPlainCopyOfRowsThatAreNotInMemory) {
-  store_->in_memory = false;
+  store_.in_memory = false;
   FGNN_ASSERT_OK_AND_ASSIGN(const ExtractBenchResult result,
-                            RunExtractBench(*store_, options_));
+                            RunExtractBench(store_, options_));
   EXPECT_FALSE(result.copy_seconds.has_value());
 }
 
 TEST_F(ExtractBenchTest, CountsTheReadsOfTheTimedBatches) {
   FGNN_ASSERT_OK_AND_ASSIGN(ExtractBenchResult result,
-                            RunExtractBench(*store_, options_));
+                            RunExtractBench(store_, options_));
   EXPECT_FALSE(result.reads.has_value());
-  options_.num_reads = [this] { return 5 * store_->calls.size(); };
-  FGNN_ASSERT_OK_AND_ASSIGN(result, RunExtractBench(*store_, options_));
+  options_.num_reads = [this] { return 5 * store_.calls.size(); };
+  FGNN_ASSERT_OK_AND_ASSIGN(result, RunExtractBench(store_, options_));
   EXPECT_EQ(result.reads, 15U);
 }
 
 TEST_F(ExtractBenchTest, RefusesWhatTheRowsDoNotAllow) {
   ExtractBenchOptions options = options_;
   options.batch_rows = kRows + 1;
-  EXPECT_THAT(RunExtractBench(*store_, options),
+  EXPECT_THAT(RunExtractBench(store_, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--batch-rows 501")));
   options = options_;
   options.capacity = kRows + 1;
-  EXPECT_THAT(RunExtractBench(*store_, options),
+  EXPECT_THAT(RunExtractBench(store_, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--capacity 501")));
   options.capacity = 50;
   options.hit_rate = 0.6;
-  EXPECT_THAT(RunExtractBench(*store_, options),
+  EXPECT_THAT(RunExtractBench(store_, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("60 rows of a table of 50")));
   options.capacity = 450;
   options.hit_rate = 0.4;
-  EXPECT_THAT(RunExtractBench(*store_, options),
+  EXPECT_THAT(RunExtractBench(store_, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("60 of the other 50")));
 }
