@@ -67,22 +67,37 @@ void ExpectTheSameLogits(const std::vector<float>& values,
   }
 }
 
+// A world, and its logits as cores alone compute them.
+struct Inference {
+  explicit Inference(const Shape& shape, std::vector<GlobalId> more = {})
+      : world(shape), input(world.Input()), vertices(EveryVertexOf(world)) {
+    vertices.insert(vertices.end(), more.begin(), more.end());
+    expected = LogitsOf(input, vertices).value();
+  }
+  std::vector<float> LogitsOn(InferenceDevice* device) {
+    input.device = device;
+    return LogitsOf(input, vertices).value();
+  }
+  void ExpectTheSameOn(InferenceDevice* device) {
+    ExpectTheSameLogits(LogitsOn(device), expected);
+  }
+
+  World world;
+  InferenceInput input;
+  std::vector<GlobalId> vertices;
+  std::vector<float> expected;
+};
+
 TEST(DeviceLayersTest, HasTheLogitsOfCores) {
   for (const std::string kind : {"graphsage", "gcn", "gin", "gat"}) {
     for (const bool bfloat16 : {false, true}) {
       SCOPED_TRACE(kind);
       Shape shape = ShapeOf(kind, 700);
       shape.bfloat16 = bfloat16;
-      World world(shape);
-      InferenceInput input = world.Input();
-      std::vector<GlobalId> vertices = EveryVertexOf(world);
-      vertices.push_back(17);  // Once more.
-      FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, vertices));
+      Inference of(shape, {17});  // Once more.
       // Enough for some 20 vertices and their neighbours.
-      HostDevice device(input.model, 100);
-      input.device = &device;
-      FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, vertices));
-      ExpectTheSameLogits(logits, expected);
+      HostDevice device(of.input.model, 100);
+      of.ExpectTheSameOn(&device);
       EXPECT_GT(device.num_chunks, 3 * 700 / 100U);
       EXPECT_LE(device.largest, 100U);
       EXPECT_EQ(device.num_open, 0);
@@ -91,21 +106,14 @@ TEST(DeviceLayersTest, HasTheLogitsOfCores) {
 }
 
 TEST(DeviceLayersTest, LeavesVerticesWithTooManyNeighborsToCores) {
-  World world(ShapeOf("graphsage"));
-  InferenceInput input = world.Input();
-  const std::vector<GlobalId> all = EveryVertexOf(world);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
+  Inference of(ShapeOf("graphsage"));
   // No destination fits; messages do.
-  HostDevice none(input.model, 1);
-  input.device = &none;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-  ExpectTheSameLogits(logits, expected);
+  HostDevice none(of.input.model, 1);
+  of.ExpectTheSameOn(&none);
   EXPECT_LE(none.largest, 1U);
   // The hub has all vertices as sources.
-  HostDevice some(input.model, 50);
-  input.device = &some;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto others, LogitsOf(input, all));
-  ExpectTheSameLogits(others, expected);
+  HostDevice some(of.input.model, 50);
+  of.ExpectTheSameOn(&some);
   EXPECT_GT(some.num_chunks, 0U);
 }
 
@@ -116,15 +124,10 @@ TEST(DeviceLayersTest, NamesTheVerticesWhoseFeaturesItNeeds) {
       Shape shape = ShapeOf("graphsage");
       shape.model.input_columns = columns;
       shape.bfloat16 = bfloat16;
-      World world(shape);
-      InferenceInput input = world.Input();
-      const std::vector<GlobalId> all = EveryVertexOf(world);
-      FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
-      HostDevice device(input.model, 100);
-      device.features = input.features;
-      input.device = &device;
-      FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-      ExpectTheSameLogits(logits, expected);
+      Inference of(shape);
+      HostDevice device(of.input.model, 100);
+      device.features = of.input.features;
+      of.ExpectTheSameOn(&device);
       EXPECT_GT(device.num_features, 60U);
     }
   }
@@ -139,27 +142,20 @@ TEST(DeviceLayersTest, KeepsHiddenStatesOnTheDevice) {
         Shape shape = ShapeOf(kind, 700);
         shape.model.input_columns = columns;
         shape.bfloat16 = bfloat16;
-        World world(shape);
-        InferenceInput input = world.Input();
-        std::vector<GlobalId> vertices = EveryVertexOf(world);
-        vertices.push_back(17);  // Once more.
-        HostDevice device(input.model, 4000);
-        input.device = &device;
-        FGNN_ASSERT_OK_AND_ASSIGN(const auto expected,
-                                  LogitsOf(input, vertices));
+        Inference of(shape, {17});  // Once more.
+        HostDevice device(of.input.model, 4000);
+        const std::vector<float> expected = of.LogitsOn(&device);
         EXPECT_EQ(device.num_kept, 0U);
         const uint64_t chunks = device.num_chunks;
-        input.keeps_on_device = true;
-        FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, vertices));
-        EXPECT_EQ(logits, expected);
+        of.input.keeps_on_device = true;
+        EXPECT_EQ(of.LogitsOn(&device), expected);
         EXPECT_EQ(device.num_chunks, 2 * chunks);
         // Outputs of two layers, and messages of one at least.
         EXPECT_GE(device.num_kept, 3 * 700U);
         EXPECT_EQ(device.num_given_back, 0U);
         device.may_keep = false;
         device.num_kept = 0;
-        FGNN_ASSERT_OK_AND_ASSIGN(const auto others, LogitsOf(input, vertices));
-        EXPECT_EQ(others, expected);
+        EXPECT_EQ(of.LogitsOn(&device), expected);
         EXPECT_EQ(device.num_kept, 0U);
       }
     }
@@ -176,16 +172,11 @@ TEST(DeviceLayersTest, GivesHiddenStatesBackWhereCoresNeedThem) {
         Shape shape = ShapeOf(kind, 700);
         shape.model.input_columns = columns;
         shape.bfloat16 = true;
-        World world(shape);
-        InferenceInput input = world.Input();
-        const std::vector<GlobalId> all = EveryVertexOf(world);
-        FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
-        HostDevice device(input.model, 300);  // The hub has no room.
+        Inference of(shape);
+        HostDevice device(of.input.model, 300);  // The hub has no room.
         device.memory = memory;
-        input.device = &device;
-        input.keeps_on_device = true;
-        FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-        ExpectTheSameLogits(logits, expected);
+        of.input.keeps_on_device = true;
+        of.ExpectTheSameOn(&device);
         EXPECT_EQ(device.num_given_back, 1U);
         EXPECT_EQ(device.num_open, 0);
       }
@@ -196,48 +187,32 @@ TEST(DeviceLayersTest, GivesHiddenStatesBackWhereCoresNeedThem) {
 // The last layer alone has a vertex that is too large: it needs what the layers
 // before have kept.
 TEST(DeviceLayersTest, GivesBackWhatEarlierLayersHaveKept) {
-  World world(ShapeOf("graphsage", 700));
-  InferenceInput input = world.Input();
-  const std::vector<GlobalId> all = EveryVertexOf(world);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
-  HostDevice device(input.model, 4000);
+  Inference of(ShapeOf("graphsage", 700));
+  HostDevice device(of.input.model, 4000);
   device.room_of_last = 300;  // Without the hub.
-  input.device = &device;
-  input.keeps_on_device = true;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-  ExpectTheSameLogits(logits, expected);
+  of.input.keeps_on_device = true;
+  of.ExpectTheSameOn(&device);
   EXPECT_EQ(device.num_given_back, 1U);
   EXPECT_GE(device.num_kept, 3 * 700U);
 }
 
 TEST(DeviceLayersTest, TakesLessWhereThereIsNoMemory) {
-  World world(ShapeOf("gcn"));
-  InferenceInput input = world.Input();
-  const std::vector<GlobalId> all = EveryVertexOf(world);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
-  HostDevice device(input.model, 1000);
+  Inference of(ShapeOf("gcn"));
+  HostDevice device(of.input.model, 1000);
   device.memory = 40;
-  input.device = &device;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-  ExpectTheSameLogits(logits, expected);
+  of.ExpectTheSameOn(&device);
   EXPECT_GT(device.num_chunks, 0U);
   EXPECT_LE(device.largest, 40U);
 }
 
 TEST(DeviceLayersTest, LeavesAllToCoresWithoutMemory) {
-  World world(ShapeOf("gat"));
-  InferenceInput input = world.Input();
-  const std::vector<GlobalId> all = EveryVertexOf(world);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto expected, LogitsOf(input, all));
-  HostDevice device(input.model, 1000);
-  input.device = &device;
+  Inference of(ShapeOf("gat"));
+  HostDevice device(of.input.model, 1000);
   device.memory = 0;
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto logits, LogitsOf(input, all));
-  EXPECT_EQ(logits, expected);
+  EXPECT_EQ(of.LogitsOn(&device), of.expected);
   device.memory = UINT64_MAX;
   device.begins_with = absl::ResourceExhaustedError("no memory for weights");
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto again, LogitsOf(input, all));
-  EXPECT_EQ(again, expected);
+  EXPECT_EQ(of.LogitsOn(&device), of.expected);
   EXPECT_EQ(device.num_chunks, 0U);
   EXPECT_EQ(device.num_open, 0);
 }
