@@ -6,37 +6,14 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
-#include <type_traits>
 
-#include "shared/graph/npy.h"
+#include "tests/fakes/npy_bytes.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename T>
-constexpr NpyType TypeOf() {
-  if constexpr (std::is_same_v<T, float>) return NpyType::kF32;
-  if constexpr (std::is_same_v<T, double>) return NpyType::kF64;
-  if constexpr (std::is_same_v<T, int32_t>) return NpyType::kI32;
-  if constexpr (std::is_same_v<T, int64_t>) return NpyType::kI64;
-  if constexpr (std::is_same_v<T, uint8_t>) return NpyType::kBool;
-}
-
-template <typename T>
-std::string Npy(const std::vector<uint64_t>& shape,
-                const std::vector<T>& values) {
-  std::string bytes = MakeNpyHeader(TypeOf<T>(), shape);
-  bytes.append(reinterpret_cast<const char*>(values.data()),
-               values.size() * sizeof(T));
-  return bytes;
-}
-template <typename T>
-std::string Npy(const std::vector<T>& values) {
-  return Npy<T>({values.size()}, values);
-}
 
 const std::vector<std::vector<std::string>> kGraphFlags = {
     {"--symmetric"},

@@ -13,40 +13,16 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
-#include "shared/graph/npy.h"
+#include "tests/fakes/npy_bytes.h"
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/importing/import.h"
 
 namespace fgnn {
-
-template <typename T>
-constexpr NpyType NpyTypeOf() {
-  if constexpr (std::is_same_v<T, float>) return NpyType::kF32;
-  if constexpr (std::is_same_v<T, double>) return NpyType::kF64;
-  if constexpr (std::is_same_v<T, int32_t>) return NpyType::kI32;
-  if constexpr (std::is_same_v<T, int64_t>) return NpyType::kI64;
-  if constexpr (std::is_same_v<T, uint8_t>) return NpyType::kBool;
-}
-
-// Returns the bytes of an .npy file.
-template <typename T>
-std::string Npy(const std::vector<uint64_t>& shape,
-                const std::vector<T>& values) {
-  std::string bytes = MakeNpyHeader(NpyTypeOf<T>(), shape);
-  bytes.append(reinterpret_cast<const char*>(values.data()),
-               values.size() * sizeof(T));
-  return bytes;
-}
-template <typename T>
-std::string Npy(const std::vector<T>& values) {
-  return Npy<T>({values.size()}, values);
-}
 
 class ImportTest : public testing::Test {
  protected:
