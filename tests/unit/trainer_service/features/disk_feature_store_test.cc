@@ -49,7 +49,6 @@ class FeaturesOnDisk {
   }
 
   const FeatureFile& file() const { return file_; }
-  const FeatureStore& mapped() const { return *mapped_; }
 
   std::vector<GlobalId> DrawNodes(size_t count, uint64_t seed) const {
     reference::TestDraws draws(seed);
