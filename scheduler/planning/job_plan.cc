@@ -86,8 +86,8 @@ struct TableRows {
   uint64_t most = 0;
 };
 
-// Returns the sums of the rows that trainers would have cached alone, with as
-// few and with as many trainers that are no standby trainers as there may be.
+// Returns the sums of the rows that trainers would have cached alone: with the
+// fewest and with the most trainers that are no standby trainers.
 TableRows TableRowsAskedFor(const PlanInput& input) {
   if (HasAutoCache(input)) return {0, input.dataset.num_nodes};
   const CacheRows each = RowsOfEach(input);

@@ -46,9 +46,8 @@ class JobRun {
   LetGo let_go() const { return let_go_.why(); }
   // Releases all that the job has in memory and in the daemons.
   void Release();
-  // Writes the summary if the run has a folder by now, and if that folder is
-  // not still as the run left it that was to be resumed. To be called after
-  // Release().
+  // Writes the summary if the run has a folder by now. Leaves the folder alone
+  // if this start has not changed it yet. To be called after Release().
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
   // Unlocks the run's folder, so that another job may have it. To be called
   // before the table learns that the job is over or waits again.

@@ -10,10 +10,10 @@
 namespace fgnn {
 
 // Returns notes for the job's user, a line each, about batches_per_step (W), on
-// which the weights depend. There is a note if more than one device may train
-// and the job does not say W, and if fewer batches make a step than devices may
-// train. `written` is the spec as the user wrote it, and `effective` what
-// MakeEffective() made of it.
+// which the weights depend. There is none if fewer than two devices may train.
+// Else there is a note if the job does not say W, or if W is less than the
+// number of these devices and weights are not stale. `written` is the spec as
+// the user wrote it, `effective` what MakeEffective() made of it.
 std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
                                     const v1::JobSpec& effective);
 

@@ -1,8 +1,8 @@
 // A trainer that is killed leaves the table as it is between two of its
-// instructions. So one fills a chunk instruction by instruction. From every
-// state of the memory that shows up on the way, readers see only whole rows,
-// and once the scheduler has given back what the dead one had, another trainer
-// fills the table to its exact end.
+// instructions. So one fills a chunk instruction by instruction. In every state
+// of the memory on the way, readers see only whole rows. Once the scheduler has
+// given back what the dead one had, another trainer fills the table to its
+// exact end.
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 

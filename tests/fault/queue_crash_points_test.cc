@@ -1,7 +1,7 @@
 // A process that is killed leaves the segment as it is between two of its
-// instructions. So each scenario runs once, instruction by instruction, and
-// from every state of the memory that shows up on the way, the reaper and two
-// new processes must bring the job to its exact end (I1, I2, I6, I8, I10).
+// instructions. So each scenario runs once, instruction by instruction. From
+// every state of the memory on the way, the reaper and two new processes must
+// bring the job to its exact end (I1, I2, I6, I8, I10).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>

@@ -12,8 +12,9 @@
 namespace fgnn {
 
 // Prints how long the CRC of a task's bytes takes on the host and on the
-// device, where the task is in the cache, and of many copies of it, which are
-// not, beside what the memory takes to be read. Checks that both sides agree.
+// device: of one task, which is in the cache, and of many copies, which are
+// not. Beside them stands what the memory takes to be read. Checks that both
+// sides agree.
 // `num_blocks`: blocks of 256 threads that fill the device.
 void PrintCrcs(const std::string& name, absl::Span<const std::byte> task,
                uint32_t num_blocks, Report* report);

@@ -134,8 +134,8 @@ class NodesReader {
     NoteFeatures();
   }
 
-  // A column of labels that is not named by a flag would be among the features
-  // and would tell the model the answer, so the user reads which they are.
+  // Tells the user which columns are features. A column of labels that no flag
+  // names would be among them and would tell the model the answer.
   void NoteFeatures() {
     if (features_.empty()) return;
     const size_t shown = std::min(features_.size(), kShownFeatures);

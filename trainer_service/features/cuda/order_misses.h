@@ -1,5 +1,5 @@
-// The order in which a batch's rows are gathered, where misses lie in host
-// memory that is larger than what the GPU finds the addresses of at once.
+// The order in which a batch's rows are gathered. It is for misses in host
+// memory so large that the GPU does not keep all its addresses.
 #ifndef FGNN_TRAINER_SERVICE_FEATURES_CUDA_ORDER_MISSES_H_
 #define FGNN_TRAINER_SERVICE_FEATURES_CUDA_ORDER_MISSES_H_
 
@@ -10,8 +10,8 @@
 namespace fgnn {
 
 // A GPU keeps the addresses of about 1 GiB of host memory. Each row beyond them
-// has its address looked up, of which an H100 does some 48 million a second,
-// and rows of 400 bytes then come at a third of the bus. Rows that are read one
+// has its address looked up. An H100 does some 48 million of these a second, so
+// rows of 400 bytes come at a third of the bus's speed. Rows that are read one
 // after the other from one part of the memory share the lookups.
 struct OrderMissesArgs {
   const uint32_t* ranks = nullptr;        // [rows]; null: there are no hits.
