@@ -74,4 +74,35 @@ absl::Status CsvTable::ForEachRecord(
   }
 }
 
+absl::Status ReadEdgePairs(const std::filesystem::path& path,
+                           uint64_t num_nodes, const std::string& counted_in,
+                           ImportTarget& target) {
+  FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
+  const LineReader& lines = records.lines();
+  // A compressed file has more text than it has bytes.
+  const uint64_t text_bytes =
+      lines.bytes_in_all() * (path.extension() == ".gz" ? 2 : 1);
+  FGNN_RETURN_IF_ERROR(target.BeginEdges(/*with_weights=*/false, text_bytes));
+  for (;;) {
+    FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
+    if (!more) return absl::OkStatus();
+    FGNN_RETURN_IF_ERROR(records.ExpectFields(2));
+    GlobalId ends[2] = {};
+    for (size_t i = 0; i < 2; ++i) {
+      FGNN_ASSIGN_OR_RETURN(const int64_t id, records.Integer(i));
+      if (id < 0 || static_cast<uint64_t>(id) >= num_nodes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(records.Place(), ": vertex ", id, " where ",
+                         counted_in, " says ", num_nodes, " vertices"));
+      }
+      ends[i] = static_cast<GlobalId>(id);
+    }
+    FGNN_RETURN_IF_ERROR(target.AddEdge(ends[0], ends[1]));
+    if (target.num_edges_added() % kProgressRecords == 0) {
+      target.Progress("reading edges", lines.bytes_done(),
+                      lines.bytes_in_all());
+    }
+  }
+}
+
 }  // namespace fgnn

@@ -1,5 +1,5 @@
-// Reads a CSV file with a header row: columns by name, records one after the
-// other.
+// Reads CSV files: one with a header row, columns by name and records one after
+// the other, or one of edges without a header.
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_CSV_TABLE_H_
 
@@ -48,6 +48,13 @@ class CsvTable {
   DelimitedReader records_;
   std::vector<std::string> header_;
 };
+
+// Adds the edges of a file without a header row, two vertices below num_nodes
+// on each line. Errors name file and line. `counted_in` is where num_nodes
+// stands, for messages.
+absl::Status ReadEdgePairs(const std::filesystem::path& path,
+                           uint64_t num_nodes, const std::string& counted_in,
+                           ImportTarget& target);
 
 }  // namespace fgnn
 

@@ -12,20 +12,19 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "tools/dataset/importing/csv_table.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
 #include "tools/dataset/importing/seed_labels.h"
 #include "tools/dataset/importing/split_array.h"
 #include "tools/dataset/reading/array_stream.h"
-#include "tools/dataset/reading/delimited_text.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kProgressEdges = 4096;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 
 struct ArrayFile {
@@ -257,7 +256,10 @@ class GraphBoltImporter {
 
  private:
   absl::Status ReadEdges() {
-    if (metadata_.edge_format == "csv") return ReadEdgeCsv();
+    if (metadata_.edge_format == "csv") {
+      return ReadEdgePairs(metadata_.edges, metadata_.num_nodes,
+                           "metadata.yaml", target_);
+    }
     FGNN_ASSIGN_OR_RETURN(ArrayStream sources,
                           ArrayStream::OpenFile(metadata_.edges));
     FGNN_ASSIGN_OR_RETURN(ArrayStream destinations,
@@ -265,35 +267,6 @@ class GraphBoltImporter {
     return ImportEdgeIndex(std::move(sources), std::move(destinations),
                            metadata_.num_nodes, target_)
         .status();
-  }
-
-  // GraphBolt's CSV files have no header row.
-  absl::Status ReadEdgeCsv() {
-    FGNN_ASSIGN_OR_RETURN(DelimitedReader records,
-                          DelimitedReader::Open(metadata_.edges));
-    const LineReader& lines = records.lines();
-    FGNN_RETURN_IF_ERROR(
-        target_.BeginEdges(/*with_weights=*/false, lines.bytes_in_all()));
-    for (;;) {
-      FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
-      if (!more) return absl::OkStatus();
-      FGNN_RETURN_IF_ERROR(records.ExpectFields(2));
-      GlobalId ends[2] = {};
-      for (size_t i = 0; i < 2; ++i) {
-        FGNN_ASSIGN_OR_RETURN(const int64_t id, records.Integer(i));
-        if (id < 0 || static_cast<uint64_t>(id) >= metadata_.num_nodes) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              records.Place(), ": vertex ", id, " where metadata.yaml says ",
-              metadata_.num_nodes, " vertices"));
-        }
-        ends[i] = static_cast<GlobalId>(id);
-      }
-      FGNN_RETURN_IF_ERROR(target_.AddEdge(ends[0], ends[1]));
-      if (target_.num_edges_added() % kProgressEdges == 0) {
-        target_.Progress("reading edges", lines.bytes_done(),
-                         lines.bytes_in_all());
-      }
-    }
   }
 
   absl::Status ReadFeatures() {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
+#include "tools/dataset/importing/csv_table.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
@@ -25,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kProgressRecords = 4096;
 constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 
 // Files of raw/ that are read, or that say nothing new.
@@ -110,7 +110,8 @@ class OgbImporter {
     FGNN_ASSIGN_OR_RETURN(num_nodes_,
                           CheckNumNodes(counts, counts_path.string()));
     FGNN_ASSIGN_OR_RETURN(const fs::path edges, RequireCsv(raw_, "edge"));
-    FGNN_RETURN_IF_ERROR(ReadEdgeCsv(edges));
+    FGNN_RETURN_IF_ERROR(
+        ReadEdgePairs(edges, num_nodes_, "num-node-list", target_));
     if (const auto features = FindCsv(raw_, "node-feat")) {
       FGNN_RETURN_IF_ERROR(ReadFeatureCsv(*features));
     }
@@ -118,33 +119,6 @@ class OgbImporter {
       FGNN_RETURN_IF_ERROR(ReadLabelCsv(*labels));
     }
     return absl::OkStatus();
-  }
-
-  absl::Status ReadEdgeCsv(const fs::path& path) {
-    FGNN_ASSIGN_OR_RETURN(DelimitedReader records, DelimitedReader::Open(path));
-    const LineReader& lines = records.lines();
-    FGNN_RETURN_IF_ERROR(
-        target_.BeginEdges(/*with_weights=*/false, lines.bytes_in_all() * 2));
-    for (;;) {
-      FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
-      if (!more) return absl::OkStatus();
-      FGNN_RETURN_IF_ERROR(records.ExpectFields(2));
-      GlobalId ends[2] = {};
-      for (size_t i = 0; i < 2; ++i) {
-        FGNN_ASSIGN_OR_RETURN(const int64_t id, records.Integer(i));
-        if (id < 0 || static_cast<uint64_t>(id) >= num_nodes_) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              records.Place(), ": vertex ", id, " where num-node-list says ",
-              num_nodes_, " vertices"));
-        }
-        ends[i] = static_cast<GlobalId>(id);
-      }
-      FGNN_RETURN_IF_ERROR(target_.AddEdge(ends[0], ends[1]));
-      if (target_.num_edges_added() % kProgressRecords == 0) {
-        target_.Progress("reading edges", lines.bytes_done(),
-                         lines.bytes_in_all());
-      }
-    }
   }
 
   absl::Status ReadFeatureCsv(const fs::path& path) {
