@@ -58,10 +58,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return R().Call([&] {
     const std::shared_ptr<EventState> state = event->state;
     const uint64_t recording = ++state->recorded;
-    return R().AddWork(stream, {.run = [=] {
-                         state->reached = recording;
-                         state->time = std::chrono::steady_clock::now();
-                       }});
+    const auto mark = [state, recording] {
+      state->reached = recording;
+      state->time = std::chrono::steady_clock::now();
+    };
+    return R().AddWork(stream, {.run = mark, .outlives_faults = true});
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {

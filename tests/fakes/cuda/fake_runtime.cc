@@ -69,9 +69,18 @@ cudaError_t FakeRuntime::Begin() {
   if (calls_left_-- != 0) return cudaSuccess;
   if (planned_is_sticky_) {
     sticky_ = planned_;
-    for (const cudaStream_t stream : streams_) stream->work.clear();
+    DropWork();
   }
   return Remember(planned_);
+}
+
+void FakeRuntime::DropWork() {
+  for (const cudaStream_t stream : streams_) {
+    for (const Work& work : stream->work) {
+      if (work.outlives_faults) work.run();
+    }
+    stream->work.clear();
+  }
 }
 
 cudaError_t FakeRuntime::Remember(cudaError_t error) {

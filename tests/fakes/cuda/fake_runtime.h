@@ -32,6 +32,8 @@ struct Work {
   // Of a wait for an event, which does nothing else.
   std::shared_ptr<EventState> event = nullptr;
   uint64_t recording = 0;
+  // Whether it is done even when a fault drops the work that waits.
+  bool outlives_faults = false;
   // Whether it can be done now; empty: yes. Of work with other processes.
   std::function<bool()> ready = nullptr;
 };
@@ -95,6 +97,7 @@ class FakeRuntime {
 
  private:
   cudaError_t Begin();
+  void DropWork();
   cudaError_t Remember(cudaError_t error);
 
   std::mutex mutex_;

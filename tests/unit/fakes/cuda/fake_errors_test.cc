@@ -57,6 +57,9 @@ TEST_F(FakeErrorsTest, AStickyErrorAnswersAllCallsAndNothingRunsOn) {
   array.get()[0] = 1;
   ASSERT_EQ(cudaMemsetAsync(array.get(), 2, 1, stream.get()), cudaSuccess);
 
+  FGNN_ASSERT_OK_AND_ASSIGN(CudaEvent event, CudaEvent::Make());
+  FGNN_ASSERT_OK(event.Record(stream));
+
   simt::FailAfter(0, cudaErrorIllegalAddress, /*sticky=*/true);
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaErrorIllegalAddress);
@@ -66,6 +69,11 @@ TEST_F(FakeErrorsTest, AStickyErrorAnswersAllCallsAndNothingRunsOn) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
   EXPECT_EQ(array.get()[0], 1);
+  EXPECT_FALSE(event.Wait(DeadlineIn(std::chrono::seconds(0))).ok());
+
+  // The next test's device answers again, and has nothing to wait for.
+  simt::SetFakeDevice({});
+  EXPECT_THAT(event.Wait(DeadlineIn(std::chrono::seconds(0))), IsOk());
 }
 
 TEST_F(FakeErrorsTest, AFaultNowAnswersTheNextCallAndAllAfterIt) {
