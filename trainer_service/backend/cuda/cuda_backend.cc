@@ -145,17 +145,16 @@ absl::Status CudaBackend::ChooseDevice() const {
 
 absl::Status CudaBackend::OnDevice(ThreadTeam& team,
                                    absl::FunctionRef<absl::Status()> work) {
-  const bool was_halved = cache_.is_halved();
-  const uint64_t table = cache_.table();
-  absl::Status status = ChooseDevice();
-  if (status.ok()) status = work();
-  if (absl::IsResourceExhausted(status) && cache_.HasChanged(table, team)) {
-    status = work();
+  const absl::Status chosen = ChooseDevice();
+  if (!chosen.ok()) return Explain(chosen);
+  for (;;) {
+    const uint64_t table = cache_.table();
+    const absl::Status status = work();
+    if (absl::IsResourceExhausted(status) && cache_.MakeRoom(table, team)) {
+      continue;
+    }
+    return Explain(status);
   }
-  if (absl::IsResourceExhausted(status) && cache_.Shrink(was_halved, team)) {
-    status = work();
-  }
-  return Explain(status);
 }
 
 uint64_t CudaBackend::DeviceBytes() const {

@@ -125,8 +125,7 @@ class CudaBackend final : public TrainerBackend {
   // Returns total and free bytes of the device.
   absl::StatusOr<DeviceMemory> MemoryNow() const;
   // Calls `work` with this device. If it finds no memory, calls it again beside
-  // the cache that the other thread has loaded meanwhile, then beside none.
-  // Explains an error.
+  // each table that the cache has meanwhile, or beside none. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,
                         absl::FunctionRef<absl::Status()> work);
   // Returns how many of the task's rows are copied in any case.

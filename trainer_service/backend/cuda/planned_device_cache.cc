@@ -37,22 +37,34 @@ PlannedDeviceCache::PlannedDeviceCache(const FeatureStore* store,
                                        std::shared_ptr<ByteCount> count)
     : store_(store), bytes_(std::move(count)) {}
 
-absl::Status PlannedDeviceCache::Set(LoadedDeviceCache cache,
-                                     ThreadTeam& team) {
+bool PlannedDeviceCache::WaitUntil(MutexLock& lock,
+                                   absl::FunctionRef<bool()> holds,
+                                   ThreadTeam& team) {
   const Deadline patience = DeadlineIn(kPatience);
-  MutexLock lock(&mutex_);
-  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
-                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                               return num_readers_ == 0;
-                             })) {
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick), holds)) {
     team.CountTask();
-    if (MonotonicClock::now() < patience) continue;
-    return absl::InternalError(absl::StrCat(
-        "another thread has read the cache for ", kPatience.count(), " s"));
+    if (MonotonicClock::now() >= patience) return false;
   }
+  return true;
+}
+
+void PlannedDeviceCache::Put(LoadedDeviceCache cache) {
   now_ = std::move(cache);
   now_.table = ++num_tables_;
   bytes_.Set(now_.cache.bytes(), 0);
+}
+
+absl::Status PlannedDeviceCache::Set(LoadedDeviceCache cache,
+                                     ThreadTeam& team) {
+  MutexLock lock(&mutex_);
+  const auto is_unread = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return num_readers_ == 0;
+  };
+  if (!WaitUntil(lock, is_unread, team)) {
+    return absl::InternalError(absl::StrCat(
+        "another thread has read the cache for ", kPatience.count(), " s"));
+  }
+  Put(std::move(cache));
   return absl::OkStatus();
 }
 
@@ -88,12 +100,12 @@ absl::Status PlannedDeviceCache::Replace(const TrainerCache& plan,
                                          const Dataset& dataset,
                                          const CudaStream& stream,
                                          ThreadTeam& team) {
+  FGNN_RETURN_IF_ERROR(Set({}, team));
   uint64_t rows = plan.rows;
   {
     const MutexLock lock(&mutex_);
     rows = std::min(rows, most_rows_);
   }
-  FGNN_RETURN_IF_ERROR(Set({}, team));
   LoadedDeviceCache loaded;
   loaded.plan = plan;
   if (plan.rank_order_key != 0 && rows > 0) {
@@ -129,44 +141,22 @@ uint64_t PlannedDeviceCache::table() const {
   return now_.table;
 }
 
-bool PlannedDeviceCache::HasChanged(uint64_t table, ThreadTeam& team) {
-  const Deadline patience = DeadlineIn(kPatience);
+bool PlannedDeviceCache::MakeRoom(uint64_t table, ThreadTeam& team) {
   MutexLock lock(&mutex_);
-  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
-                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                               return !is_loading_;
-                             })) {
-    team.CountTask();
-    if (MonotonicClock::now() >= patience) return false;
-  }
-  return now_.table != table;
-}
-
-bool PlannedDeviceCache::is_halved() const {
-  const MutexLock lock(&mutex_);
-  return most_rows_ != UINT64_MAX;
-}
-
-bool PlannedDeviceCache::Shrink(bool was_halved, ThreadTeam& team) {
-  uint64_t capacity = 0;
-  {
-    const MutexLock lock(&mutex_);
-    if (most_rows_ == UINT64_MAX) {
-      capacity = now_.cache.capacity();
-      if (capacity == 0) return false;
-      most_rows_ = capacity / 2;
-    } else if (was_halved) {
-      return false;
-    }
-  }
-  // The other thread may not have freed it yet.
-  if (capacity == 0) return Set({}, team).ok();
+  const auto is_settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !is_loading_ && (now_.table != table || num_readers_ == 0);
+  };
+  if (!WaitUntil(lock, is_settled, team)) return false;
+  if (now_.table != table) return true;
+  const uint64_t capacity = now_.cache.capacity();
+  if (capacity == 0 || most_rows_ != UINT64_MAX) return false;
   LogWarning(
       "the device has no memory left: its cache of {} rows is freed, and "
-      "filled "
-      "again with half of them",
+      "filled again with half of them",
       capacity);
-  return Set({}, team).ok();
+  most_rows_ = capacity / 2;
+  Put({});
+  return true;
 }
 
 }  // namespace fgnn

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/threads/mutex.h"
@@ -36,8 +37,8 @@ struct LoadedDeviceCache {
 // A device has no room for two tables, so that one is freed before the next is
 // loaded. A table is freed when nobody reads it.
 //
-// Readers, IsFollowed(), HasChanged() and Shrink(): any thread. The other
-// functions: one call at a time.
+// Readers, IsFollowed() and MakeRoom(): any thread. The other functions: one
+// call at a time.
 class PlannedDeviceCache {
  public:
   // Keeps the cache as it is until destroyed. Borrows.
@@ -74,21 +75,20 @@ class PlannedDeviceCache {
 
   // Returns the number of the table. Any thread.
   uint64_t table() const;
-  // Waits while Follow() loads a table. Returns whether there is another one
-  // than that of this number: a batch that found no memory beside that one is
-  // worth another try. Counts tasks of `team` meanwhile. Any thread.
-  bool HasChanged(uint64_t table, ThreadTeam& team);
-
-  // Returns whether Shrink() has halved the table. Any thread.
-  bool is_halved() const;
-  // Makes room for a batch that the device has none for: frees the table, and
-  // lets Follow() load half of its rows from now on. `was_halved`: is_halved()
-  // before the batch; if it has changed since, another thread frees the table
-  // for a batch of its own, and there is room once this returns true. Returns
-  // false if nothing is cached, or if it was halved before the batch.
-  bool Shrink(bool was_halved, ThreadTeam& team);
+  // Makes room for a batch that found no memory beside the table of this
+  // number. Waits while Follow() loads a table. Where that table is still
+  // there, frees it once nobody reads it, and lets Follow() load half of its
+  // rows from now on. Returns whether the batch is worth another try: false if
+  // nothing was cached, if the table was halved before, or after a minute.
+  // Counts tasks of `team` meanwhile. Any thread.
+  bool MakeRoom(uint64_t table, ThreadTeam& team);
 
  private:
+  // Waits until `holds` holds, which reads fields below the mutex. Counts tasks
+  // of `team` meanwhile. Returns false after a minute.
+  bool WaitUntil(MutexLock& lock, absl::FunctionRef<bool()> holds,
+                 ThreadTeam& team) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Put(LoadedDeviceCache cache) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits until nobody reads the cache, then replaces it. Internal: somebody
   // still does after a minute.
   absl::Status Set(LoadedDeviceCache cache, ThreadTeam& team);
@@ -104,7 +104,7 @@ class PlannedDeviceCache {
   uint64_t num_tables_ ABSL_GUARDED_BY(mutex_) = 0;
   CountedBytes bytes_ ABSL_GUARDED_BY(mutex_);
   bool is_loading_ ABSL_GUARDED_BY(mutex_) = false;  // Whether Follow() is.
-  // Most rows that Follow() loads.
+  // Most rows that Follow() loads; fewer than UINT64_MAX: MakeRoom() halved.
   uint64_t most_rows_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX;
 };
 

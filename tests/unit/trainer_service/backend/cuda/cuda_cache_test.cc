@@ -100,28 +100,32 @@ TEST_F(CudaCacheTest, MakesRoomForTheBatchesOfBothThreadsOnce) {
   ThreadTeam team(1);
   ThreadTeam team_ahead(1);
   PlannedDeviceCache cache(&cpu_->features(), count);
-  EXPECT_FALSE(cache.Shrink(cache.is_halved(), team)) << "nothing is cached";
+  EXPECT_FALSE(cache.MakeRoom(cache.table(), team)) << "nothing is cached";
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
-  EXPECT_FALSE(cache.is_halved());
+  const uint64_t table = cache.table();
   std::optional<PlannedDeviceCache::Reader> reader(&cache);
-  std::thread other([&] { EXPECT_TRUE(cache.Shrink(false, team_ahead)); });
+  std::thread ahead([&] { EXPECT_TRUE(cache.MakeRoom(table, team_ahead)); });
   const Deadline deadline = DeadlineIn(std::chrono::seconds(60));
-  while (!cache.is_halved() && MonotonicClock::now() < deadline) {
+  while (team_ahead.tasks_begun() == 0 && MonotonicClock::now() < deadline) {
     std::this_thread::yield();
   }
   EXPECT_EQ(count->device, 50 * kRowBytes) << "it is read";
   reader.reset();
-  EXPECT_TRUE(cache.Shrink(false, team));
+  EXPECT_TRUE(cache.MakeRoom(table, team));
   EXPECT_EQ(count->device, 0U) << "whichever thread freed it";
-  other.join();
-  EXPECT_FALSE(cache.Shrink(true, team));
+  ahead.join();
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
+  EXPECT_EQ(count->device, 25 * kRowBytes);
+  // A batch that began beside the first table is worth another try.
+  EXPECT_TRUE(cache.MakeRoom(table, team_ahead));
+  EXPECT_EQ(count->device, 25 * kRowBytes);
+  EXPECT_FALSE(cache.MakeRoom(cache.table(), team)) << "it is halved";
   EXPECT_EQ(count->device, 25 * kRowBytes);
 }
 
 // The loop loads a smaller table while the thread that works ahead has a batch
 // that found no memory beside the larger one.
-TEST_F(CudaCacheTest, SaysWhenAnotherTableIsLoaded) {
+TEST_F(CudaCacheTest, MakesNoMoreRoomOnceAnotherTableIsLoaded) {
   const auto count = std::make_shared<ByteCount>();
   const CudaStream stream = CudaStream::Make().value();
   ThreadTeam team(1);
@@ -129,7 +133,6 @@ TEST_F(CudaCacheTest, SaysWhenAnotherTableIsLoaded) {
   PlannedDeviceCache cache(&cpu_->features(), count);
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
   const uint64_t table = cache.table();
-  EXPECT_FALSE(cache.HasChanged(table, team_ahead));
   std::optional<PlannedDeviceCache::Reader> reader(&cache);
   const uint64_t tasks = team.tasks_begun();
   std::thread loop([&] {
@@ -141,7 +144,7 @@ TEST_F(CudaCacheTest, SaysWhenAnotherTableIsLoaded) {
   }
   std::atomic<bool> answered = false;
   std::thread ahead([&] {
-    EXPECT_TRUE(cache.HasChanged(table, team_ahead));
+    EXPECT_TRUE(cache.MakeRoom(table, team_ahead));
     answered = true;
   });
   while (team_ahead.tasks_begun() < 3 && !answered &&
@@ -153,7 +156,9 @@ TEST_F(CudaCacheTest, SaysWhenAnotherTableIsLoaded) {
   ahead.join();
   EXPECT_EQ(count->device, 20 * kRowBytes);
   loop.join();
-  EXPECT_FALSE(cache.HasChanged(cache.table(), team_ahead));
+  // The smaller one is not halved yet.
+  EXPECT_TRUE(cache.MakeRoom(cache.table(), team_ahead));
+  EXPECT_EQ(count->device, 0U);
 }
 
 // A table is freed while nobody reads it, also where the other thread extracts.

@@ -96,6 +96,18 @@ TEST_F(CudaErrorsTest, ShrinksTheCacheOnceForABatch) {
   FGNN_ASSERT_OK(Extract(task->view, more.get()).status());
 }
 
+TEST_F(CudaErrorsTest, FailsABatchThatHasNoRoomWithoutTheCacheEither) {
+  spec_.model.kind = "gat";
+  Open();
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(1)));
+  const auto task = MakeTask(0);
+  SetDevice(AllocatedBytes());
+  EXPECT_THAT(Extract(task->view, cuda_->NewFeatures().get()),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("its cache has 0 B")));
+  SetDevice(kMemory);
+}
+
 TEST_F(CudaErrorsTest, SaysThatTheProcessHasToEnd) {
   CudaBackendOptions options = Options();
   std::vector<absl::Status> lost;
