@@ -1,5 +1,6 @@
 #include "shared/base/shared_library.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,6 +23,16 @@ TEST(SharedLibraryTest, OpensTheFirstPathThatHasAllFunctions) {
   FGNN_ASSERT_OK(OpenSharedLibrary({kNowhere, kMaths}, find));
   ASSERT_NE(root, nullptr);
   EXPECT_EQ(root(49), 7);
+}
+
+TEST(SharedLibraryTest, ItsNamesStayItsOwn) {
+  constexpr char kName[] = "_nss_compat_setpwent";
+  int (*function)() = nullptr;
+  FGNN_ASSERT_OK(OpenSharedLibrary(
+      {"libnss_compat.so.2"},
+      [&](LibrarySymbols& symbols) { symbols.Find(kName, &function); }));
+  EXPECT_NE(function, nullptr);
+  EXPECT_EQ(::dlsym(RTLD_DEFAULT, kName), nullptr);
 }
 
 TEST(SharedLibraryTest, SaysOfEachPathWhyItIsNotTheOne) {
