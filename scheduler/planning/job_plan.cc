@@ -216,7 +216,6 @@ JobPlan Cached(const PlanInput& input, const JobPlan& plan,
   SegmentOptions segment =
       PlanSegment(input, rows, plan.segment.topology_on_host != 0);
   segment.num_slots = plan.segment.num_slots;
-  segment.hidden_on_gpu = plan.segment.hidden_on_gpu;
   return PlanMemory(input, segment, roles);
 }
 
@@ -311,7 +310,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   RoleRange roles = asked;
   if (plan.total_bytes > have_bytes) {
     const std::optional<RoleRange> fit =
-        input.spec.executors == "factored"
+        input.spec.executors == "factored" && !TrainsOnGpus(input.spec)
             ? RolesThatFit(asked, MemoryByRole(input, segment, have_bytes))
             : std::nullopt;
     roles = fit.value_or(CheapestOf(asked, segment));

@@ -308,18 +308,10 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
 
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
-  const bool on_gpus = TrainsOnGpus(input.spec);
-  const DeviceKind kind = on_gpus ? DeviceKind::kCuda : DeviceKind::kCpu;
   const uint64_t daemons =
-      AddCapped(SamplerBytes(SamplingOn(input, kind)), TrainerBytes(input));
-  const uint64_t row_bytes = on_gpus ? 0 : input.dataset.feature_row_bytes;
-  const uint64_t only_sample =
-      MultiplyCapped(input.spec.num_samplers() - input.spec.num_trainers(),
-                     SamplerBytes(SamplingOn(input, DeviceKind::kCpu)));
-  const uint64_t other =
-      AddCapped(AddCapped(AddCapped(SegmentBytes(segment), CommandBytes(input)),
-                          only_sample),
-                BytesIn(PinnedFiles(input, segment), kHostMemory));
+      AddCapped(SamplerBytes(input.sampling), TrainerBytes(input));
+  const uint64_t row_bytes = input.dataset.feature_row_bytes;
+  const uint64_t other = AddCapped(SegmentBytes(segment), CommandBytes(input));
   if (segment.shares_table()) {
     return {.num_devices = input.spec.num_trainers(),
             .sampler_bytes = daemons,

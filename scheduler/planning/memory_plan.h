@@ -17,8 +17,9 @@ namespace fgnn {
 JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                    const RoleRange& roles);
 
-// Returns the memory by role, for a job whose devices are planned to sample or
-// train.
+// Returns the memory by role, for a job whose devices are cores that are
+// planned to sample or train. The host's memory for daemons of GPUs is that of
+// both roles, whatever they do.
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes);
 
