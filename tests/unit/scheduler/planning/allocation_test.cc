@@ -142,6 +142,10 @@ TEST(AllocateTest, DevicesThatOnlySampleAlwaysDo) {
   input.samplers = 1;
   EXPECT_THAT(std::string(Allocate(input).status().message()),
               HasSubstr("must be 2 to 4"));
+  // They are no trainers of a step without a number of batches either.
+  input.switching = true;
+  input.batches_per_step = 0;
+  EXPECT_EQ(SimulationOf(input, PlansFor(input, 3)).batches_per_step, 2U);
   JobSpec spec = DefaultJob();
   spec.devices = {"cuda:0", "cpu:0"};
   EXPECT_THAT(AllocationInputOf(spec, {}).only_sample,

@@ -89,6 +89,13 @@ TEST(NoteOnRolesTest, SaysNothingWhereNobodyWaits) {
   input.sampling.seconds_per_batch = 0.012;
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
   input = SlowCores();
+  input.spec.samplers = 3;  // They do it together.
+  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cuda:0", "cuda:1"};
+  EXPECT_EQ(NoteOnRoles(input), std::nullopt);
+  input = SlowCores();
+  input.spec.samplers = 2;  // The second one is on a GPU.
+  EXPECT_EQ(NoteOnRoles(input), std::nullopt);
+  input = SlowCores();
   input.spec.executors = "factored";  // GPUs may sample already.
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
   input = SlowCores();

@@ -74,6 +74,11 @@ TEST(PlaceExecutorsTest, SaysWhichKindsOfDeviceHaveARole) {
   EXPECT_THAT(KindsWith(ExecutorRole::kSampler, executors),
               ElementsAre(kCpu, kCuda));
   EXPECT_THAT(KindsWith(ExecutorRole::kTrainer, executors), ElementsAre(kCuda));
+  JobSpec spec;
+  spec.executors = "factored";
+  spec.devices = {"cuda:0", "cpu:0"};
+  EXPECT_THAT(KindsWith(ExecutorRole::kSampler, ExecutorsOf(spec)),
+              ElementsAre(kCpu, kCuda));
   EXPECT_EQ(FirstDeviceWith(ExecutorRole::kTrainer, executors), "cuda:0");
   EXPECT_EQ(KindOf("cuda:0+cpu:0-3"), kCuda);
   EXPECT_EQ(KindOf("cpu:0"), kCpu);
