@@ -76,6 +76,7 @@ TEST(DevicesForJobTest, ANumberOfGpusHasTheFirstOfThem) {
   EXPECT_THAT(*gpus(1, 0, three), ElementsAre("cuda:0"));
   EXPECT_THAT(*gpus(1, 2, three), ElementsAre("cuda:0", "cuda:1"));
   EXPECT_THAT(*gpus(2, 9, three), ElementsAre("cuda:0", "cuda:1", "cuda:2"));
+  EXPECT_EQ(gpus(3, 0, three)->size(), 3U);
   EXPECT_THAT(gpus(4, 9, three),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "devices: needs 4 GPUs, this machine has 3; ask for "

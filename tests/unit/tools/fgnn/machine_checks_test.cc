@@ -60,6 +60,9 @@ TEST(MachineChecksTest, TellsTheVersionsOfLibraries) {
   EXPECT_EQ(broken.detail,
             "fgnn-trainer: cannot open shared object file libgrpc++.so");
   EXPECT_NE(broken.fix, "");
+  // A version counts from a program that ended well, a reason from our own.
+  EXPECT_FALSE(JudgeLibrary("NCCL", "NCCL 2.28.9\n", 139).ok);
+  EXPECT_FALSE(JudgeLibrary("NCCL", "cannot open libgrpc++.so\n", 1).ok);
 }
 
 TEST(MachineChecksTest, TellsTheGpus) {
