@@ -22,7 +22,7 @@ TEST_P(ScatterRowsTest, WritesRowsToTheirPlacesAndNothingElse) {
   std::vector<uint32_t> places(kPlaces);
   std::iota(places.begin(), places.end(), 0U);
   for (const uint32_t columns : {1U, 2U, 3U, 4U, 31U, 33U, 64U, 130U, 256U}) {
-    for (const uint32_t rows : {0U, 1U, 31U, 33U, 257U}) {
+    for (const uint32_t rows : {0U, 1U, 31U, 32U, 33U, 257U}) {
       SCOPED_TRACE(absl::StrCat(rows, " rows of ", columns));
       TestGpu gpu(GetParam());
       std::shuffle(places.begin(), places.end(), random);

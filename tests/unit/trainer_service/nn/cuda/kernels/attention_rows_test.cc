@@ -65,11 +65,13 @@ std::vector<Shape> Shapes() {
   return shapes;
 }
 
+// Each size has another order of threads, as below.
 TEST(AttentionRowsTest, MultipliesRowsWithTwoVectors) {
+  uint64_t interleaving = 0;
   for (const Shape& shape : Shapes()) {
-    for (const uint32_t rows : {0U, 1U, 33U}) {
+    for (const uint32_t rows : {0U, 1U, 31U, 32U, 33U}) {
       SCOPED_TRACE(absl::StrCat(shape.heads.heads, " heads, ", rows, " rows"));
-      TestGpu gpu;
+      TestGpu gpu(interleaving++ % kInterleavings);
       const uint32_t other_rows = rows / 2;
       const auto x = RandomFloats(uint64_t{rows} * shape.width(), 1);
       const auto vector = RandomFloats(shape.width(), 2);
@@ -106,12 +108,13 @@ TEST(AttentionRowsTest, MultipliesRowsWithTwoVectors) {
 
 TEST(AttentionRowsTest, MultipliesTheRowsOfBothEndsOfAnEntry) {
   const std::vector<std::vector<uint32_t>> all_sizes = {
-      {}, {1}, {0, 0, 3, 0, 1, 70, 0}, RandomSizes(33, 5, 4)};
+      {}, {1}, {0, 0, 3, 0, 1, 70, 0}, {31}, {32}, RandomSizes(33, 5, 4)};
+  uint64_t interleaving = 0;
   for (const Shape& shape : Shapes()) {
     for (const std::vector<uint32_t>& sizes : all_sizes) {
       SCOPED_TRACE(
           absl::StrCat(shape.heads.heads, " heads, ", sizes.size(), " lists"));
-      TestGpu gpu;
+      TestGpu gpu(interleaving++ % kInterleavings);
       const Lists lists = RandomLists(sizes, kNumRows, 9);
       const auto list_rows = RandomFloats(sizes.size() * shape.width(), 1);
       const auto rows = RandomFloats(uint64_t{kNumRows} * shape.width(), 2);
@@ -127,14 +130,15 @@ TEST(AttentionRowsTest, MultipliesTheRowsOfBothEndsOfAnEntry) {
       args.rows = PutNumbers(&gpu, rows, shape.type);
       args.out = gpu.Room<float>(uint64_t{args.entries} * heads);
       ASSERT_EQ(LaunchEntryProducts(args, gpu.stream()), cudaSuccess);
+      const auto stored_list_rows = AsStored(list_rows, shape.type);
+      const auto stored_rows = AsStored(rows, shape.type);
       std::vector<double> wanted;
       for (uint32_t i = 0; i < lists.size(); ++i) {
         for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
           for (uint32_t h = 0; h < heads; ++h) {
             const size_t at = size_t{h} * shape.heads.columns;
             wanted.push_back(ProductOf(
-                AsStored(list_rows, shape.type), i * shape.width() + at,
-                AsStored(rows, shape.type),
+                stored_list_rows, i * shape.width() + at, stored_rows,
                 lists.indices[e] * shape.width() + at, shape.heads.columns));
           }
         }
@@ -221,11 +225,18 @@ TEST(AttentionRowsTest, RefusesWhatItDoesNotHave) {
 }
 
 TEST(SelfLoopsTest, PutsDestinationsBeforeTheirNeighbours) {
-  const std::vector<std::vector<uint32_t>> all_sizes = {
-      {}, {0}, {1}, {0, 3, 0, 70, 1}, RandomSizes(33, 9, 5)};
+  const std::vector<std::vector<uint32_t>> all_sizes = {{},
+                                                        {0},
+                                                        {1},
+                                                        {0, 3, 0, 70, 1},
+                                                        RandomSizes(31, 9, 3),
+                                                        RandomSizes(32, 9, 4),
+                                                        RandomSizes(33, 9, 5),
+                                                        RandomSizes(300, 9, 6)};
+  uint64_t interleaving = 0;
   for (const std::vector<uint32_t>& sizes : all_sizes) {
     SCOPED_TRACE(sizes.size());
-    TestGpu gpu;
+    TestGpu gpu(interleaving++ % kInterleavings);
     const Lists lists = RandomLists(sizes, kNumRows, 3);
     Lists wanted;
     for (uint32_t i = 0; i < lists.size(); ++i) {

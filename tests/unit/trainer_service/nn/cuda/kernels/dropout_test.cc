@@ -36,11 +36,12 @@ DropoutArgs ArgsOf(const Dropout& dropout, uint64_t count) {
 }
 
 // ReLU and dropout of an array in its place.
-void ExpectInPlace(uint64_t count, double rate, bool relu) {
+void ExpectInPlace(uint64_t count, double rate, bool relu,
+                   uint64_t interleaving = 0) {
   SCOPED_TRACE(absl::StrCat(count, " at rate ", rate, ", relu ", relu));
   const Dropout dropout = Dropout::Of(rate, kKey);
   std::vector<float> wanted = RandomFloats(count, count);
-  TestGpu gpu;
+  TestGpu gpu(interleaving);
   DropoutArgs args = ArgsOf(dropout, count);
   float* const values = gpu.Put(wanted);
   args.relu = relu;
@@ -62,6 +63,12 @@ TEST(CudaDropoutTest, DropsWhatTheCpuDrops) {
       ExpectInPlace(count, rate, false);
       ExpectInPlace(count, rate, true);
     }
+  }
+}
+
+TEST(CudaDropoutTest, DropsTheSameInAnyOrderOfThreads) {
+  for (uint64_t seed = 0; seed < kInterleavings; ++seed) {
+    ExpectInPlace(5001, 0.5, true, seed);
   }
 }
 
@@ -115,7 +122,9 @@ TEST(CudaDropoutTest, KeepsNan) {
   EXPECT_NE(gpu.Get(to, 1)[0], gpu.Get(to, 1)[0]);
 }
 
+// Each size has another order of threads.
 TEST(CudaDropoutTest, GivesTheGradientOfWhatWasKept) {
+  uint64_t interleaving = 0;
   for (const uint64_t count : {0, 1, 3, 4, 5, 31, 32, 33, 1030}) {
     SCOPED_TRACE(count);
     const std::vector<float> activations = RandomFloats(count, 3);
@@ -124,7 +133,7 @@ TEST(CudaDropoutTest, GivesTheGradientOfWhatWasKept) {
     const auto size = static_cast<int64_t>(count);
     std::vector<float> wanted = gradient;
     GradientOfReluAndDropout(1.7F, activations.data(), size, wanted.data());
-    TestGpu gpu;
+    TestGpu gpu(interleaving++ % kInterleavings);
     DropoutGradientArgs args;
     args.scale = 1.7F;
     args.count = count;

@@ -88,7 +88,9 @@ TEST(EdgeScalesTest, AreCloseForWeightsThatAreNoWholeNumbers) {
   }
 }
 
+// Each size has another order of threads.
 TEST(GatherFloatsTest, TakesNumbersFromTheirPlaces) {
+  uint64_t interleaving = 0;
   for (const uint32_t count : {0, 1, 31, 32, 33, 600}) {
     const std::vector<float> from = RandomFloats(70, count);
     const Lists places = RandomLists({count}, 70, count);
@@ -96,7 +98,7 @@ TEST(GatherFloatsTest, TakesNumbersFromTheirPlaces) {
     for (const uint32_t place : places.indices) {
       expected.push_back(from[place]);
     }
-    TestGpu gpu;
+    TestGpu gpu(interleaving++ % kInterleavings);
     auto* const out = gpu.Room<float>(count);
     EXPECT_EQ(LaunchGatherFloats(gpu.Put(from), gpu.Put(places.indices), count,
                                  out, gpu.stream()),

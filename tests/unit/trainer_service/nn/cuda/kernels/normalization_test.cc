@@ -204,7 +204,7 @@ void ExpectBoth(const Matrices& m, Over over, bool adds) {
 }
 
 TEST(CudaNormalizationTest, AgreesWithTheCpuAtAnySize) {
-  for (const uint32_t rows : {1, 31, 33, 100}) {
+  for (const uint32_t rows : {1, 31, 32, 33, 100}) {
     for (const uint32_t columns : {1, 31, 32, 33, 64}) {
       const Matrices m = RandomMatrices(rows, columns);
       for (const Over over : {Over::kColumns, Over::kRows}) {
