@@ -46,6 +46,10 @@ class JobTest(CudaTest):
         on_cores = self.service.run(JOB, '--digest')
         expected = self.service.run({**JOB, **ALONE}, '--digest')
         self.assert_like_on_cores(expected, on_cores)
+        for run_dir, is_there in ((expected, True), (on_cores, False)):
+            checkpoint = run_dir / 'checkpoints' / 'best.safetensors'
+            self.assertEqual(b'"gpu":"emulated"' in checkpoint.read_bytes(),
+                             is_there)
         for settings in ({**ALONE, 'executors': 'factored'},
                          {'devices': '[cuda:0, cuda:1]'},
                          {'devices': '[cuda:0, cpu:0]'},

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -135,6 +136,9 @@ class TrainerBackend {
   }
   // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
   virtual uint32_t code_crc32c() const = 0;
+  // Name of the GPU's model, on which the bits of gradients depend; "": the
+  // device is cores of the host.
+  virtual std::string gpu() const { return ""; }
 
   // Says where the shared tables of later plans are. Called at most once,
   // before any plan.

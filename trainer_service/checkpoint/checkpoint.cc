@@ -25,6 +25,7 @@ constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
 constexpr char kTargetNames[] = "target_names";
 constexpr char kSync[] = "sync";
+constexpr char kGpu[] = "gpu";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -87,8 +88,10 @@ void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
   (*metadata)["model.code_crc32c"] = absl::StrCat(info.code_crc32c);
 }
 
-void AddSync(const std::string& sync, Metadata* metadata) {
-  if (!sync.empty()) (*metadata)[kSync] = sync;
+// How and where it was trained, where that is not the host's way.
+void AddTraining(const CheckpointInfo& info, Metadata* metadata) {
+  if (!info.sync.empty()) (*metadata)[kSync] = info.sync;
+  if (!info.gpu.empty()) (*metadata)[kGpu] = info.gpu;
 }
 
 // A name holds no line end.
@@ -226,6 +229,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
   const auto sync = metadata.find(kSync);
   if (sync != metadata.end()) info.sync = sync->second;
+  const auto gpu = metadata.find(kGpu);
+  if (gpu != metadata.end()) info.gpu = gpu->second;
   info.names = {NamesIn(metadata, kClassNames, info.model.num_classes),
                 NamesIn(metadata, kFeatureNames, info.model.input_columns),
                 NamesIn(metadata, kTargetNames, info.model.num_classes)};
@@ -323,7 +328,7 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
   }
   Metadata metadata = MetadataOf(info);
   AddUsersCode(info, &metadata);
-  AddSync(info.sync, &metadata);
+  AddTraining(info, &metadata);
   AddNames(info.names, &metadata);
   return WriteSafetensors(path, metadata, list);
 }

@@ -31,6 +31,8 @@ struct CheckpointInfo {
   // How the job's trainers shared gradients; "": by steps whose sums the host
   // made. See README.md.
   std::string sync;
+  // Model of the GPUs that trained it; "": cores of a host.
+  std::string gpu;
   // Names of the model's classes and feature columns, which its dataset gave
   // them. Their bytes must leave room in the header; see kMostNamesBytes.
   DatasetNames names;

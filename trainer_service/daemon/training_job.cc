@@ -9,6 +9,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/guarded_path.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/check_code.h"
@@ -55,6 +56,19 @@ std::string SyncOf(const TrainingSpec& training) {
   return training.sync == "nccl" && !training.deterministic
              ? "nccl, in any order"
              : training.sync;
+}
+
+// A run that goes on ends in the bits of one that never stopped, on one model
+// of GPU.
+void WarnOfOtherBits(const CheckpointInfo& info,
+                     const TrainerBackend& backend) {
+  if (info.gpu == backend.gpu()) return;
+  LogWarning(
+      "the checkpoint is of {}, and goes on with {}: weights will differ by "
+      "rounding from those of a run that stays on one of them",
+      info.gpu.empty() ? "cores, or an earlier release"
+                       : PrintableText(info.gpu),
+      backend.gpu().empty() ? "cores" : backend.gpu());
 }
 
 absl::StatusOr<std::unique_ptr<StepExchange>> ExchangeOf(
@@ -223,6 +237,7 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.epoch = query.epoch;
   info.seed = options_.spec.training.seed;
   info.sync = SyncOf(options_.spec.training);
+  info.gpu = backend_->gpu();
   info.run_state = query.run_state;
   info.names = names_;
   // The owner of the run's folder may have put a link in the place of the
@@ -255,6 +270,7 @@ absl::Status TrainingJob::LoadCheckpoint(const std::filesystem::path& path,
       const WorkTurns::Turn turn,
       turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
+  WarnOfOtherBits(checkpoint.info, *backend_);
   return Annotate(
       trainer_.PublishFirst({.version = checkpoint.info.version,
                              .weights = checkpoint.weights,

@@ -26,12 +26,11 @@ CudaFeatures* AsCudas(TaskFeatures* features) {
   return static_cast<CudaFeatures*>(features);
 }
 
-absl::StatusOr<uint32_t> NumMultiprocessors(int device) {
-  int number = 0;
-  FGNN_RETURN_IF_ERROR(CudaStatus(
-      cudaDeviceGetAttribute(&number, cudaDevAttrMultiProcessorCount, device),
-      "cannot ask for the number of multiprocessors"));
-  return static_cast<uint32_t>(number);
+absl::StatusOr<cudaDeviceProp> PropertiesOf(int device) {
+  cudaDeviceProp properties;
+  FGNN_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device),
+                                  "cannot ask for the device's properties"));
+  return properties;
 }
 
 // Rows that a host matches would be copied to the device all the same.
@@ -128,12 +127,15 @@ absl::Status CudaBackend::Open() {
       CudaInferenceDevice::Make(model_options(), products_.get(), &misses_,
                                 &host_->team(TrainerThread::kLoop), count_));
   host_->InferOn(inference_.get());
-  FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,
-                        NumMultiprocessors(options_.device));
+  FGNN_ASSIGN_OR_RETURN(const cudaDeviceProp properties,
+                        PropertiesOf(options_.device));
+  gpu_ = properties.name;
   for (std::unique_ptr<ExtractionLane>& lane : lanes_) {
     FGNN_ASSIGN_OR_RETURN(
-        lane, ExtractionLane::Make(&misses_, multiprocessors,
-                                   LeastOrderedMisses(feature_bytes), count_));
+        lane,
+        ExtractionLane::Make(
+            &misses_, static_cast<uint32_t>(properties.multiProcessorCount),
+            LeastOrderedMisses(feature_bytes), count_));
   }
   return absl::OkStatus();
 }

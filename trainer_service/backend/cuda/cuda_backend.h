@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,7 @@ class CudaBackend final : public TrainerBackend {
     return host_->parameters();
   }
   uint32_t code_crc32c() const override { return host_->code_crc32c(); }
+  std::string gpu() const override { return gpu_; }
 
   // The device has a table of its own, also where the plan has a shared one.
   void ShareTables(HotTableSource /*source*/) override {}
@@ -148,6 +150,7 @@ class CudaBackend final : public TrainerBackend {
   // Shared with features, which may outlive this object.
   const std::shared_ptr<ByteCount> count_;
   const MissRows misses_;
+  std::string gpu_;      // Name of the device's model.
   DeviceMemory before_;  // Memory before the fields below.
   PlannedDeviceCache cache_;
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.

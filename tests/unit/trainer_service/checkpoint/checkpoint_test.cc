@@ -103,6 +103,15 @@ TEST_F(CheckpointTest, SaysHowGradientsWereShared) {
   EXPECT_EQ(read.info.sync, info_.sync);
 }
 
+TEST_F(CheckpointTest, SaysOnWhichGpusItWasTrained) {
+  Write();
+  EXPECT_THAT(Bytes(), testing::Not(testing::HasSubstr("\"gpu\"")));
+  info_.gpu = "NVIDIA H100 80GB HBM3";
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.info.gpu, info_.gpu);
+}
+
 TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
   info_.model.objective = Objective::kLinks;
   info_.model.num_classes = 0;

@@ -132,6 +132,32 @@ TEST_F(TrainingJobTest, ACheckpointSaysIfNcclAddedInAnyOrder) {
   }
 }
 
+TEST_F(TrainingJobTest, SaysThatACheckpointOfAGpuGoesOnWithOtherBits) {
+  const fs::path path = folder_ / "epoch-0001.safetensors";
+  {
+    const std::unique_ptr<TrainingJob> job = Attach();
+    TrainThrough(0);
+    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+  }
+  SegmentOptions options = SmallSegmentOptions(kJobId);
+  options.first_version = 3;
+  UseSegment(options);
+  const std::unique_ptr<TrainingJob> job = Attach();
+  const auto logged = [&] {
+    testing::internal::CaptureStdout();
+    EXPECT_THAT(job->LoadCheckpoint(path, Patient()), IsOk());
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_THAT(logged(), testing::Not(testing::HasSubstr("rounding")));
+  FGNN_ASSERT_OK_AND_ASSIGN(Checkpoint read, ReadCheckpoint(path));
+  EXPECT_EQ(read.info.gpu, "");
+  read.info.gpu = "NVIDIA H100";
+  FGNN_ASSERT_OK(
+      WriteCheckpoint(path, read.info, {read.weights, read.optimizer_state}));
+  EXPECT_THAT(logged(), testing::HasSubstr("is of NVIDIA H100, and goes on "
+                                           "with cores"));
+}
+
 TEST_F(TrainingJobTest, GoesOnInTheMiddleOfItsWarmUp) {
   const auto warm_up = [](TrainingSpec& training) {
     training.schedule = "cosine";
