@@ -6,11 +6,11 @@
 
 namespace fgnn {
 
-absl::Status CheckCode(const CheckpointInfo& info,
-                       const TrainerBackend& backend) {
-  FGNN_RETURN_IF_ERROR(CheckParameters(info, backend.parameters()));
-  if (info.code_crc32c != backend.code_crc32c()) {
-    const ModelOptions& model = backend.model_options();
+absl::Status CheckCode(const CheckpointInfo& info, const ModelOptions& model,
+                       const std::vector<ParameterInfo>& parameters,
+                       uint32_t code_crc32c) {
+  FGNN_RETURN_IF_ERROR(CheckParameters(info, parameters));
+  if (info.code_crc32c != code_crc32c) {
     LogWarning("the weights were trained with other code than {} is now",
                model.plugin.empty()
                    ? absl::StrCat("model.file ", model.file)

@@ -14,7 +14,7 @@
 #include "shared/device/device.h"
 #include "shared/graph/dataset_names.h"
 #include "trainer_service/backend/check_code.h"
-#include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cpu/host_model.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/commands/id_file.h"
 #include "trainer_service/commands/predict_flags.h"
@@ -38,7 +38,7 @@ struct Work {
   const PredictOptions& options;
   PredictionKind kind;
   const ClassMap& map;
-  CpuBackend& backend;
+  HostModel& host;
 };
 
 // Returns the type of the targets that a model learns.
@@ -48,7 +48,7 @@ TargetType TypeOf(Objective objective) {
 }
 
 absl::StatusOr<std::vector<GlobalId>> ChosenVertices(const Work& work) {
-  const uint64_t num_nodes = work.backend.dataset().num_nodes();
+  const uint64_t num_nodes = work.host.dataset().num_nodes();
   if (work.options.vertices.empty()) return AllVertices(num_nodes);
   return ReadIdFile(work.options.vertices, /*columns=*/1, num_nodes);
 }
@@ -59,7 +59,7 @@ absl::Status PredictClasses(const Work& work, const InferenceInput& input,
   FGNN_ASSIGN_OR_RETURN(
       const Predictions predictions,
       Predict(input, vertices, work.options.top_k.value_or(1)));
-  const Dataset& dataset = work.backend.dataset();
+  const Dataset& dataset = work.host.dataset();
   const VertexTruth truth(dataset);
   const ClassTable table = {vertices, &predictions, &work.map, &dataset,
                             &truth};
@@ -73,7 +73,7 @@ absl::Status PredictTargets(const Work& work, const InferenceInput& input,
                             PredictSummary* summary) {
   FGNN_ASSIGN_OR_RETURN(
       RowFile rows, PredictRows(input, vertices, work.kind, work.options.out));
-  const Dataset& dataset = work.backend.dataset();
+  const Dataset& dataset = work.host.dataset();
   const VertexTruth truth(dataset);
   const TargetTable table = {
       vertices,  &rows,    TypeOf(input.model->options().objective),
@@ -86,7 +86,7 @@ absl::Status PredictTargets(const Work& work, const InferenceInput& input,
 
 absl::Status PredictScores(const Work& work, const InferenceInput& input,
                            PredictSummary* summary) {
-  const Dataset& dataset = work.backend.dataset();
+  const Dataset& dataset = work.host.dataset();
   FGNN_ASSIGN_OR_RETURN(
       const std::vector<GlobalId> pairs,
       ReadIdFile(work.options.pairs, /*columns=*/2, dataset.num_nodes()));
@@ -98,7 +98,7 @@ absl::Status PredictScores(const Work& work, const InferenceInput& input,
 
 absl::Status PredictNeighbours(const Work& work, const InferenceInput& input,
                                absl::Span<const GlobalId> vertices) {
-  const Dataset& dataset = work.backend.dataset();
+  const Dataset& dataset = work.host.dataset();
   const uint32_t num_best = work.options.top_k.value_or(kDefaultNeighbours);
   if (work.options.top_k.has_value() && num_best >= dataset.num_nodes()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -114,7 +114,7 @@ absl::Status PredictAndWrite(const Work& work, absl::Span<const float> weights,
                              PredictSummary* summary) {
   ScoredWeights scored;
   scored.values = weights;
-  const InferenceInput input = work.backend.ForInference(scored);
+  const InferenceInput input = work.host.ForInference(scored);
   if (work.kind == PredictionKind::kScores) {
     return PredictScores(work, input, summary);
   }
@@ -230,17 +230,16 @@ void DescribeModel(const CheckpointInfo& info, const ClassMap& map,
 
 // Lets the device compute, if it is a GPU, and returns it; null: cores do.
 absl::StatusOr<std::unique_ptr<InferenceDevice>> OpenGpu(
-    const PredictOptions& options, const Device& device, CpuBackend& backend) {
+    const PredictOptions& options, const Device& device, HostModel& host) {
   if (device.kind != DeviceKind::kCuda) return nullptr;
-  absl::StatusOr<std::unique_ptr<InferenceDevice>> gpu =
-      options.open_device(device.index, backend.model_options(),
-                          &backend.team(TrainerThread::kLoop));
+  absl::StatusOr<std::unique_ptr<InferenceDevice>> gpu = options.open_device(
+      device.index, host.model().options(), &host.team(TrainerThread::kLoop));
   if (absl::IsFailedPrecondition(gpu.status())) {
     return absl::NotFoundError(
         absl::StrCat("--device: ", MessageOf(gpu.status())));
   }
   if (!gpu.ok()) return Annotate(gpu.status(), "--device");
-  backend.InferOn(gpu->get());
+  host.InferOn(gpu->get());
   return gpu;
 }
 
@@ -284,24 +283,25 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckPredictionsPath(options.out, kind));
   FGNN_RETURN_IF_ERROR(CheckPredictFlags(options, kind, model));
   FGNN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<CpuBackend> backend,
-      CpuBackend::OpenForModel(options.dataset, model,
-                               static_cast<int>(device.cores.size()),
-                               options.plugins));
+      const std::unique_ptr<HostModel> host,
+      HostModel::OpenForModel(options.dataset, model,
+                              static_cast<int>(device.cores.size()),
+                              options.plugins));
   FGNN_RETURN_IF_ERROR(
-      Annotate(CheckCode(checkpoint.info, *backend),
+      Annotate(CheckCode(checkpoint.info, model, host->model().parameters(),
+                         host->code_crc32c()),
                absl::StrCat("checkpoint ", summary.checkpoint.string())));
   FGNN_ASSIGN_OR_RETURN(
       const ClassMap map,
-      MapToDataset(options, checkpoint.info, kind, backend->dataset()));
+      MapToDataset(options, checkpoint.info, kind, host->dataset()));
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceDevice> gpu,
-                        OpenGpu(options, device, *backend));
+                        OpenGpu(options, device, *host));
   AlignedBuffer weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
             weights.Floats(num_weights));
   FGNN_RETURN_IF_ERROR(
-      PredictAndWrite({options, kind, map, *backend},
+      PredictAndWrite({options, kind, map, *host},
                       {weights.Floats(num_weights), num_weights}, &summary));
   DescribeModel(checkpoint.info, map, &summary);
   summary.seconds = stopwatch.Seconds();

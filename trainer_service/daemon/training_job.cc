@@ -259,8 +259,10 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
       CheckSameFunction(backend_->model_options(), checkpoint.info.model),
       absl::StrCat("checkpoint ", path.string(),
                    " is of another model than job ", options_.job_id)));
-  FGNN_RETURN_IF_ERROR(Annotate(CheckCode(checkpoint.info, *backend_),
-                                absl::StrCat("checkpoint ", path.string())));
+  FGNN_RETURN_IF_ERROR(
+      Annotate(CheckCode(checkpoint.info, backend_->model_options(),
+                         backend_->parameters(), backend_->code_crc32c()),
+               absl::StrCat("checkpoint ", path.string())));
   return checkpoint;
 }
 

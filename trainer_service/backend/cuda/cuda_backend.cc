@@ -1,7 +1,5 @@
 #include "trainer_service/backend/cuda/cuda_backend.h"
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -12,7 +10,6 @@
 #include "shared/base/units.h"
 #include "shared/config/rules/model_rules.h"
 #include "shared/device/cuda/device_array.h"
-#include "shared/device/cuda/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
@@ -26,45 +23,10 @@ CudaFeatures* AsCudas(TaskFeatures* features) {
   return static_cast<CudaFeatures*>(features);
 }
 
-absl::StatusOr<cudaDeviceProp> PropertiesOf(int device) {
-  cudaDeviceProp properties;
-  FGNN_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, device),
-                                  "cannot ask for the device's properties"));
-  return properties;
-}
-
-// Rows that a host matches would be copied to the device all the same.
-JobSpec WithoutMatch(JobSpec spec) {
-  spec.features.match = "off";
-  return spec;
-}
-
 // Destructors would wait for a device that does not answer.
 void EndProcess(const absl::Status& why) {
   LogError("{}; this process ends", MessageOf(why));
   std::_Exit(ExitCode(why));
-}
-
-// Says what an error means after which the device is lost to this process.
-absl::Status ReportLost(const absl::Status& error,
-                        const CudaBackendOptions& options) {
-  const absl::Status lost = absl::InternalError(absl::StrCat(
-      error.message(), "; cuda:", options.device,
-      " answers this process no more, which has to end and be restarted"));
-  if (options.on_lost != nullptr) options.on_lost(lost);
-  return lost;
-}
-
-// Returns `error`. One that stays is the answer to every call of this process.
-absl::Status ReportIfLost(const absl::Status& error,
-                          const CudaBackendOptions& options) {
-  size_t free = 0;
-  size_t total = 0;
-  if (!absl::IsInternal(error) ||
-      cudaMemGetInfo(&free, &total) == cudaSuccess) {
-    return error;
-  }
-  return ReportLost(error, options);
 }
 
 size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
@@ -74,80 +36,60 @@ size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
     const JobSpec& spec, int num_threads, const CudaBackendOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckGpusTrain(spec.model.kind));
+  const BackendGpu gpu(options.device, options.on_lost);
   // The device may be lost since an earlier job.
-  FGNN_RETURN_IF_ERROR(ReportIfLost(CheckCudaDevice(options.device), options));
+  FGNN_RETURN_IF_ERROR(gpu.ReportIfLost(CheckCudaDevice(options.device)));
   if (spec.features.match == "on") {
     LogWarning(
         "features.match is on; a GPU's trainer loads all rows of a batch");
   }
-  FGNN_ASSIGN_OR_RETURN(
-      std::unique_ptr<CpuBackend> host,
-      CpuBackend::OpenForJob(WithoutMatch(spec), num_threads));
-  FGNN_RETURN_IF_ERROR(
-      ReportIfLost(CudaStatus(cudaSetDevice(options.device),
-                              absl::StrCat("cuda:", options.device)),
-                   options));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostModel> host,
+                        HostModel::OpenForJob(spec, num_threads));
+  FGNN_RETURN_IF_ERROR(gpu.ReportIfLost(gpu.Choose()));
   auto backend = absl::WrapUnique(
-      new CudaBackend(options, std::move(host), std::make_shared<ByteCount>()));
-  const absl::Status opened = backend->Open();
+      new CudaBackend(gpu, std::move(host), std::make_shared<ByteCount>()));
+  const absl::Status opened = backend->Open(options.open_products);
   if (!opened.ok()) return backend->Explain(opened);
   return backend;
 }
 
-CudaBackend::CudaBackend(const CudaBackendOptions& options,
-                         std::unique_ptr<CpuBackend> host,
+CudaBackend::CudaBackend(BackendGpu gpu, std::unique_ptr<HostModel> opened,
                          std::shared_ptr<ByteCount> count)
-    : options_(options),
-      host_(std::move(host)),
+    : HostedBackend(std::move(opened)),
+      gpu_(std::move(gpu)),
       count_(std::move(count)),
-      misses_(MissRows::Register(&host_->features())),
-      cache_(&host_->features(), count_) {}
+      misses_(MissRows::Register(&host().features())),
+      cache_(&host().features(), count_) {}
 
 CudaBackend::~CudaBackend() = default;
 
-absl::StatusOr<DeviceMemory> CudaBackend::MemoryNow() const {
-  FGNN_RETURN_IF_ERROR(ChooseDevice());
-  size_t free = 0;
-  size_t total = 0;
-  FGNN_RETURN_IF_ERROR(CudaStatus(cudaMemGetInfo(&free, &total),
-                                  "cannot ask for the device's memory"));
-  return DeviceMemory{.total_bytes = total, .free_bytes = free};
-}
-
-absl::Status CudaBackend::Open() {
-  FGNN_ASSIGN_OR_RETURN(before_, MemoryNow());
+absl::Status CudaBackend::Open(const ProductsOpener& open_products) {
+  FGNN_ASSIGN_OR_RETURN(before_, gpu_.Memory());
   const FeatureStore& store = misses_.store();
   const uint64_t feature_bytes = store.num_rows() * store.row_bytes();
   if (misses_.on_device() != nullptr) before_.pinned_bytes = feature_bytes;
-  FGNN_ASSIGN_OR_RETURN(products_, options_.open_products());
+  FGNN_ASSIGN_OR_RETURN(products_, open_products());
   FGNN_ASSIGN_OR_RETURN(model_,
                         CudaModel::Make(model_options(), products_.get()));
   FGNN_ASSIGN_OR_RETURN(
       inference_,
       CudaInferenceDevice::Make(model_options(), products_.get(), &misses_,
-                                &host_->team(TrainerThread::kLoop), count_));
-  host_->InferOn(inference_.get());
-  FGNN_ASSIGN_OR_RETURN(const cudaDeviceProp properties,
-                        PropertiesOf(options_.device));
-  gpu_ = properties.name;
+                                &host().team(TrainerThread::kLoop), count_));
+  host().InferOn(inference_.get());
+  FGNN_ASSIGN_OR_RETURN(gpu_name_, gpu_.Name());
+  FGNN_ASSIGN_OR_RETURN(const uint32_t multiprocessors,
+                        gpu_.NumMultiprocessors());
   for (std::unique_ptr<ExtractionLane>& lane : lanes_) {
     FGNN_ASSIGN_OR_RETURN(
-        lane,
-        ExtractionLane::Make(
-            &misses_, static_cast<uint32_t>(properties.multiProcessorCount),
-            LeastOrderedMisses(feature_bytes), count_));
+        lane, ExtractionLane::Make(&misses_, multiprocessors,
+                                   LeastOrderedMisses(feature_bytes), count_));
   }
   return absl::OkStatus();
 }
 
-absl::Status CudaBackend::ChooseDevice() const {
-  return CudaStatus(cudaSetDevice(options_.device),
-                    absl::StrCat("cuda:", options_.device));
-}
-
 absl::Status CudaBackend::OnDevice(ThreadTeam& team,
                                    absl::FunctionRef<absl::Status()> work) {
-  const absl::Status chosen = ChooseDevice();
+  const absl::Status chosen = gpu_.Choose();
   if (!chosen.ok()) return Explain(chosen);
   for (;;) {
     const uint64_t table = cache_.table();
@@ -167,36 +109,29 @@ uint64_t CudaBackend::DeviceBytes() const {
 }
 
 absl::Status CudaBackend::Explain(const absl::Status& error) const {
-  if (!absl::IsResourceExhausted(error) && !absl::IsInternal(error)) {
-    return error;
-  }
-  size_t free = 0;
-  size_t total = 0;
-  // An error that stays is the answer to this call too.
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
-    return ReportLost(error, options_);
-  }
-  if (!absl::IsResourceExhausted(error)) return error;
+  if (!absl::IsResourceExhausted(error)) return gpu_.ReportIfLost(error);
+  const absl::StatusOr<DeviceMemory> now = gpu_.Memory();
+  if (!now.ok()) return gpu_.ReportIfLost(now.status());
   return absl::ResourceExhaustedError(absl::StrCat(
-      error.message(), "; cuda:", options_.device, " has ", FormatBytes(free),
-      " of ", FormatBytes(total), " left, and this trainer has ",
-      FormatBytes(DeviceBytes()), ", of which its cache has ",
-      FormatBytes(cache_.bytes()),
+      error.message(), "; cuda:", gpu_.number(), " has ",
+      FormatBytes(now->free_bytes), " of ", FormatBytes(now->total_bytes),
+      " left, and this trainer has ", FormatBytes(DeviceBytes()),
+      ", of which its cache has ", FormatBytes(cache_.bytes()),
       "; lower cache.capacity, sampling.batch_size, sampling.fanouts or "
       "model.hidden"));
 }
 
 absl::Status CudaBackend::CacheAsPlanned(const TrainerCache& plan) {
   if (cache_.IsFollowed(plan)) return absl::OkStatus();
-  const absl::Status chosen = ChooseDevice();
+  const absl::Status chosen = gpu_.Choose();
   if (!chosen.ok()) return Explain(chosen);
   return Explain(cache_.Follow(plan, dataset(),
                                lanes_[IndexOf(TrainerThread::kLoop)]->stream(),
-                               host_->team(TrainerThread::kLoop)));
+                               host().team(TrainerThread::kLoop)));
 }
 
 void CudaBackend::GiveUpMoreThan(const TrainerCache& plan) {
-  cache_.GiveUpMoreThan(plan, host_->team(TrainerThread::kLoop));
+  cache_.GiveUpMoreThan(plan, host().team(TrainerThread::kLoop));
 }
 
 std::unique_ptr<TaskFeatures> CudaBackend::NewFeatures() const {
@@ -219,14 +154,14 @@ absl::StatusOr<ExtractedRows> CudaBackend::ExtractWith(
   if (dense_rows.has_value()) from.packer = &packers_[IndexOf(thread)];
   from.dense_rows = dense_rows.value_or(0);
   return features->Extract(task, from, *lanes_[IndexOf(thread)],
-                           host_->team(thread));
+                           host().team(thread));
 }
 
 absl::StatusOr<ExtractedRows> CudaBackend::Extract(
     const TaskView& task, const TaskFeatures* /*before*/, TrainerThread thread,
     TaskFeatures* features) {
   absl::StatusOr<ExtractedRows> rows;
-  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(thread), [&] {
+  FGNN_RETURN_IF_ERROR(OnDevice(host().team(thread), [&] {
     const PlannedDeviceCache::Reader reader(&cache_);
     rows = ExtractWith(reader.cached(), task, thread, AsCudas(features));
     return rows.status();
@@ -257,37 +192,27 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
                          gradient, place);
     return result.status();
   };
-  FGNN_RETURN_IF_ERROR(OnDevice(host_->team(TrainerThread::kLoop), compute));
+  FGNN_RETURN_IF_ERROR(OnDevice(host().team(TrainerThread::kLoop), compute));
   return result;
 }
 
 absl::StatusOr<std::vector<SplitScore>> CudaBackend::Evaluate(
     const ScoredWeights& weights,
     const std::vector<absl::Span<const int64_t>>& splits) {
-  const absl::Status chosen = ChooseDevice();
-  if (!chosen.ok()) return Explain(chosen);
-  absl::StatusOr<std::vector<SplitScore>> scores =
-      host_->Evaluate(weights, splits);
-  if (absl::IsInternal(scores.status())) return Explain(scores.status());
-  return scores;
+  return gpu_.Use([&] { return HostedBackend::Evaluate(weights, splits); });
 }
 
 absl::StatusOr<std::vector<EdgeRanking>> CudaBackend::RankEdges(
     const ScoredWeights& weights, absl::Span<const EdgeView> splits) {
-  const absl::Status chosen = ChooseDevice();
-  if (!chosen.ok()) return Explain(chosen);
-  absl::StatusOr<std::vector<EdgeRanking>> rankings =
-      host_->RankEdges(weights, splits);
-  if (absl::IsInternal(rankings.status())) return Explain(rankings.status());
-  return rankings;
+  return gpu_.Use([&] { return HostedBackend::RankEdges(weights, splits); });
 }
 
 EvaluationBytes CudaBackend::BytesOfEvaluation() {
-  EvaluationBytes bytes = host_->BytesOfEvaluation();
+  EvaluationBytes bytes = HostedBackend::BytesOfEvaluation();
   const CscView& graph = dataset().graph();
   bytes.own.device =
       inference_->MostBytes(graph.num_nodes(), graph.num_edges());
-  bytes.kept = KeptBytes(host_->ForInference({}));
+  bytes.kept = KeptBytes(host().ForInference({}));
   return bytes;
 }
 
@@ -299,9 +224,9 @@ PlacedBytes CudaBackend::BytesOfFeatures(const TaskView& task) const {
 }
 
 absl::StatusOr<PlacedBytes> CudaBackend::BytesInUse() const {
-  FGNN_ASSIGN_OR_RETURN(PlacedBytes bytes, host_->BytesInUse());
+  FGNN_ASSIGN_OR_RETURN(PlacedBytes bytes, HostedBackend::BytesInUse());
   bytes.host += count_->pinned + model_->pinned_bytes();
-  FGNN_ASSIGN_OR_RETURN(const DeviceMemory now, MemoryNow());
+  FGNN_ASSIGN_OR_RETURN(const DeviceMemory now, gpu_.Memory());
   const uint64_t gone =
       before_.free_bytes - std::min(before_.free_bytes, now.free_bytes);
   bytes.device = std::max(DeviceBytes(), gone);

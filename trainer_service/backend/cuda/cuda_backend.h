@@ -18,8 +18,9 @@
 #include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/config/job_spec.h"
-#include "shared/graph/dataset.h"
-#include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cpu/host_model.h"
+#include "trainer_service/backend/cpu/hosted_backend.h"
+#include "trainer_service/backend/cuda/backend_gpu.h"
 #include "trainer_service/backend/cuda/byte_count.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
 #include "trainer_service/backend/cuda/cuda_inference_device.h"
@@ -30,7 +31,6 @@
 #include "trainer_service/features/cuda/miss_rows.h"
 #include "trainer_service/nn/cuda/cuda_model.h"
 #include "trainer_service/nn/cuda/products.h"
-#include "trainer_service/nn/model.h"
 
 namespace fgnn {
 
@@ -52,10 +52,10 @@ struct CudaBackendOptions {
 // again; the cache then has half of its rows. After an error of CUDA that
 // stays, every call that needs the device returns Internal, which says that the
 // process has to end.
-class CudaBackend final : public TrainerBackend {
+class CudaBackend final : public HostedBackend {
  public:
   // Opens the back end of a job; num_threads >= 1 threads of the host. Returns
-  // errors of CpuBackend::OpenForJob() and of CudaModel::Make(). Unimplemented,
+  // errors of HostModel::OpenForJob() and of CudaModel::Make(). Unimplemented,
   // with the way out: the model is the user's. FailedPrecondition: there is no
   // such device, or no library of products. ResourceExhausted, with sizes: the
   // device has no memory.
@@ -63,15 +63,7 @@ class CudaBackend final : public TrainerBackend {
       const JobSpec& spec, int num_threads, const CudaBackendOptions& options);
   ~CudaBackend() override;
 
-  const Dataset& dataset() const override { return host_->dataset(); }
-  const ModelOptions& model_options() const override {
-    return host_->model_options();
-  }
-  const std::vector<ParameterInfo>& parameters() const override {
-    return host_->parameters();
-  }
-  uint32_t code_crc32c() const override { return host_->code_crc32c(); }
-  std::string gpu() const override { return gpu_; }
+  std::string gpu() const override { return gpu_name_; }
 
   // The device has a table of its own, also where the plan has a shared one.
   void ShareTables(HotTableSource /*source*/) override {}
@@ -97,10 +89,6 @@ class CudaBackend final : public TrainerBackend {
   void LeaveGradients(DevicePlaceFinder places) override {
     places_ = std::move(places);
   }
-  absl::Status Step(uint64_t seed, const OptimizerOptions& options,
-                    const StepTensors& step) override {
-    return host_->Step(seed, options, step);
-  }
   // Cores of the host compute what the device has no memory for.
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
@@ -112,20 +100,12 @@ class CudaBackend final : public TrainerBackend {
   absl::StatusOr<PlacedBytes> BytesInUse() const override;
   EvaluationBytes BytesOfEvaluation() override;
   std::optional<DeviceMemory> MemoryBefore() const override { return before_; }
-  uint64_t progress(TrainerThread thread) const override {
-    return host_->progress(thread);
-  }
 
  private:
-  CudaBackend(const CudaBackendOptions& options,
-              std::unique_ptr<CpuBackend> host,
+  CudaBackend(BackendGpu gpu, std::unique_ptr<HostModel> opened,
               std::shared_ptr<ByteCount> count);
-  absl::Status Open();
+  absl::Status Open(const ProductsOpener& open_products);
 
-  // Makes the device that of the calling thread.
-  absl::Status ChooseDevice() const;
-  // Returns total and free bytes of the device.
-  absl::StatusOr<DeviceMemory> MemoryNow() const;
   // Calls `work` with this device. If it finds no memory, calls it again beside
   // each table that the cache has meanwhile, or beside none. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,
@@ -145,12 +125,11 @@ class CudaBackend final : public TrainerBackend {
   // Bytes of device memory of this object and of its features.
   uint64_t DeviceBytes() const;
 
-  const CudaBackendOptions options_;
-  const std::unique_ptr<CpuBackend> host_;
+  const BackendGpu gpu_;
   // Shared with features, which may outlive this object.
   const std::shared_ptr<ByteCount> count_;
   const MissRows misses_;
-  std::string gpu_;      // Name of the device's model.
+  std::string gpu_name_; // Name of the device's model.
   DeviceMemory before_;  // Memory before the fields below.
   PlannedDeviceCache cache_;
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.

@@ -102,8 +102,8 @@ class BatchSourceTest : public testing::Test {
 // As the store has them: tasks have as many edges as sources.
 TEST_F(BatchSourceTest, FindsTheSameRowsAheadAndOnDemand) {
   Sample(3);
-  const std::byte* const data = backend_->features().data();
-  const uint64_t row_bytes = backend_->features().row_bytes();
+  const std::byte* const data = backend_->host().features().data();
+  const uint64_t row_bytes = backend_->host().features().row_bytes();
   for (const uint32_t ahead : {0U, 1U, 3U}) {
     SCOPED_TRACE(ahead);
     const std::unique_ptr<BatchSource> source = Source(ahead, 1);
@@ -132,8 +132,8 @@ TEST_F(BatchSourceTest, CopiesTheSameFeaturesAheadAndOnDemand) {
     const std::unique_ptr<BatchSource> source = Source(ahead, 1);
     for (const ExtractedBatch& batch : TakeThree(*source)) {
       std::vector<float> expected(batch.task.input_nodes.size() * 6);
-      FGNN_ASSERT_OK(backend_->features().CopyRows(batch.task.input_nodes,
-                                                   expected.data()));
+      FGNN_ASSERT_OK(backend_->host().features().CopyRows(
+          batch.task.input_nodes, expected.data()));
       EXPECT_THAT(Features(batch).dense(), testing::ElementsAreArray(expected));
       EXPECT_THAT(Features(batch).stored().rows, testing::IsEmpty());
     }

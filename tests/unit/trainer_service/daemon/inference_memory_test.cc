@@ -12,7 +12,7 @@
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/generating/generate.h"
-#include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cpu/host_model.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/predict.h"
 
@@ -48,11 +48,11 @@ class InferenceMemoryTest : public testing::Test {
     model.input_columns = kColumns;
     model.num_classes = 7;
     FGNN_ASSERT_OK_AND_ASSIGN(
-        backend_, CpuBackend::OpenForModel(folder_ / "graph", model, 2));
-    num_nodes_ = backend_->dataset().num_nodes();
-    const uint64_t size = backend_->model().num_parameters();
+        host_, HostModel::OpenForModel(folder_ / "graph", model, 2));
+    num_nodes_ = host_->dataset().num_nodes();
+    const uint64_t size = host_->model().num_parameters();
     weights_ = absl::MakeSpan(weights_memory_.Floats(size), size);
-    backend_->model().Initialize(1, weights_);
+    host_->model().Initialize(1, weights_);
     FGNN_ASSERT_OK_AND_ASSIGN(before_, AnonymousMemoryBytes());
   }
 
@@ -67,7 +67,7 @@ class InferenceMemoryTest : public testing::Test {
       most_ = std::max(most_, *now);
       return absl::OkStatus();
     };
-    return backend_->ForInference(scored);
+    return host_->ForInference(scored);
   }
 
   // The most beyond what there was.
@@ -79,7 +79,7 @@ class InferenceMemoryTest : public testing::Test {
   }
 
   TempFolder folder_;
-  std::unique_ptr<CpuBackend> backend_;
+  std::unique_ptr<HostModel> host_;
   uint64_t num_nodes_ = 0;
   AlignedBuffer weights_memory_;
   absl::Span<float> weights_;

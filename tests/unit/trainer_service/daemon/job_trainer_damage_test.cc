@@ -62,8 +62,8 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task,
                               ReadTask(held->block(), job_key()));
     std::vector<float> features(task.input_nodes.size() * 6);
-    FGNN_ASSERT_OK(
-        other.backend->features().CopyRows(task.input_nodes, features.data()));
+    FGNN_ASSERT_OK(other.backend->host().features().CopyRows(task.input_nodes,
+                                                             features.data()));
     std::vector<int64_t> labels;
     for (const GlobalId seed : task.seeds()) {
       labels.push_back(other.backend->dataset().labels()[seed]);
@@ -74,7 +74,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     batch.labels = labels;
     batch.seed = 5;
     GradientBoard board(segment_.get(), OwnerIndex{9});
-    FGNN_ASSERT_OK(other.backend->model().Gradient(
+    FGNN_ASSERT_OK(other.backend->host().model().Gradient(
         board.weights(0), batch, board.gradient(BatchSeq(0))));
     BatchRecord record;
     record.num_seeds = task.num_seeds;

@@ -66,6 +66,7 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   }
 
   void Use(const JobSpec& spec) {
+    source_.reset();  // Its thread uses the back end.
     FGNN_ASSERT_OK_AND_ASSIGN(backend_, CpuBackend::OpenForJob(spec, 2));
   }
 
@@ -147,8 +148,8 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   }
   void ExpectRows(const ExtractedBatch& batch) {
     std::vector<float> rows(batch.task.input_nodes.size() * kSmallColumns);
-    FGNN_ASSERT_OK(
-        expected_->features().CopyRows(batch.task.input_nodes, rows.data()));
+    FGNN_ASSERT_OK(expected_->host().features().CopyRows(batch.task.input_nodes,
+                                                         rows.data()));
     const absl::Span<const float> dense = DenseOf(batch);
     ASSERT_EQ(dense.size(), rows.size());
     EXPECT_EQ(

@@ -204,9 +204,9 @@ PlainTorchTest::Loss PlainTorchTest::LossOf(BatchSeq seq,
   const TaskView task = ReadTask(block, 1).value();
   torch::Tensor x =
       torch::empty({static_cast<int64_t>(task.input_nodes.size()), 6});
-  EXPECT_THAT(
-      backends_[0]->features().CopyRows(task.input_nodes, x.data_ptr<float>()),
-      IsOk());
+  EXPECT_THAT(backends_[0]->host().features().CopyRows(task.input_nodes,
+                                                       x.data_ptr<float>()),
+              IsOk());
   x = x.to(torch::kFloat64);
   for (size_t layer = 0; layer < 2; ++layer) {
     const BlockView& hop = task.hops[1 - layer];

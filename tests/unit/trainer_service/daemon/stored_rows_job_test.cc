@@ -84,7 +84,7 @@ class StoredRowsJobTest : public testing::Test {
     const size_t size = task.input_nodes.size() * 6;
     float* const features = memory.Floats(size);
     FGNN_RETURN_IF_ERROR(
-        backend_->features().CopyRows(task.input_nodes, features));
+        backend_->host().features().CopyRows(task.input_nodes, features));
     std::vector<int64_t> labels;
     for (const GlobalId vertex : task.seeds()) {
       labels.push_back(backend_->dataset().labels()[vertex]);
@@ -98,7 +98,8 @@ class StoredRowsJobTest : public testing::Test {
     batch.seed = seed;
     batch.epoch = place.epoch;
     batch.batch = place.batch;
-    return backend_->model()
+    return backend_->host()
+        .model()
         .Gradient(board_->weights(shape.StepOf(task.seq).value()), batch,
                   board_->gradient(task.seq))
         .status();

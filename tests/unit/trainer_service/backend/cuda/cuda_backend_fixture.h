@@ -168,7 +168,7 @@ class CudaBackendTest : public testing::Test {
   std::vector<std::byte> Expected(const TaskView& task) const {
     std::vector<std::byte> rows(task.input_nodes.size() * kSmallColumns *
                                 sizeof(float));
-    EXPECT_THAT(cpu_->features().CopyRows(
+    EXPECT_THAT(cpu_->host().features().CopyRows(
                     task.input_nodes, reinterpret_cast<float*>(rows.data())),
                 IsOk());
     return rows;

@@ -69,7 +69,7 @@ TEST_F(CudaCacheTest, WaitsUntilNobodyReadsATableBeforeItIsFreed) {
   const auto count = std::make_shared<ByteCount>();
   const CudaStream stream = CudaStream::Make().value();
   ThreadTeam team(1);
-  PlannedDeviceCache cache(&cpu_->features(), count);
+  PlannedDeviceCache cache(&cpu_->host().features(), count);
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
   std::atomic<bool> followed = false;
   std::optional<PlannedDeviceCache::Reader> reader(&cache);
@@ -99,7 +99,7 @@ TEST_F(CudaCacheTest, MakesRoomForTheBatchesOfBothThreadsOnce) {
   const CudaStream stream = CudaStream::Make().value();
   ThreadTeam team(1);
   ThreadTeam team_ahead(1);
-  PlannedDeviceCache cache(&cpu_->features(), count);
+  PlannedDeviceCache cache(&cpu_->host().features(), count);
   EXPECT_FALSE(cache.MakeRoom(cache.table(), team)) << "nothing is cached";
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
   const uint64_t table = cache.table();
@@ -130,7 +130,7 @@ TEST_F(CudaCacheTest, MakesNoMoreRoomOnceAnotherTableIsLoaded) {
   const CudaStream stream = CudaStream::Make().value();
   ThreadTeam team(1);
   ThreadTeam team_ahead(1);
-  PlannedDeviceCache cache(&cpu_->features(), count);
+  PlannedDeviceCache cache(&cpu_->host().features(), count);
   FGNN_ASSERT_OK(cache.Follow(Plan(50), cpu_->dataset(), stream, team));
   const uint64_t table = cache.table();
   std::optional<PlannedDeviceCache::Reader> reader(&cache);

@@ -47,7 +47,7 @@ TEST_F(CudaExtractionTest, HasTheRowsAndHitsOfTheCpu) {
 TEST_F(CudaExtractionTest, StagesRowsOfADisk) {
   spec_.features.store = "disk";
   Open();
-  ASSERT_EQ(cpu_->features().data(), nullptr);
+  ASSERT_EQ(cpu_->host().features().data(), nullptr);
   spec_.features.store = "memory";
   FGNN_ASSERT_OK_AND_ASSIGN(cpu_, CpuBackend::OpenForJob(spec_, 2));
   ExpectRowsOfTheCpu();
@@ -137,7 +137,7 @@ TEST_F(CudaExtractionTest, RefusesNodesThatHaveNoFeatures) {
 // test: a lane is told to order all of them.
 TEST_F(CudaExtractionTest, ReadsMissesInTheOrderOfTheStore) {
   Open();
-  const FeatureStore& store = cpu_->features();
+  const FeatureStore& store = cpu_->host().features();
   const auto count = std::make_shared<ByteCount>();
   for (const bool stages : {false, true}) {
     // The back end's store is another mapping of the file.
