@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -14,9 +13,6 @@
 
 namespace fgnn {
 namespace {
-
-// A single failure may be that of a member which is about to end.
-constexpr int kMostFailures = 3;
 
 absl::Status ChooseDevice(int device) {
   return CudaStatus(cudaSetDevice(device), absl::StrCat("cuda:", device));
@@ -33,31 +29,23 @@ absl::StatusOr<std::unique_ptr<NcclExchange>> NcclExchange::Join(
       StepGradients gradients,
       StepGradients::Make(shape.num_parameters, shape.batches_per_step,
                           options.ordered));
-  const std::optional<uint32_t> rank = MeetingTable(segment, owner).Join();
-  if (!rank.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("all ", shape.num_members,
-                     " places of trainers that exchange gradients are taken"));
-  }
-  return absl::WrapUnique(new NcclExchange(api, options, segment, owner, *rank,
-                                           std::move(gradients)));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<NcclMember> member,
+                        NcclMember::Join(api, segment, owner, options.timeout));
+  return absl::WrapUnique(new NcclExchange(
+      options.device, segment, owner, std::move(member), std::move(gradients)));
 }
 
-NcclExchange::NcclExchange(const nccl::Api& api,
-                           const NcclExchangeOptions& options, Segment* segment,
-                           OwnerIndex owner, uint32_t rank,
+NcclExchange::NcclExchange(int device, Segment* segment, OwnerIndex owner,
+                           std::unique_ptr<NcclMember> member,
                            StepGradients gradients)
-    : api_(api),
-      options_(options),
+    : device_(device),
       segment_(segment),
       board_(segment, owner),
       on_board_(segment, owner),
-      table_(segment, owner),
-      rank_(rank),
-      gradients_(std::move(gradients)) {}
+      gradients_(std::move(gradients)),
+      member_(std::move(member)) {}
 
 NcclExchange::~NcclExchange() {
-  table_.Leave();
   LogInfo("gradients of {} steps were exchanged by NCCL", num_exchanged_);
 }
 
@@ -97,65 +85,33 @@ absl::StatusOr<bool> NcclExchange::MakeStep(StepNumber step, Place place,
   return true;
 }
 
-// Exchanges the gradients of a step that is due, if all are ready.
+// Exchanges the gradients of a step that is due, if all are ready. A step whose
+// gradients cannot be exchanged is made from the board, by whoever is first.
 absl::StatusOr<NcclExchange::Place> NcclExchange::PlaceOf(StepNumber step) {
   if (exchanged_ == step) return Place::kDevice;
   if (given_up_ == step) return Place::kBoard;
-  const uint64_t group = table_.group();
-  if (!table_.IsComplete()) return Place::kBoard;
-  table_.SayReady(rank_, group, step);
-  if (ready_for_ != step) ready_.Restart();
-  ready_for_ = step;
-  const absl::StatusOr<bool> gathered =
-      table_.AllReady(group, step) ? Gather(step, group) : false;
-  if (!gathered.ok()) return GiveUp(step, group, gathered.status());
-  if (!*gathered) {
-    if (std::chrono::duration<double>(ready_.Seconds()) < options_.timeout) {
-      return Place::kNotYet;
-    }
-    return GiveUp(step, group,
-                  absl::DeadlineExceededError(absl::StrCat(
-                      "a trainer was not ready for the exchange of gradients "
-                      "within ",
-                      options_.timeout.count(), " ms")));
+  const std::optional<uint64_t> group = member_->group();
+  if (!group.has_value()) return Place::kBoard;
+  const absl::StatusOr<bool> exchanged = Exchange(step, *group);
+  if (!exchanged.ok()) {
+    given_up_ = step;
+    LogWarning("step {}: its gradients are added from the board: {}",
+               step.value() + 1, MessageOf(exchanged.status()));
+    FGNN_RETURN_IF_ERROR(member_->End(*group, exchanged.status()));
+    return Place::kBoard;
   }
+  if (!*exchanged) return Place::kNotYet;
   exchanged_ = step;
-  failures_ = 0;
+  member_->HasExchanged();
   ++num_exchanged_;
   return Place::kDevice;
 }
 
-// Returns false if the group's id is not known yet.
-absl::StatusOr<bool> NcclExchange::FindGroup(uint64_t group) {
-  if (group_ != nullptr && group_number_ == group) return true;
-  group_.reset();
-  NcclGroupOptions options;
-  options.rank = rank_;
-  options.num_members = table_.num_members();
-  options.timeout = options_.timeout;
-  options.goes_on = [this, group] { return table_.GoesOn(group); };
-  GroupId id = {};
-  static_assert(sizeof(id) == sizeof(options.id));
-  if (rank_ == 0) {
-    const nccl::Result result = api_.get_unique_id(&options.id);
-    if (result != nccl::kSuccess) {
-      return absl::InternalError(absl::StrCat("NCCL cannot make a group: ",
-                                              api_.get_error_string(result)));
-    }
-    std::memcpy(&id, &options.id, sizeof(id));
-    table_.PublishId(group, id);
-  } else {
-    const std::optional<GroupId> found = table_.FindId(group);
-    if (!found.has_value()) return false;
-    std::memcpy(&options.id, &*found, sizeof(id));
-  }
-  FGNN_ASSIGN_OR_RETURN(group_, NcclGroup::Join(api_, options));
-  group_number_ = group;
-  return true;
-}
-
-absl::StatusOr<bool> NcclExchange::Gather(StepNumber step, uint64_t group) {
-  FGNN_RETURN_IF_ERROR(ChooseDevice(options_.device));
+// Returns false while the others are not ready.
+absl::StatusOr<bool> NcclExchange::Exchange(StepNumber step, uint64_t group) {
+  FGNN_ASSIGN_OR_RETURN(const bool all_ready, member_->SayReady(group, step));
+  if (!all_ready) return false;
+  FGNN_RETURN_IF_ERROR(ChooseDevice(device_));
   const BatchRange batches = segment_->shape().BatchesOfStep(step);
   std::vector<uint32_t> roots;
   std::vector<uint32_t> num_seeds;
@@ -163,7 +119,7 @@ absl::StatusOr<bool> NcclExchange::Gather(StepNumber step, uint64_t group) {
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
     const std::optional<BatchRecord> record = board_.record(seq);
     const std::optional<uint32_t> root =
-        record.has_value() ? table_.RankOf(record->trainer) : std::nullopt;
+        record.has_value() ? member_->RankOf(record->trainer) : std::nullopt;
     if (!root.has_value()) {
       return absl::UnavailableError(
           absl::StrCat("the trainer of batch ", seq.value(), " is gone"));
@@ -172,31 +128,15 @@ absl::StatusOr<bool> NcclExchange::Gather(StepNumber step, uint64_t group) {
     num_seeds.push_back(record->num_seeds);
     host.push_back(board_.gradient(seq));
   }
-  FGNN_ASSIGN_OR_RETURN(const bool found, FindGroup(group));
-  if (!found) return false;
+  FGNN_ASSIGN_OR_RETURN(NcclGroup* const found, member_->Find(group));
+  if (found == nullptr) return false;
   FGNN_RETURN_IF_ERROR(gradients_.Exchange({.number = step,
-                                            .rank = rank_,
+                                            .rank = member_->rank(),
                                             .roots = roots,
                                             .num_seeds = num_seeds,
                                             .host = host},
-                                           *group_));
+                                           *found));
   return true;
-}
-
-// Ends the group. The step is made from the board, by whoever is first.
-absl::StatusOr<NcclExchange::Place> NcclExchange::GiveUp(
-    StepNumber step, uint64_t group, const absl::Status& reason) {
-  group_.reset();
-  // Gone: the group has ended, and nothing has failed here.
-  const bool failed = !absl::IsUnavailable(reason) && table_.GoesOn(group);
-  table_.EndGroup(group);
-  given_up_ = step;
-  LogWarning("step {}: its gradients are added from the board: {}",
-             step.value() + 1, MessageOf(reason));
-  if (!failed || ++failures_ < kMostFailures) return Place::kBoard;
-  return absl::InternalError(absl::StrCat(
-      MessageOf(reason), ", ", failures_,
-      " times in a row; use training.sync: steps, which needs no NCCL"));
 }
 
 ExchangeFactory NcclExchangesWith(NcclOpener open, int device) {

@@ -10,13 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/clock.h"
 #include "shared/queue/gradient_board.h"
-#include "shared/queue/meeting_table.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/sync/board_exchange.h"
 #include "trainer_service/sync/cuda/nccl_api.h"
-#include "trainer_service/sync/cuda/nccl_group.h"
+#include "trainer_service/sync/cuda/nccl_member.h"
 #include "trainer_service/sync/cuda/step_gradients.h"
 #include "trainer_service/sync/exchange_factory.h"
 #include "trainer_service/sync/step_exchange.h"
@@ -44,9 +42,8 @@ struct NcclExchangeOptions {
 // waits longer than `timeout`.
 class NcclExchange final : public StepExchange {
  public:
-  // Takes a place among the segment's members. Borrows the segment.
-  // FailedPrecondition: all places are taken. Otherwise errors of
-  // StepGradients::Make().
+  // Takes a place among the segment's members. Borrows the segment. Errors of
+  // StepGradients::Make() and of NcclMember::Join().
   static absl::StatusOr<std::unique_ptr<NcclExchange>> Join(
       const nccl::Api& api, const NcclExchangeOptions& options,
       Segment* segment, OwnerIndex owner);
@@ -68,31 +65,21 @@ class NcclExchange final : public StepExchange {
   // Where the gradients of a step are to be added.
   enum class Place { kNotYet, kDevice, kBoard };
 
-  NcclExchange(const nccl::Api& api, const NcclExchangeOptions& options,
-               Segment* segment, OwnerIndex owner, uint32_t rank,
-               StepGradients gradients);
+  NcclExchange(int device, Segment* segment, OwnerIndex owner,
+               std::unique_ptr<NcclMember> member, StepGradients gradients);
   absl::StatusOr<Place> PlaceOf(StepNumber step);
-  absl::StatusOr<bool> Gather(StepNumber step, uint64_t group);
-  absl::StatusOr<bool> FindGroup(uint64_t group);
-  absl::StatusOr<Place> GiveUp(StepNumber step, uint64_t group,
-                               const absl::Status& reason);
+  absl::StatusOr<bool> Exchange(StepNumber step, uint64_t group);
   absl::StatusOr<bool> MakeStep(StepNumber step, Place place, Make make);
 
-  const nccl::Api api_;
-  const NcclExchangeOptions options_;
+  const int device_;
   Segment* const segment_;
   GradientBoard board_;
   BoardExchange on_board_;
-  MeetingTable table_;
-  const uint32_t rank_;
   StepGradients gradients_;
-  std::unique_ptr<NcclGroup> group_;
-  uint64_t group_number_ = 0;
+  // Below the gradients, which its group may be sending when it is destroyed.
+  const std::unique_ptr<NcclMember> member_;
   std::optional<StepNumber> exchanged_;  // The step that gradients_ has.
   std::optional<StepNumber> given_up_;   // The step that the board makes.
-  Stopwatch ready_;  // Since this member was ready for the step below.
-  std::optional<StepNumber> ready_for_;
-  int failures_ = 0;  // In a row.
   uint64_t num_exchanged_ = 0;
 };
 

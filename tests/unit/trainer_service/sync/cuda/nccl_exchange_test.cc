@@ -387,16 +387,5 @@ TEST_F(NcclExchangeTest, FailsOnceNcclHasFailedSeveralTimes) {
   EXPECT_EQ(GradientBoard(segment_.get(), kNoOwner).version(), 2U);
 }
 
-TEST_F(NcclExchangeTest, NeedsAPlaceInTheGroup) {
-  const std::unique_ptr<NcclExchange> first = Make(OwnerIndex{1});
-  std::unique_ptr<NcclExchange> second = Make(OwnerIndex{2});
-  EXPECT_THAT(
-      NcclExchange::Join(simt::FakeNcclApi(), options_, segment_.get(),
-                         OwnerIndex{3}),
-      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("all 2 places")));
-  second.reset();
-  EXPECT_NE(Make(OwnerIndex{3}), nullptr);
-}
-
 }  // namespace
 }  // namespace fgnn
