@@ -58,7 +58,8 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
     : options_(std::move(options)),
       sampling_(std::move(sampling)),
       segment_(std::move(segment)),
-      queue_(segment_.get(), options_.owner, options_.overflow_block) {
+      queue_(segment_.get(), options_.owner, options_.overflow_block),
+      marks_(&sampling_.dataset) {
   if (segment_->options().num_devices > 0) {
     turn_.emplace(segment_.get(), options_.owner, options_.device,
                   options_.num_threads);
@@ -179,34 +180,11 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   return queue_.WaitForFree(queue_.frees(), DeadlineIn(kLongestWait));
 }
 
-// Returns the ranks of the order with this key. The folder derived/ may be
-// emptied at any time. If the order was lost, the function writes a line to the
-// log and returns no ranks. Tasks are not marked then, and trainers find no
-// vertex in their caches.
-HotRanks AttachedJob::RanksOf(uint64_t rank_order_key) {
-  const MutexLock lock(&marks_mutex_);
-  if (marks_.key != rank_order_key) {
-    marks_.key = rank_order_key;
-    absl::StatusOr<RankOrder> order =
-        RankOrder::Open(sampling_.dataset, rank_order_key);
-    if (order.ok()) {
-      marks_.order = *std::move(order);
-    } else {
-      LogWarning("tasks are not marked, so that no cache is hit: {}",
-                 MessageOf(order.status()));
-    }
-  }
-  if (!marks_.order.has_value()) return {};
-  return {marks_.order->ranks(), marks_.order->version()};
-}
-
 absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
   const uint64_t key = segment_->cache_plan().rank_order_key;
-  // The scheduler never changes the key once it is set. A worker ignores a
-  // later change.
-  if (key == 0 || worker.rank_order_key != 0) return absl::OkStatus();
-  worker.rank_order_key = key;
-  return worker.sampler->MarkBy(RanksOf(key));
+  if (key == 0 || worker.has_marks) return absl::OkStatus();
+  worker.has_marks = true;
+  return worker.sampler->MarkBy(marks_.RanksOf(key));
 }
 
 // Finds the number by which the batch is drawn. Other threads may be ordering

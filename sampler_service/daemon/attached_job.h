@@ -13,23 +13,21 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "sampler_service/daemon/sampling_totals.h"
 #include "sampler_service/daemon/sampling_turn.h"
+#include "sampler_service/daemon/task_marks.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
 #include "sampler_service/order/matched_order.h"
 #include "sampler_service/sampling/device_samplers.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/threads/loop_rounds.h"
-#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
 #include "shared/base/types.h"
-#include "shared/graph/rank_order.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
@@ -90,13 +88,8 @@ class AttachedJob : public ExecutorJob {
   struct Worker {
     std::unique_ptr<Sampler> sampler;
     OnlineCounts* counts = nullptr;  // Null: batches are not counted.
-    uint64_t rank_order_key = 0;     // Key of the order of marks; 0: none.
+    bool has_marks = false;  // Whether the sampler was told of the order.
     std::atomic<uint64_t> turns = 0;
-  };
-  // The order by which tasks are marked.
-  struct Marks {
-    uint64_t key = 0;
-    std::optional<RankOrder> order;  // Order of the key; set once.
   };
 
   AttachedJob(AttachedJobOptions options, JobSampling sampling,
@@ -111,7 +104,6 @@ class AttachedJob : public ExecutorJob {
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
   absl::StatusOr<OrderedBatch> Order(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
-  HotRanks RanksOf(uint64_t rank_order_key);
   absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);
   // Returns the error of a loop that ends because the job is stopped.
   absl::Status BeingDetached() const;
@@ -126,8 +118,7 @@ class AttachedJob : public ExecutorJob {
   std::atomic<bool> stopping_ = false;
   Notification stopped_;
   std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
-  Mutex marks_mutex_;
-  Marks marks_ ABSL_GUARDED_BY(marks_mutex_);
+  TaskMarks marks_;
   std::unique_ptr<MatchedOrder> order_;  // Null: batches come as drawn.
   std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
