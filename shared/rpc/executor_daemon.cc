@@ -46,7 +46,8 @@ ExecutorDaemon::ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
     : options_(std::move(options)),
       kind_(std::move(kind)),
       starter_(starter),
-      stop_(stop) {}
+      stop_(stop),
+      seat_(options_.name) {}
 
 ExecutorDaemon::~ExecutorDaemon() { ShutDown(); }
 
@@ -76,7 +77,8 @@ absl::Status ExecutorDaemon::Start(
   absl::StatusOr<std::unique_ptr<HostSession>> started = HostSession::Start(
       session,
       {.report = [this] { return Report(); },
-       .standing = [this](uint64_t generation) { return Standing(generation); },
+       .standing =
+           [this](uint64_t generation) { return seat_.Standing(generation); },
        .on_orphaned = [this] { stop_->RequestStop(); },
        .is_ending = [this] { return stop_->stop_requested(); }},
       DeadlineIn(kRegistrationPatience));
@@ -87,7 +89,7 @@ absl::Status ExecutorDaemon::Start(
   FGNN_RETURN_IF_ERROR(started.status());
   const MutexLock lock(&mutex_);
   session_ = *std::move(started);
-  changed_.NotifyAll();
+  registered_.NotifyAll();
   return absl::OkStatus();
 }
 
@@ -106,26 +108,13 @@ absl::Status ExecutorDaemon::ServeUntilStopped() {
 absl::Status ExecutorDaemon::WithJob(
     const std::string& job_id,
     absl::FunctionRef<absl::Status(ExecutorJob&)> use) {
-  ExecutorJob* job = nullptr;
-  {
-    const MutexLock lock(&mutex_);
-    if (job_ == nullptr || leaving_ || attachment_.job_id != job_id) {
-      if (stop_->stop_requested()) {
-        return absl::UnavailableError(
-            absl::StrCat(options_.name, " is ending"));
-      }
-      return absl::FailedPreconditionError(
-          absl::StrCat(options_.name, " is not attached to job ", job_id));
-    }
-    job = job_.get();
-    ++num_users_;
+  std::optional<absl::Status> used = seat_.Use(job_id, use);
+  if (used.has_value()) return *std::move(used);
+  if (stop_->stop_requested()) {
+    return absl::UnavailableError(absl::StrCat(options_.name, " is ending"));
   }
-  const absl::Cleanup end = [this] {
-    const MutexLock lock(&mutex_);
-    --num_users_;
-    changed_.NotifyAll();
-  };
-  return use(*job);
+  return absl::FailedPreconditionError(
+      absl::StrCat(options_.name, " is not attached to job ", job_id));
 }
 
 absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
@@ -135,30 +124,9 @@ absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
 }
 
 absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
-  {
-    const MutexLock lock(&mutex_);
-    // A repeated call. One of another scheduler speaks of another segment.
-    if (attachment_.job_id == attachment.job_id &&
-        attachment_.scheduler_generation == attachment.scheduler_generation) {
-      return absl::OkStatus();
-    }
-    if (!attachment_.job_id.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          options_.name, " is attached to job ", attachment_.job_id,
-          " by scheduler generation ", attachment_.scheduler_generation,
-          "; detach it before job ", attachment.job_id));
-    }
-    if (attachment.scheduler_generation < least_generation_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("scheduler generation ", attachment.scheduler_generation,
-                       " has been succeeded"));
-    }
-    attaching_ = true;
-  }
-  const absl::Cleanup done = [this] {
-    const MutexLock lock(&mutex_);
-    attaching_ = false;
-  };
+  FGNN_ASSIGN_OR_RETURN(const bool is_new, seat_.Reserve(attachment));
+  if (!is_new) return absl::OkStatus();
+  const absl::Cleanup free_unless_taken = [this] { seat_.Free(); };
   FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
   if (!session->WaitForGeneration(attachment.scheduler_generation,
                                   DeadlineIn(kAnswerPatience))) {
@@ -185,18 +153,12 @@ absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
            }}));
   LogInfo("attached to job {} as owner {}", attachment.job_id,
           PlainIndex(attachment.owner));
-  const MutexLock lock(&mutex_);
-  job_ = std::move(job);
-  attachment_ = attachment;
-  segment_ = std::move(kept);
+  seat_.Take(attachment, std::move(job), std::move(kept));
   return absl::OkStatus();
 }
 
 absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
-  {
-    const MutexLock lock(&mutex_);
-    if (attachment_.job_id != job_id) return absl::OkStatus();
-  }
+  if (!seat_.IsOf(job_id)) return absl::OkStatus();
   LeaveJob();
   LogInfo("detached from job {}", job_id);
   return absl::OkStatus();
@@ -215,10 +177,10 @@ std::string ExecutorDaemon::MetricsText() {
 // The scheduler may call before the registration's answer has been read.
 absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
   MutexLock lock(&mutex_);
-  if (!changed_.WaitUntil(&lock, DeadlineIn(kSegmentPatience),
-                          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                            return session_ != nullptr;
-                          })) {
+  if (!registered_.WaitUntil(&lock, DeadlineIn(kSegmentPatience),
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return session_ != nullptr;
+                             })) {
     return absl::UnavailableError(
         absl::StrCat(options_.name, " has not registered yet"));
   }
@@ -228,42 +190,20 @@ absl::StatusOr<HostSession*> ExecutorDaemon::Session() {
 // Returns once the work loops and all users have ended and the segment is
 // unmapped.
 void ExecutorDaemon::LeaveJob() {
-  std::unique_ptr<ExecutorJob> job;
-  {
-    MutexLock lock(&mutex_);
-    if (job_ == nullptr) return;
-    leaving_ = true;
-    job_->Stop();
-    while (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
-                               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                                 return num_users_ == 0;
-                               })) {
-      LogInfo("waiting for {} calls to end", num_users_);
-    }
-    batches_before_ += job_->batches();
-    turns_before_ += job_->turns();
-    job = std::move(job_);
-  }
+  std::unique_ptr<ExecutorJob> job = seat_.BeginToLeave();
+  if (job == nullptr) return;
   job.reset();
-  const MutexLock lock(&mutex_);
-  attachment_ = {};
-  segment_.Reset();
-  leaving_ = false;
-  if (session_ != nullptr) session_->ClearFailure();
+  {
+    const MutexLock lock(&mutex_);
+    if (session_ != nullptr) session_->ClearFailure();
+  }
+  seat_.Free();
 }
 
 WorkReport ExecutorDaemon::Report() {
+  WorkReport report = seat_.Report();
   const MutexLock lock(&mutex_);
-  WorkReport report;
-  report.work_loop_turns = turns_before_;
-  report.batches = batches_before_;
-  // While the daemon leaves a job, its loops end, but calls may still use the
-  // job.
-  report.working = job_ != nullptr && !leaving_;
-  if (job_ != nullptr) {
-    report.work_loop_turns += job_->turns();
-    report.batches += job_->batches();
-  }
+  report.work_loop_turns += turns_of_calls_;
   for (const WatchedCall* call : watched_calls_) {
     const CallActivity activity = call->look_();
     report.work_loop_turns += activity.turns;
@@ -289,31 +229,14 @@ ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,
 ExecutorDaemon::WatchedCall::~WatchedCall() {
   const MutexLock lock(&daemon_->mutex_);
   daemon_->watched_calls_.erase(this);
-  daemon_->turns_before_ += look_().turns;
-}
-
-absl::StatusOr<std::optional<JobStanding>> ExecutorDaemon::Standing(
-    uint64_t generation) {
-  const MutexLock lock(&mutex_);
-  if (attaching_ || leaving_) {
-    return absl::UnavailableError(
-        absl::StrCat("a job is being ", attaching_ ? "attached" : "left"));
-  }
-  least_generation_ = generation + 1;
-  if (job_ == nullptr) return std::nullopt;
-  return JobStanding{attachment_.job_id, attachment_.owner, attachment_.device,
-                     Duplicate(segment_.get()), job_->SharedTable()};
+  daemon_->turns_of_calls_ += look_().turns;
 }
 
 void ExecutorDaemon::ShutDown() {
   const EndLimit limit(kEndLimit, [] {
     LogError("did not end within {} s; leaves at once", kEndLimit.count());
   });
-  {
-    // Stops the job, so that calls that use it end within the server's grace.
-    const MutexLock lock(&mutex_);
-    if (job_ != nullptr) job_->Stop();
-  }
+  seat_.Stop();  // Calls that use the job end within the server's grace.
   if (server_ != nullptr) server_->Shutdown(kShutdownGrace);
   LeaveJob();
   std::unique_ptr<HostSession> session;

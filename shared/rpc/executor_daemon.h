@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
+#include "shared/rpc/job_seat.h"
 #include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
@@ -41,23 +41,6 @@ struct ExecutorDaemonOptions {
 // "cuda:0". Errors: those of ParseDeviceName().
 absl::Status NameByDevice(std::string_view kind,
                           ExecutorDaemonOptions& options);
-
-// A job that a daemon takes part in. Thread-safe.
-class ExecutorJob {
- public:
-  // Calls Stop(), waits for the work loops and unmaps the segment.
-  virtual ~ExecutorJob() = default;
-  // Makes the work loops, and calls that use the job, end soon.
-  virtual void Stop() = 0;
-  // Returns a number that rises while every loop turns, by at most one from one
-  // call to the next.
-  virtual uint64_t turns() const = 0;
-  // Number of batches finished for the job so far.
-  virtual uint64_t batches() const = 0;
-  // Returns a descriptor of the hot table that the job's trainers share; not
-  // valid: there is none.
-  virtual UniqueFd SharedTable() const { return UniqueFd(); }
-};
 
 // The scheduler's request to start a job.
 struct ExecutorJobStart {
@@ -88,9 +71,8 @@ struct CallActivity {
   bool working = false;
 };
 
-// Registers with the scheduler and carries out its calls. The members stand in
-// order of dependency: the session outlives the job, and the server is shut
-// down first.
+// Registers with the scheduler and carries out its calls. At its end the server
+// is shut down first, then the job is left; the session outlives it.
 class ExecutorDaemon : private ExecutorHandler {
  public:
   // `kind` is "sampler" or "trainer". `starter` and `stop` are borrowed until
@@ -160,7 +142,6 @@ class ExecutorDaemon : private ExecutorHandler {
   // Returns true if all work loops have turned since the call before, or none
   // has work. For the thread of ServeUntilStopped().
   bool LoopsTurn();
-  absl::StatusOr<std::optional<JobStanding>> Standing(uint64_t generation);
   void ShutDown();
 
   const ExecutorDaemonOptions options_;
@@ -171,25 +152,14 @@ class ExecutorDaemon : private ExecutorHandler {
   ServiceManager manager_;
   uint64_t turns_seen_ = 0;  // Turns at the last call of LoopsTurn().
 
+  JobSeat seat_;
+
   Mutex mutex_;
-  // Signals that session_ is there, or that no user is left.
-  CondVar changed_;
+  CondVar registered_;  // Signals that session_ is there.
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<ExecutorJob> job_ ABSL_GUARDED_BY(mutex_);
-  // The call that attached the job; its job id is empty if there is no job.
-  JobAttachment attachment_ ABSL_GUARDED_BY(mutex_);
-  // Segment of the job, for a scheduler that comes back.
-  UniqueFd segment_ ABSL_GUARDED_BY(mutex_);
-  bool attaching_ ABSL_GUARDED_BY(mutex_) = false;
-  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
-  // Least generation of a scheduler that may attach this daemon.
-  uint64_t least_generation_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Number of calls in WithJob() that use job_.
-  int num_users_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<const WatchedCall*> watched_calls_ ABSL_GUARDED_BY(mutex_);
-  // Turns of jobs and watched calls that have ended.
-  uint64_t turns_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t batches_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Turns of watched calls that have ended.
+  uint64_t turns_of_calls_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Last member: it calls the members above.
   std::unique_ptr<ExecutorServer> server_;
