@@ -4,29 +4,23 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestWait{100};
-// The most times that a batch may arrive damaged. A sampler makes the same
-// bytes again; if they are damaged so often, the machine is at fault.
-constexpr int kMostRejections = 3;
 
 }  // namespace
 
 BatchSource::BatchSource(const BatchSourceOptions& options,
                          TrainerBackend* backend, Segment* segment)
     : options_(options),
-      job_key_(segment->options().job_key),
       backend_(backend),
       plan_(segment->options()),
       shape_(segment->shape()),
-      queue_(segment, options.owner),
+      claims_(segment, options.owner, options.report),
       board_(segment, options.owner),
       table_(segment, kNoOwner),
       limit_(options.limit),
@@ -67,8 +61,10 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
                         TakeWaiting(*open, &may_claim));
   if (batch.has_value() || !may_claim) return batch;
-  FGNN_ASSIGN_OR_RETURN(batch, ClaimNow(open->last_batch));
-  if (!batch.has_value()) return batch;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed,
+                        ClaimNow(open->last_batch));
+  if (!claimed.has_value()) return std::nullopt;
+  batch = ExtractedBatch{*std::move(claimed)};
   const absl::Status extracted = Extract(TrainerThread::kLoop, &*batch);
   {
     const MutexLock lock(&mutex_);
@@ -81,12 +77,13 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
 
 // Claims a batch below `end` in the loop, for which TakeWaiting() has held the
 // thread ahead back.
-absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimNow(
+absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
     BatchSeq end) {
   // Claims from batch 0 on. A trainer may have died after it marked a batch
   // done and before it freed the slot. The step of that slot may be committed
   // already.
-  absl::StatusOr<std::optional<ExtractedBatch>> batch = Claim(BatchSeq(0), end);
+  absl::StatusOr<std::optional<ClaimedBatch>> batch =
+      claims_.Claim(BatchSeq(0), end);
   {
     const MutexLock lock(&mutex_);
     loop_.claims = false;
@@ -182,63 +179,6 @@ void BatchSource::GiveBack(std::shared_ptr<TaskFeatures> features) {
   pool_.GiveBack(std::move(features));
 }
 
-absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Claim(
-    BatchSeq first, BatchSeq last) {
-  while (true) {
-    FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
-                          queue_.TryClaimForReading(first, last));
-    if (!slot.has_value()) return std::nullopt;
-    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
-                          Check(*std::move(slot)));
-    if (batch.has_value()) return batch;
-  }
-}
-
-// Returns the checked batch. Returns nullopt if the batch is done or damaged;
-// its slot is free then.
-absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Check(
-    ReadSlot slot) {
-  const BatchSeq seq = slot.seq();
-  if (board_.IsDone(seq)) {
-    FGNN_RETURN_IF_ERROR(std::move(slot).Release());
-    return std::nullopt;
-  }
-  // While this trainer holds the slot and the batch is not done, the step stays
-  // open.
-  absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
-  if (task.ok() && task->seq != seq) {
-    task = absl::DataLossError(
-        absl::StrCat("the block holds batch ", task->seq.value()));
-  }
-  if (!task.ok()) {
-    FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));
-    return std::nullopt;
-  }
-  ExtractedBatch batch{.slot = std::move(slot), .task = *task, .features = {}};
-  const MutexLock lock(&mutex_);
-  rejections_.erase(seq);
-  return batch;
-}
-
-absl::Status BatchSource::Reject(ReadSlot slot, const absl::Status& reason) {
-  const BatchSeq seq = slot.seq();
-  int times = 0;
-  {
-    const MutexLock lock(&mutex_);
-    times = ++rejections_[seq];
-  }
-  if (TrainingTotals* const totals = options_.report.totals) {
-    totals->AddDamaged();
-  }
-  LogWarning("job {}: batch {} is damaged and will be sampled again: {}",
-             options_.report.job_id, seq.value(), MessageOf(reason));
-  FGNN_RETURN_IF_ERROR(std::move(slot).Reject());
-  if (times < kMostRejections) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      "batch ", seq.value(), " arrived damaged ", times,
-      " times: ", MessageOf(reason), "; check the machine's memory"));
-}
-
 absl::Status BatchSource::Extract(TrainerThread thread, ExtractedBatch* batch) {
   std::shared_ptr<const TaskFeatures> before;
   {
@@ -316,24 +256,25 @@ absl::Status BatchSource::LoopAhead() {
       ahead_.claims = true;
     }
     const uint32_t seen = board_.changes();
-    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, ClaimAhead());
+    FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed, ClaimAhead());
     {
       const MutexLock lock(&mutex_);
       ahead_.claims = false;
-      if (batch.has_value()) ahead_.extracts = batch->slot.seq();
+      if (claimed.has_value()) ahead_.extracts = claimed->slot.seq();
     }
     changed_.NotifyAll();
-    if (!batch.has_value()) {
+    if (!claimed.has_value()) {
       FGNN_RETURN_IF_ERROR(
           board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
       continue;
     }
-    if (!WaitForEarlier(batch->slot.seq())) break;
-    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &*batch));
-    batch->was_ahead = true;
+    if (!WaitForEarlier(claimed->slot.seq())) break;
+    ExtractedBatch batch{*std::move(claimed)};
+    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &batch));
+    batch.was_ahead = true;
     {
       const MutexLock lock(&mutex_);
-      waiting_.push_back(*std::move(batch));
+      waiting_.push_back(std::move(batch));
       ahead_.extracts.reset();
     }
     changed_.NotifyAll();
@@ -345,7 +286,7 @@ absl::Status BatchSource::LoopAhead() {
 // allows it. If several steps may be open, it claims from the last step first.
 // The batch waits here while another one is trained. A batch of the first step
 // could be the one for which all other trainers wait.
-absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
+absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
   StepNumber end = open->end;
@@ -360,8 +301,8 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::ClaimAhead() {
     if (!MayKeepMore(step)) continue;
     if (step >= open->end && step == overflowing_step_) continue;
     const BatchRange batches = shape_.BatchesOfStep(step);
-    FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
-                          Claim(batches.begin, batches.end));
+    FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> batch,
+                          claims_.Claim(batches.begin, batches.end));
     if (!batch.has_value()) continue;
     // The slot is given back. A batch of an open step could wait for this
     // overflow block, which would be held until the later step opens.

@@ -22,23 +22,20 @@
 #include "absl/status/statusor.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
-#include "shared/minibatch/task.h"
 #include "shared/queue/device_table.h"
-#include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/daemon/checked_claims.h"
 #include "trainer_service/daemon/feature_pool.h"
 #include "trainer_service/daemon/training_totals.h"
 
 namespace fgnn {
 
-// A claimed batch that is not done yet, checked, with its features.
-struct ExtractedBatch {
-  ReadSlot slot;
-  TaskView task;  // Borrowed from the slot's block.
+// A claimed batch with its features.
+struct ExtractedBatch : ClaimedBatch {
   // Shared with the source, which lets the next batch copy rows of them.
-  std::shared_ptr<TaskFeatures> features;
+  std::shared_ptr<TaskFeatures> features = nullptr;
   ExtractedRows rows = {};  // Where the features came from.
   double seconds = 0;       // Seconds of the extraction.
   bool was_ahead = false;   // Whether the thread ahead extracted it.
@@ -117,15 +114,11 @@ class BatchSource {
 
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
       const OpenSteps& open, bool* may_claim);
-  absl::StatusOr<std::optional<ExtractedBatch>> ClaimNow(BatchSeq end);
-  absl::StatusOr<std::optional<ExtractedBatch>> Claim(BatchSeq first,
-                                                      BatchSeq last);
-  absl::StatusOr<std::optional<ExtractedBatch>> Check(ReadSlot slot);
-  absl::Status Reject(ReadSlot slot, const absl::Status& reason);
+  absl::StatusOr<std::optional<ClaimedBatch>> ClaimNow(BatchSeq end);
   absl::Status Extract(TrainerThread thread, ExtractedBatch* batch);
   void WorkAhead();
   absl::Status LoopAhead();
-  absl::StatusOr<std::optional<ExtractedBatch>> ClaimAhead();
+  absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();
   bool WaitForEarlier(BatchSeq seq);
   bool MayKeepMore(StepNumber step);
   // Whether a batch is being claimed or extracted ahead.
@@ -134,11 +127,10 @@ class BatchSource {
   }
 
   const BatchSourceOptions options_;
-  const uint64_t job_key_;
   TrainerBackend* const backend_;
   const SegmentOptions& plan_;
   const JobShape& shape_;
-  GlobalQueue queue_;
+  CheckedClaims claims_;
   GradientBoard board_;
   DeviceTable table_;
   // A step whose next batch lies in an overflow block: the thread that works
@@ -155,7 +147,6 @@ class BatchSource {
   // Number of batches kept, per step.
   std::map<StepNumber, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
   FeaturePool pool_ ABSL_GUARDED_BY(mutex_);
-  std::map<BatchSeq, int> rejections_ ABSL_GUARDED_BY(mutex_);
   // The error that ended the thread ahead.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 
