@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -18,12 +19,10 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
                          TrainerBackend* backend, Segment* segment)
     : options_(options),
       backend_(backend),
-      plan_(segment->options()),
-      shape_(segment->shape()),
       claims_(segment, options.owner, options.report),
       board_(segment, options.owner),
       table_(segment, kNoOwner),
-      limit_(options.limit),
+      choice_(*segment, options.limit),
       pool_(backend, options.ahead) {
   if (options_.ahead > 0) {
     thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
@@ -118,7 +117,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
       return std::nullopt;
     }
     FGNN_RETURN_IF_ERROR(failure_);
-    kept_.erase(kept_.begin(), kept_.lower_bound(open.first));
+    choice_.ForgetBefore(open.first);
     const auto first = find();
     if (first == waiting_.end()) {
       loop_.claims = may_claim != nullptr;
@@ -135,9 +134,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
 void BatchSource::LimitAhead(AheadLimit limit) {
   {
     const MutexLock lock(&mutex_);
-    const bool same = limit.batches == limit_.batches;
-    limit_ = limit;
-    if (same) return;
+    if (!choice_.SetLimit(limit)) return;
   }
   changed_.NotifyAll();
 }
@@ -163,7 +160,7 @@ bool BatchSource::GiveBackAhead() {
     const MutexLock lock(&mutex_);
     if (IsUnderWay()) return false;
     given_back.swap(waiting_);
-    kept_.clear();
+    choice_.Forget();
   }
   for (ExtractedBatch& batch : given_back) GiveBack(std::move(batch.features));
   return true;
@@ -248,8 +245,8 @@ absl::Status BatchSource::LoopAhead() {
           &lock, DeadlineIn(kLongestWait),
           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
             return stopping_ ||
-                   (waiting_.size() < options_.ahead &&
-                    limit_.batches != AheadLimit::kNothing && !loop_.claims &&
+                   (waiting_.size() < options_.ahead && choice_.may_claim() &&
+                    !loop_.claims &&
                     backend_->IsCachedAs(table_.cache(options_.device)));
           });
       if (!may_claim || stopping_) continue;
@@ -282,47 +279,26 @@ absl::Status BatchSource::LoopAhead() {
   return absl::OkStatus();
 }
 
-// Claims a batch of the open steps, or of the step after them if the limit
-// allows it. If several steps may be open, it claims from the last step first.
-// The batch waits here while another one is trained. A batch of the first step
-// could be the one for which all other trainers wait.
+// Claims a batch that may wait here while another one is trained.
 absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimAhead() {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
   if (!open.has_value()) return std::nullopt;
-  StepNumber end = open->end;
+  std::vector<BatchRange> ranges;
   {
     const MutexLock lock(&mutex_);
-    if (limit_.batches == AheadLimit::kNextStep) {
-      end = std::min(end + 1, board_.training_limit());
-    }
+    ranges = choice_.Ranges(*open, board_.training_limit());
   }
-  for (uint64_t i = 0; i < end - open->first; ++i) {
-    const StepNumber step = plan_.staleness > 0 ? end - 1 - i : open->first + i;
-    if (!MayKeepMore(step)) continue;
-    if (step >= open->end && step == overflowing_step_) continue;
-    const BatchRange batches = shape_.BatchesOfStep(step);
+  for (const BatchRange& range : ranges) {
     FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> batch,
-                          claims_.Claim(batches.begin, batches.end));
+                          claims_.Claim(range.begin, range.end));
     if (!batch.has_value()) continue;
-    // The slot is given back. A batch of an open step could wait for this
-    // overflow block, which would be held until the later step opens.
-    if (step >= open->end && batch->slot.in_overflow()) {
-      overflowing_step_ = step;
-      return std::nullopt;
-    }
     const MutexLock lock(&mutex_);
-    ++kept_[step];
-    return batch;
+    if (choice_.Keep(batch->slot.seq(), batch->slot.in_overflow(), *open)) {
+      return batch;
+    }
+    return std::nullopt;  // Gives the slot back.
   }
   return std::nullopt;
-}
-
-bool BatchSource::MayKeepMore(StepNumber step) {
-  const MutexLock lock(&mutex_);
-  const uint64_t share =
-      (plan_.batches_per_step + limit_.num_trainers - 1) / limit_.num_trainers;
-  const auto kept = kept_.find(step);
-  return kept == kept_.end() || kept->second < share;
 }
 
 }  // namespace fgnn

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -26,6 +25,7 @@
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
+#include "trainer_service/daemon/ahead_choice.h"
 #include "trainer_service/daemon/checked_claims.h"
 #include "trainer_service/daemon/feature_pool.h"
 #include "trainer_service/daemon/training_totals.h"
@@ -39,16 +39,6 @@ struct ExtractedBatch : ClaimedBatch {
   ExtractedRows rows = {};  // Where the features came from.
   double seconds = 0;       // Seconds of the extraction.
   bool was_ahead = false;   // Whether the thread ahead extracted it.
-};
-
-// Which batches the source may claim before the trainer asks for them: none,
-// the batches of the open steps, or also the batches of the step after these.
-struct AheadLimit {
-  enum Batches { kNothing, kOpenSteps, kNextStep };
-  Batches batches = kNextStep;
-  // Number of trainers that train now. This trainer keeps no more than its
-  // share of a step's batches waiting, so that other trainers have batches too.
-  uint32_t num_trainers = 1;
 };
 
 struct BatchSourceOptions {
@@ -120,7 +110,6 @@ class BatchSource {
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();
   bool WaitForEarlier(BatchSeq seq);
-  bool MayKeepMore(StepNumber step);
   // Whether a batch is being claimed or extracted ahead.
   bool IsUnderWay() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return ahead_.claims || ahead_.extracts.has_value();
@@ -128,24 +117,16 @@ class BatchSource {
 
   const BatchSourceOptions options_;
   TrainerBackend* const backend_;
-  const SegmentOptions& plan_;
-  const JobShape& shape_;
   CheckedClaims claims_;
   GradientBoard board_;
   DeviceTable table_;
-  // A step whose next batch lies in an overflow block: the thread that works
-  // ahead claims none of its batches until the step opens. Only that thread
-  // reads and writes the field.
-  std::optional<StepNumber> overflowing_step_;
 
   mutable Mutex mutex_;
   CondVar changed_;
-  AheadLimit limit_ ABSL_GUARDED_BY(mutex_);
+  AheadChoice choice_ ABSL_GUARDED_BY(mutex_);
   std::deque<ExtractedBatch> waiting_ ABSL_GUARDED_BY(mutex_);
   Work ahead_ ABSL_GUARDED_BY(mutex_);  // Of the thread ahead.
   Work loop_ ABSL_GUARDED_BY(mutex_);
-  // Number of batches kept, per step.
-  std::map<StepNumber, uint32_t> kept_ ABSL_GUARDED_BY(mutex_);
   FeaturePool pool_ ABSL_GUARDED_BY(mutex_);
   // The error that ended the thread ahead.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

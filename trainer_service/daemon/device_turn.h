@@ -9,7 +9,7 @@
 #include "shared/base/types.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/segment.h"
-#include "trainer_service/daemon/batch_source.h"
+#include "trainer_service/daemon/ahead_choice.h"
 
 namespace fgnn {
 
