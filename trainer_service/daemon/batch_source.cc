@@ -18,12 +18,10 @@ constexpr std::chrono::milliseconds kLongestWait{100};
 BatchSource::BatchSource(const BatchSourceOptions& options,
                          TrainerBackend* backend, Segment* segment)
     : options_(options),
-      backend_(backend),
       claims_(segment, options.owner, options.report),
       board_(segment, options.owner),
-      table_(segment, kNoOwner),
-      choice_(*segment, options.limit),
-      pool_(backend, options.ahead) {
+      features_(backend, segment, options.device, options.ahead),
+      choice_(*segment, options.limit) {
   if (options_.ahead > 0) {
     thread_.emplace("fgnn-extract", [this] { WorkAhead(); });
   }
@@ -40,16 +38,14 @@ BatchSource::~BatchSource() {
 std::optional<uint64_t> BatchSource::turns() const {
   if (options_.ahead == 0) return std::nullopt;
   return turns_.load(std::memory_order_relaxed) +
-         backend_->progress(TrainerThread::kAhead);
+         features_.progress(TrainerThread::kAhead);
 }
 
 absl::StatusOr<bool> BatchSource::FollowCachePlan() {
   if (!board_.FindOpenSteps().has_value()) return false;
-  const TrainerCache cache = table_.cache(options_.device);
-  if (backend_->IsCachedAs(cache)) return false;
-  FGNN_RETURN_IF_ERROR(backend_->CacheAsPlanned(cache));
-  changed_.NotifyAll();
-  return true;
+  FGNN_ASSIGN_OR_RETURN(const bool followed, features_.FollowCachePlan());
+  if (followed) changed_.NotifyAll();
+  return followed;
 }
 
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
@@ -63,15 +59,15 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed,
                         ClaimNow(open->last_batch));
   if (!claimed.has_value()) return std::nullopt;
-  batch = ExtractedBatch{*std::move(claimed)};
-  const absl::Status extracted = Extract(TrainerThread::kLoop, &*batch);
+  absl::StatusOr<ExtractedBatch> extracted =
+      features_.Extract(*std::move(claimed), TrainerThread::kLoop);
   {
     const MutexLock lock(&mutex_);
     loop_.extracts.reset();
   }
   changed_.NotifyAll();
-  FGNN_RETURN_IF_ERROR(extracted);
-  return batch;
+  FGNN_RETURN_IF_ERROR(extracted.status());
+  return std::make_optional(*std::move(extracted));
 }
 
 // Claims a batch below `end` in the loop, for which TakeWaiting() has held the
@@ -162,37 +158,10 @@ bool BatchSource::GiveBackAhead() {
     given_back.swap(waiting_);
     choice_.Forget();
   }
-  for (ExtractedBatch& batch : given_back) GiveBack(std::move(batch.features));
-  return true;
-}
-
-void BatchSource::GiveUpCache() {
-  backend_->GiveUpMoreThan(table_.cache(options_.device));
-}
-
-void BatchSource::GiveBack(std::shared_ptr<TaskFeatures> features) {
-  features->Reset();
-  const MutexLock lock(&mutex_);
-  pool_.GiveBack(std::move(features));
-}
-
-absl::Status BatchSource::Extract(TrainerThread thread, ExtractedBatch* batch) {
-  std::shared_ptr<const TaskFeatures> before;
-  {
-    const MutexLock lock(&mutex_);
-    batch->features = pool_.Take();
-    before = pool_.before();
+  for (ExtractedBatch& batch : given_back) {
+    features_.GiveBack(std::move(batch.features));
   }
-  const Stopwatch watch;
-  const absl::StatusOr<ExtractedRows> rows = backend_->Extract(
-      batch->task, before.get(), thread, batch->features.get());
-  batch->seconds = watch.Seconds();
-  const MutexLock lock(&mutex_);
-  before.reset();
-  FGNN_RETURN_IF_ERROR(rows.status());
-  batch->rows = *rows;
-  pool_.SetBefore(batch->features);
-  return absl::OkStatus();
+  return true;
 }
 
 // Waits until the loop extracts no batch before this one. Returns false if the
@@ -246,8 +215,7 @@ absl::Status BatchSource::LoopAhead() {
           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
             return stopping_ ||
                    (waiting_.size() < options_.ahead && choice_.may_claim() &&
-                    !loop_.claims &&
-                    backend_->IsCachedAs(table_.cache(options_.device)));
+                    !loop_.claims && features_.IsCachedAsPlanned());
           });
       if (!may_claim || stopping_) continue;
       ahead_.claims = true;
@@ -266,9 +234,9 @@ absl::Status BatchSource::LoopAhead() {
       continue;
     }
     if (!WaitForEarlier(claimed->slot.seq())) break;
-    ExtractedBatch batch{*std::move(claimed)};
-    FGNN_RETURN_IF_ERROR(Extract(TrainerThread::kAhead, &batch));
-    batch.was_ahead = true;
+    FGNN_ASSIGN_OR_RETURN(
+        ExtractedBatch batch,
+        features_.Extract(*std::move(claimed), TrainerThread::kAhead));
     {
       const MutexLock lock(&mutex_);
       waiting_.push_back(std::move(batch));

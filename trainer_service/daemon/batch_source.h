@@ -15,31 +15,22 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
-#include "shared/queue/device_table.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/daemon/ahead_choice.h"
+#include "trainer_service/daemon/batch_features.h"
 #include "trainer_service/daemon/checked_claims.h"
-#include "trainer_service/daemon/feature_pool.h"
 #include "trainer_service/daemon/training_totals.h"
 
 namespace fgnn {
-
-// A claimed batch with its features.
-struct ExtractedBatch : ClaimedBatch {
-  // Shared with the source, which lets the next batch copy rows of them.
-  std::shared_ptr<TaskFeatures> features = nullptr;
-  ExtractedRows rows = {};  // Where the features came from.
-  double seconds = 0;       // Seconds of the extraction.
-  bool was_ahead = false;   // Whether the thread ahead extracted it.
-};
 
 struct BatchSourceOptions {
   OwnerIndex owner = kNoOwner;
@@ -86,10 +77,12 @@ class BatchSource {
 
   // Gives up a cache that is larger than planned, while the device does other
   // work.
-  void GiveUpCache();
+  void GiveUpCache() { features_.GiveUpCache(); }
 
   // Takes the features of a batch back, to use their memory again.
-  void GiveBack(std::shared_ptr<TaskFeatures> features);
+  void GiveBack(std::shared_ptr<TaskFeatures> features) {
+    features_.GiveBack(std::move(features));
+  }
 
   // Returns a number that rises while the thread that works ahead lives;
   // nullopt: there is no such thread. Any thread.
@@ -105,7 +98,6 @@ class BatchSource {
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
       const OpenSteps& open, bool* may_claim);
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimNow(BatchSeq end);
-  absl::Status Extract(TrainerThread thread, ExtractedBatch* batch);
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();
@@ -116,10 +108,9 @@ class BatchSource {
   }
 
   const BatchSourceOptions options_;
-  TrainerBackend* const backend_;
   CheckedClaims claims_;
   GradientBoard board_;
-  DeviceTable table_;
+  BatchFeatures features_;
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -127,7 +118,6 @@ class BatchSource {
   std::deque<ExtractedBatch> waiting_ ABSL_GUARDED_BY(mutex_);
   Work ahead_ ABSL_GUARDED_BY(mutex_);  // Of the thread ahead.
   Work loop_ ABSL_GUARDED_BY(mutex_);
-  FeaturePool pool_ ABSL_GUARDED_BY(mutex_);
   // The error that ended the thread ahead.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/feature_pool.h"
+#include "trainer_service/daemon/batch_features.h"
 
 #include <gtest/gtest.h>
 
