@@ -45,6 +45,62 @@ bool IsTransient(const absl::Status& status) {
          absl::IsResourceExhausted(status);
 }
 
+// Whether a daemon's scheduler is away, and for how long. One thread.
+class SchedulerWatch {
+ public:
+  // Borrows the options.
+  explicit SchedulerWatch(const HostSessionOptions& options)
+      : options_(options) {}
+
+  // Notes how many batches the daemon has finished, before each heartbeat.
+  void Look(uint64_t batches) {
+    works_ = batches != batches_;
+    batches_ = batches;
+    if (works_) alive_at_ = MonotonicClock::now();
+  }
+  // Returns whether the daemon goes on after a round that ended with `status`.
+  // False: no scheduler has work for it any more.
+  bool GoesOn(const absl::Status& status);
+
+ private:
+  const HostSessionOptions& options_;
+  // Time when the scheduler was last heard, or a batch was finished.
+  Deadline alive_at_ = MonotonicClock::now();
+  // Whether a batch was finished since the heartbeat before.
+  bool works_ = false;
+  uint64_t batches_ = 0;
+  bool is_away_ = false;
+};
+
+bool SchedulerWatch::GoesOn(const absl::Status& status) {
+  if (status.ok()) {
+    if (is_away_) LogInfo("the scheduler is back");
+    is_away_ = false;
+    alive_at_ = MonotonicClock::now();
+    return true;
+  }
+  // Our own destructor has cancelled the call.
+  if (absl::IsCancelled(status)) return true;
+  if (!is_away_) LogWarning("the scheduler is away: {}", MessageOf(status));
+  is_away_ = true;
+  std::error_code error;
+  if (!std::filesystem::exists(options_.state_dir, error) && !error) {
+    LogWarning("the state folder {} is gone", options_.state_dir.string());
+    return false;
+  }
+  // A running job goes on without its scheduler. FailedPrecondition: the new
+  // scheduler is another version, for which this daemon cannot work.
+  const bool refused = absl::IsFailedPrecondition(status);
+  const bool away_for_long =
+      !works_ && MonotonicClock::now() - alive_at_ >= options_.orphaned_after;
+  if (refused || away_for_long) {
+    LogWarning("no scheduler has work for this daemon any more: {}",
+               MessageOf(status));
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 class HostSession::Impl {
@@ -84,29 +140,31 @@ class HostSession::Impl {
 
   void ReportFailure(const std::string& job_id, const absl::Status& failure) {
     const MutexLock lock(&mutex_);
-    if (failure.ok() || (failed_job_ == job_id && !failure_.ok())) return;
-    failed_job_ = job_id;
-    failure_ = failure;
+    const bool is_known = failure_.job_id == job_id && !failure_.status.ok();
+    if (failure.ok() || is_known) return;
+    failure_ = {job_id, failure};
     wake_ = true;
     changed_.NotifyAll();
   }
 
   void ClearFailure() {
     const MutexLock lock(&mutex_);
-    failed_job_.clear();
-    failure_ = absl::OkStatus();
+    failure_ = {};
   }
 
  private:
+  // Why a job cannot go on here.
+  struct Failure {
+    std::string job_id;
+    absl::Status status;  // OK: there is none.
+  };
+
   absl::Status RegisterUntil(Deadline deadline);
   absl::Status Register(milliseconds timeout, const JobStanding& standing = {});
   // Registers with a scheduler that replaced another one.
   absl::Status RegisterAgain();
   absl::Status Heartbeat();
   void Run();
-  // Returns true if the session is to go on after a round that ended with
-  // `status`.
-  bool Judge(const absl::Status& status);
   // Returns false once the session is being destroyed.
   bool WaitForNextBeat();
 
@@ -133,13 +191,7 @@ class HostSession::Impl {
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint32_t> interval_ms_{kMaxIntervalMs};
 
-  // Only the heartbeat thread uses the following.
-  // Time when the scheduler was last heard, or a batch finished.
-  Deadline alive_at_ = MonotonicClock::now();
-  // Whether a batch was finished since the heartbeat before.
-  bool works_ = false;
-  uint64_t batches_ = 0;
-  bool is_away_ = false;
+  SchedulerWatch watch_{options_};  // Only the heartbeat thread uses it.
 
   Mutex mutex_;
   // Signals changes of generation_, registered_, stopping_ or wake_.
@@ -149,8 +201,7 @@ class HostSession::Impl {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::string failed_job_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  Failure failure_ ABSL_GUARDED_BY(mutex_);
 
   Thread thread_;
 };
@@ -255,13 +306,7 @@ absl::Status HostSession::Impl::RegisterUntil(Deadline deadline) {
 
 absl::Status HostSession::Impl::Heartbeat() {
   const WorkReport report = callbacks_.report();
-  if (report.batches != batches_) {
-    batches_ = report.batches;
-    alive_at_ = MonotonicClock::now();
-    works_ = true;
-  } else {
-    works_ = false;
-  }
+  watch_.Look(report.batches);
   v1::HeartbeatRequest request;
   request.set_name(options_.name);
   request.set_pid(::getpid());
@@ -271,12 +316,12 @@ absl::Status HostSession::Impl::Heartbeat() {
   {
     const MutexLock lock(&mutex_);
     wake_ = false;
-    if (!failure_.ok()) {
-      request.set_error_code(static_cast<int>(failure_.code()));
+    if (!failure_.status.ok()) {
+      request.set_error_code(static_cast<int>(failure_.status.code()));
       // A plugin's message may not be UTF-8, which the receiver could not
       // parse.
-      request.set_error_message(PrintableText(MessageOf(failure_)));
-      request.set_job_id(failed_job_);
+      request.set_error_message(PrintableText(MessageOf(failure_.status)));
+      request.set_job_id(failure_.job_id);
     }
   }
   v1::HeartbeatResponse response;
@@ -287,42 +332,11 @@ absl::Status HostSession::Impl::Heartbeat() {
   });
 }
 
-bool HostSession::Impl::Judge(const absl::Status& status) {
-  if (status.ok()) {
-    if (is_away_) LogInfo("the scheduler is back");
-    is_away_ = false;
-    alive_at_ = MonotonicClock::now();
-    return true;
-  }
-  // Our own destructor has cancelled the call.
-  if (absl::IsCancelled(status)) return true;
-  if (!is_away_) LogWarning("the scheduler is away: {}", MessageOf(status));
-  is_away_ = true;
-  std::error_code error;
-  if (!std::filesystem::exists(options_.state_dir, error) && !error) {
-    LogWarning("the state folder {} is gone", options_.state_dir.string());
-    callbacks_.on_orphaned();
-    return false;
-  }
-  // A running job goes on without its scheduler. FailedPrecondition: the new
-  // scheduler is another version, for which this daemon cannot work.
-  const bool refused = absl::IsFailedPrecondition(status);
-  const bool away_for_long =
-      !works_ && MonotonicClock::now() - alive_at_ >= options_.orphaned_after;
-  if (refused || away_for_long) {
-    LogWarning("no scheduler has work for this daemon any more: {}",
-               MessageOf(status));
-    callbacks_.on_orphaned();
-    return false;
-  }
-  return true;
-}
-
 void HostSession::Impl::Run() {
   do {
     absl::Status status = Heartbeat();
     if (absl::IsNotFound(status)) status = RegisterAgain();
-    if (!Judge(status)) return;
+    if (!watch_.GoesOn(status)) return callbacks_.on_orphaned();
   } while (WaitForNextBeat());
 }
 
