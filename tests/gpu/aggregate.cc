@@ -177,8 +177,13 @@ void TimeBlock(const MemoryBench& bench, const Block& block, Report* report) {
   const Block transposed = Transposed(block, &edges);
   const double seconds = bench.clock().Seconds(
       4, [&](int) { return put.LaunchTransposing(bench.clock().stream()); });
+  // It reads the block, and writes its edges twice and lists of the sources.
+  const double floor =
+      4.0 * (3.0 * block.entries() + block.num_lists() + block.num_sources) /
+      bench.memory_rate();
   report->Figure(block.name + " transpose", seconds * 1e6, "us",
-                 std::to_string(block.entries()) + " edges, " +
+                 "HBM's floor " + Report::Number(floor * 1e6) + " us; " +
+                     std::to_string(block.entries()) + " edges, " +
                      std::to_string(put.out_long_lists.counts.Copy()[0]) +
                      " hubs");
   for (const uint32_t columns : {100, 256, 602}) {

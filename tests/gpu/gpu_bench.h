@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/gpu/report.h"
+
 namespace fgnn {
 
 // Ends the program where the device refuses: nothing can be measured then.
@@ -130,6 +132,21 @@ inline double MemoryRate(const GpuClock& clock) {
                            cudaMemcpyDeviceToDevice, clock.stream());
   });
   return 2 * kBytes / seconds;
+}
+
+// Prints that rate beside what the memory's clock and width allow. Returns it.
+inline double PrintMemoryRate(const GpuClock& clock, Report* report) {
+  int khz = 0;
+  int bits = 0;
+  Must(cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, 0), "clock");
+  Must(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, 0),
+       "width");
+  const double rate = MemoryRate(clock);
+  report->Figure("HBM, copy of 1 GiB", rate / 1e9, "GB/s",
+                 "read and written; limit " +
+                     Report::Number(2e3 * khz * (bits / 8) / 1e9) +
+                     ": memory clock and width");
+  return rate;
 }
 
 // Calls work(first, last) for parts of [0, count) on all cores.

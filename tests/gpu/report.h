@@ -12,15 +12,16 @@ namespace fgnn {
 // stopped from outside.
 class Report {
  public:
-  // A figure that was measured. `beside`: its limit, or what it means.
+  // A figure that was measured. `beside`: its limit, or what to compare it
+  // with.
   void Figure(const std::string& name, double value, const std::string& unit,
-              const std::string& beside = "") {
+              const std::string& beside) {
     Print(name, Number(value) + " " + unit, beside);
     ++passed_;
   }
   // A fact without a number.
   void Fact(const std::string& name, const std::string& value,
-            const std::string& beside = "") {
+            const std::string& beside) {
     Print(name, value, beside);
     ++passed_;
   }

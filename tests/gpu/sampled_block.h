@@ -153,15 +153,14 @@ struct Traffic {
 class MemoryBench {
  public:
   explicit MemoryBench(Report* report) : report_(report) {
-    memory_rate_ = MemoryRate(clock_);
+    memory_rate_ = PrintMemoryRate(clock_, report);
     Must(cudaDeviceGetAttribute(&l2_bytes_, cudaDevAttrL2CacheSize, 0), "L2");
-    report->Figure("HBM, copy of 1 GiB", memory_rate_ / 1e9, "GB/s",
-                   "read and written");
     report->Figure("L2", l2_bytes_ / 1e6, "MB",
                    "rows that fit count once, others once an edge");
   }
 
   const GpuClock& clock() const { return clock_; }
+  double memory_rate() const { return memory_rate_; }
 
   // A kernel reads `row_bytes` for each entry and writes `out_bytes` a list.
   Traffic TrafficOf(const Block& lists, double row_bytes,

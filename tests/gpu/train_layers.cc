@@ -350,9 +350,7 @@ void TimeRows(const GpuClock& clock, double memory_rate, uint32_t rows,
 }
 
 void TimeAll(const GpuClock& clock, Report* report) {
-  const double memory_rate = MemoryRate(clock);
-  report->Figure("HBM, copy of 1 GiB", memory_rate / 1e9, "GB/s",
-                 "read and written");
+  const double memory_rate = PrintMemoryRate(clock, report);
   TimeRows(clock, memory_rate, kRows, report);
   TimeRows(clock, memory_rate, 8 * kRows, report);
   const Attention attention;

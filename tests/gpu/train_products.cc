@@ -222,11 +222,11 @@ void Time(DenseProducts* products, const GpuClock& clock, const Shape& shape,
   char found[160];
   std::snprintf(found, sizeof(found),
                 "%.1f us, %.1f TFLOP/s of %.0f; floor of sums and bytes "
-                "%.1f us: %.2f of the limit",
+                "%.1f us: %.2f of the limit, at least %.1f",
                 seconds * 1e6, flops / seconds / 1e12, most_flops / 1e12,
-                floor * 1e6, floor / seconds);
+                floor * 1e6, floor / seconds, kTarget);
   if (flops < static_cast<double>(kLargeFlops)) {
-    report->Fact(NameOf(shape, factors), found);
+    report->Fact(NameOf(shape, factors), "too small", found);
   } else {
     report->Check(NameOf(shape, factors), floor / seconds >= kTarget, found);
   }
@@ -251,10 +251,10 @@ void TimeChoices(DenseProducts* products, const GpuClock& clock,
                .count() /
            kChoices;
   };
-  report->Figure("host, a product of a new shape", seconds_of(1) * 1e6, "us",
-                 "the choice of an algorithm");
-  report->Figure("host, a product of a known shape", seconds_of(0) * 1e6, "us",
-                 "a launch takes about 3 us");
+  const double choice = seconds_of(1);
+  report->Figure("host, a product of a new shape", choice * 1e6, "us",
+                 Report::Number(seconds_of(0) * 1e6) +
+                     " us for a known shape; a launch takes about 3");
 }
 
 int Main(const std::string& mode) {
@@ -280,7 +280,7 @@ int Main(const std::string& mode) {
     }
   }
   if (mode != "check") {
-    const double memory_rate = MemoryRate(clock);
+    const double memory_rate = PrintMemoryRate(clock, &report);
     for (const Factors& factors : kFactors) {
       for (const Shape& shape : kShapes) {
         Time(products->get(), clock, shape, factors, memory_rate, &report);

@@ -32,7 +32,13 @@ cudaError_t LaunchFacts(Report* report);
 // These start processes of this program.
 cudaError_t ContextFacts(Report* report);
 cudaError_t TimeSliceFacts(Report* report);
-cudaError_t KillFacts(int kills, Report* report);
+// A kill comes after a delay that depends on its number alone, so that parts of
+// many kills differ.
+struct KillRange {
+  int first;
+  int count;
+};
+cudaError_t KillFacts(KillRange kills, Report* report);
 
 std::string TextOf(cudaError_t error);
 

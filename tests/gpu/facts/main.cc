@@ -1,5 +1,5 @@
-// fgnn_gpu_facts [--kills N] [GROUP…]: prints facts of device 0 that FGNN's
-// plans rest on. README.md of tests/gpu has the groups.
+// fgnn_gpu_facts [--kills N] [--first K] [GROUP…]: prints facts of device 0
+// that FGNN's plans rest on. README.md of tests/gpu has the groups.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,7 +16,7 @@ struct Group {
   std::function<cudaError_t(Report*)> measure;
 };
 
-std::vector<Group> Groups(int kills) {
+std::vector<Group> Groups(KillRange kills) {
   return {
       {"device", DeviceFacts},
       {"registration", RegistrationFacts},
@@ -40,7 +40,7 @@ bool IsGroup(const std::vector<Group>& groups, const std::string& name) {
   return false;
 }
 
-int Run(int kills, const std::vector<std::string>& wanted) {
+int Run(KillRange kills, const std::vector<std::string>& wanted) {
   const std::vector<Group> groups = Groups(kills);
   for (const std::string& name : wanted) {
     if (!IsGroup(groups, name)) return 2;
@@ -74,11 +74,13 @@ int main(int argc, char** argv) {
     return fgnn::RunChild(static_cast<fgnn::Role>(std::atoi(argv[2])),
                           std::atoi(argv[3]), std::atoi(argv[4]));
   }
-  int kills = 25;
+  fgnn::KillRange kills = {.first = 0, .count = 25};
   std::vector<std::string> groups;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--kills") == 0 && i + 1 < argc) {
-      kills = std::atoi(argv[++i]);
+      kills.count = std::atoi(argv[++i]);
+    } else if (std::strcmp(argv[i], "--first") == 0 && i + 1 < argc) {
+      kills.first = std::atoi(argv[++i]);
     } else {
       groups.emplace_back(argv[i]);
     }

@@ -17,33 +17,45 @@ namespace {
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr double kGB = 1e9;
 constexpr int kRounds = 5;
+constexpr double kBusLimit = 63;  // GB/s of PCIe 5 x16, one way.
 
 cudaError_t Attribute(cudaDeviceAttr attribute, int* value) {
   return cudaDeviceGetAttribute(value, attribute, 0);
 }
 
-// Registers, prints the seconds or the error, and unregisters.
+// Sets GB a second of the device's memory, by its clock and width.
+cudaError_t MemoryLimit(double* gb_per_second) {
+  int clock = 0, width = 0;
+  FGNN_CUDA_TRY(Attribute(cudaDevAttrMemoryClockRate, &clock));
+  FGNN_CUDA_TRY(Attribute(cudaDevAttrGlobalMemoryBusWidth, &width));
+  *gb_per_second = 2e3 * clock * (width / 8) / kGB;
+  return cudaSuccess;
+}
+
+// Registers, unregisters, and prints the seconds or the error beside `h100`,
+// those of one H100.
 cudaError_t Register(const std::string& name, void* memory, uint64_t bytes,
-                     unsigned flags, Report* report) {
+                     unsigned flags, const std::string& h100, Report* report) {
   const auto start = std::chrono::steady_clock::now();
   const cudaError_t error = cudaHostRegister(memory, bytes, flags);
   const double seconds = SecondsSince(start);
   if (error != cudaSuccess) {
-    report->Fact(name, "refused", TextOf(error));
+    report->Fact(name, "refused", TextOf(error) + "; one H100: " + h100);
     cudaGetLastError();
     return cudaSuccess;
   }
-  report->Figure(name, seconds / (static_cast<double>(bytes) / kGB), "s/GB");
+  const double gb = static_cast<double>(bytes) / kGB;
   const auto unregister = std::chrono::steady_clock::now();
   FGNN_CUDA_TRY(cudaHostUnregister(memory));
-  report->Figure(name + ", undone",
-                 SecondsSince(unregister) / (static_cast<double>(bytes) / kGB),
-                 "s/GB");
+  report->Figure(name, seconds / gb, "s/GB",
+                 "undone: " + Report::Number(SecondsSince(unregister) / gb) +
+                     "; one H100: " + h100);
   return cudaSuccess;
 }
 
 // A mapping of a file as the dataset's arrays are mapped.
-cudaError_t RegisterFile(int mapping, const std::string& name, Report* report) {
+cudaError_t RegisterFile(int mapping, const std::string& name,
+                         const std::string& h100, Report* report) {
   constexpr uint64_t kBytes = kGiB / 2;
   const char* const folder = std::getenv("TMPDIR");
   std::string path = std::string(folder != nullptr ? folder : "/tmp") +
@@ -68,10 +80,11 @@ cudaError_t RegisterFile(int mapping, const std::string& name, Report* report) {
       Register(name, data, kBytes,
                cudaHostRegisterPortable | cudaHostRegisterMapped |
                    cudaHostRegisterReadOnly,
-               report);
+               h100, report);
   if (error == cudaSuccess) {
     error = Register(name + ", not told read-only", data, kBytes,
-                     cudaHostRegisterPortable | cudaHostRegisterMapped, report);
+                     cudaHostRegisterPortable | cudaHostRegisterMapped,
+                     "refused", report);
   }
   ::munmap(data, kBytes);
   ::close(fd);
@@ -80,7 +93,8 @@ cudaError_t RegisterFile(int mapping, const std::string& name, Report* report) {
 
 cudaError_t CopyAcross(const SharedBytes& host, void* device, Report* report) {
   const double gb = static_cast<double>(host.bytes()) / kGB;
-  constexpr char kLimit[] = "limit 63 GB/s: PCIe 5 x16";
+  const std::string limit =
+      "limit " + Report::Number(kBusLimit) + " GB/s: PCIe 5 x16";
   Stream there, back;
   FGNN_CUDA_TRY(MakeStream(&there));
   FGNN_CUDA_TRY(MakeStream(&back));
@@ -93,7 +107,7 @@ cudaError_t CopyAcross(const SharedBytes& host, void* device, Report* report) {
       kRounds, there.get(),
       [&] { return to_device(there.get(), host.bytes()); }, &seconds));
   report->Figure("copy host to device, registered", gb / seconds, "GB/s",
-                 kLimit);
+                 limit);
   FGNN_CUDA_TRY(BestSeconds(
       kRounds, back.get(),
       [&] {
@@ -102,7 +116,7 @@ cudaError_t CopyAcross(const SharedBytes& host, void* device, Report* report) {
       },
       &seconds));
   report->Figure("copy device to host, registered", gb / seconds, "GB/s",
-                 kLimit);
+                 limit);
   const uint64_t half = host.bytes() / 2;
   const auto both_ways = [&] {
     FGNN_CUDA_TRY(to_device(there.get(), half));
@@ -124,12 +138,11 @@ cudaError_t CopyInside(Report* report) {
   FGNN_CUDA_TRY(Allocate(kBytes, &from));
   FGNN_CUDA_TRY(Allocate(kBytes, &to));
   FGNN_CUDA_TRY(MakeStream(&stream));
-  int clock = 0, width = 0, multiprocessors = 0;
-  FGNN_CUDA_TRY(Attribute(cudaDevAttrMemoryClockRate, &clock));
-  FGNN_CUDA_TRY(Attribute(cudaDevAttrGlobalMemoryBusWidth, &width));
+  int multiprocessors = 0;
+  double memory = 0;
   FGNN_CUDA_TRY(Attribute(cudaDevAttrMultiProcessorCount, &multiprocessors));
-  const std::string limit = "read + written; limit " +
-                            Report::Number(2e3 * clock * (width / 8) / kGB) +
+  FGNN_CUDA_TRY(MemoryLimit(&memory));
+  const std::string limit = "read + written; limit " + Report::Number(memory) +
                             " GB/s: memory clock and width";
   double seconds = 0;
   FGNN_CUDA_TRY(BestSeconds(
@@ -155,9 +168,16 @@ cudaError_t CopyInside(Report* report) {
   return cudaSuccess;
 }
 
+// `limit`: of the memory or of the bus that the reads pass.
+std::string InThem(double gb_per_second, double limit) {
+  return Report::Number(gb_per_second) + " GB/s in them, limit " +
+         Report::Number(limit);
+}
+
 // Random words of sectors, in a table of a size.
 cudaError_t ReadSectors(const std::string& name, const void* table,
-                        uint64_t bytes, uint64_t num_reads, Report* report) {
+                        uint64_t bytes, uint64_t num_reads, double limit,
+                        Report* report) {
   Stream stream;
   DeviceBytes sink;
   FGNN_CUDA_TRY(MakeStream(&stream));
@@ -177,13 +197,14 @@ cudaError_t ReadSectors(const std::string& name, const void* table,
       &seconds));
   const double reads = static_cast<double>(num_reads);
   report->Figure(name, reads / seconds / 1e6, "M sectors/s",
-                 Report::Number(reads * 32 / seconds / kGB) + " GB/s in them");
+                 InThem(reads * 32 / seconds / kGB, limit));
   return cudaSuccess;
 }
 
 cudaError_t ReadRows(const std::string& where, const void* table,
                      uint64_t bytes, uint32_t row_bytes, uint64_t num_reads,
-                     Report* report, double* gb_per_second = nullptr) {
+                     double limit, Report* report,
+                     double* gb_per_second = nullptr) {
   Stream stream;
   DeviceBytes out;
   FGNN_CUDA_TRY(MakeStream(&stream));
@@ -206,7 +227,7 @@ cudaError_t ReadRows(const std::string& where, const void* table,
   report->Figure(
       "random rows of " + std::to_string(row_bytes) + " bytes, " + where,
       reads / seconds / 1e6, "M rows/s",
-      Report::Number(reads * row_bytes / seconds / kGB) + " GB/s in them");
+      InThem(reads * row_bytes / seconds / kGB, limit));
   if (gb_per_second != nullptr) {
     *gb_per_second = reads * row_bytes / seconds / kGB;
   }
@@ -235,9 +256,9 @@ cudaError_t ReadHostRows(const SharedBytes& host, const void* table,
   for (uint64_t bytes = kGiB / 4; bytes <= host.bytes(); bytes *= 2) {
     const double gib = static_cast<double>(bytes) / static_cast<double>(kGiB);
     double rate = 0;
-    FGNN_CUDA_TRY(
-        ReadRows("registered host memory, " + Report::Number(gib) + " GiB",
-                 table, bytes, row_bytes, uint64_t{1} << 20, report, &rate));
+    FGNN_CUDA_TRY(ReadRows(
+        "registered host memory, " + Report::Number(gib) + " GiB", table, bytes,
+        row_bytes, uint64_t{1} << 20, bus, report, &rate));
     if (rate >= kOfBus * bus) reach = gib;
   }
   report->Figure("host memory whose random rows of " +
@@ -259,18 +280,21 @@ cudaError_t DeviceFacts(Report* report) {
       Attribute(cudaDevAttrHostRegisterReadOnlySupported, &read_only));
   report->Fact("device", device.name,
                "sm_" + std::to_string(device.major * 10 + device.minor));
-  report->Figure("multiprocessors", device.multiProcessorCount, "");
-  report->Figure("L2 cache", device.l2CacheSize / 1e6, "MB");
+  report->Figure("multiprocessors", device.multiProcessorCount, "",
+                 "one H100: 132");
+  report->Figure("L2 cache", device.l2CacheSize / 1e6, "MB", "one H100: 50");
   report->Figure("device memory",
-                 static_cast<double>(device.totalGlobalMem) / kGB, "GB");
+                 static_cast<double>(device.totalGlobalMem) / kGB, "GB",
+                 "what plans divide");
   report->Figure("shared memory of a block, at most",
                  static_cast<double>(device.sharedMemPerBlockOptin) / 1024,
-                 "KiB");
-  report->Figure("asynchronous copy engines", device.asyncEngineCount, "");
+                 "KiB", "an H100: 227");
+  report->Figure("asynchronous copy engines", device.asyncEngineCount, "",
+                 "2 copy both ways at once");
   report->Fact("versions, driver and runtime", std::to_string(driver),
                std::to_string(runtime));
   report->Fact("read-only registration, says the driver",
-               read_only != 0 ? "yes" : "no");
+               read_only != 0 ? "yes" : "no", "mapped files are registered so");
   return cudaSuccess;
 }
 
@@ -282,12 +306,12 @@ cudaError_t RegistrationFacts(Report* report) {
     FGNN_CUDA_TRY(Register("register a sealed memfd, shared, read-write",
                            segment.data(), segment.bytes(),
                            cudaHostRegisterPortable | cudaHostRegisterMapped,
-                           report));
+                           "0.145, undone: 0.015", report));
   }
-  FGNN_CUDA_TRY(
-      RegisterFile(MAP_SHARED, "register a file, shared, PROT_READ", report));
+  FGNN_CUDA_TRY(RegisterFile(MAP_SHARED, "register a file, shared, PROT_READ",
+                             "0.039, undone: 0.007", report));
   return RegisterFile(MAP_PRIVATE, "register a file, private, PROT_READ",
-                      report);
+                      "0.45, undone: 0.005", report);
 }
 
 cudaError_t CopyFacts(Report* report) {
@@ -305,16 +329,18 @@ cudaError_t CopyFacts(Report* report) {
 
 cudaError_t RandomReadFacts(Report* report) {
   constexpr uint64_t kReads = uint64_t{1} << 28;
+  double memory = 0;
+  FGNN_CUDA_TRY(MemoryLimit(&memory));
   for (const uint64_t gib : {1, 16}) {
     DeviceBytes table;
     FGNN_CUDA_TRY(Allocate(gib * kGiB, &table));
     const std::string where =
         "device memory, table of " + std::to_string(gib) + " GiB";
     FGNN_CUDA_TRY(ReadSectors("random sectors, " + where, table.get(),
-                              gib * kGiB, kReads, report));
+                              gib * kGiB, kReads, memory, report));
     for (const uint32_t row_bytes : {400u, 1024u}) {
       FGNN_CUDA_TRY(ReadRows(where, table.get(), gib * kGiB, row_bytes,
-                             uint64_t{1} << 22, report));
+                             uint64_t{1} << 22, memory, report));
     }
   }
   const SharedBytes host(4 * kGiB);
@@ -324,7 +350,7 @@ cudaError_t RandomReadFacts(Report* report) {
   void* table = nullptr;
   FGNN_CUDA_TRY(cudaHostGetDevicePointer(&table, host.data(), 0));
   FGNN_CUDA_TRY(ReadSectors("random sectors, registered host memory", table,
-                            host.bytes(), kReads / 16, report));
+                            host.bytes(), kReads / 16, kBusLimit, report));
   for (const uint32_t row_bytes : {400u, 1024u}) {
     FGNN_CUDA_TRY(ReadHostRows(host, table, row_bytes, report));
   }
