@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Jobs on a GPU through the whole service: what tests/gpu/run jobs runs.
 
-  tests/gpu/jobs.py --bin DIR [--only NAME]… [--scale 20] [--kills 50]
+  tests/gpu/jobs.py --bin DIR [--only NAME]… [--dataset DIR] [--scale 20]
+                    [--kills 50]
 
   batches  the same batches on cores, on the GPU, and on both; the same weights
            wherever the GPU trains
@@ -9,12 +10,14 @@
   resume   a job that is cancelled and resumed has the same weights
   turns    seconds an epoch of one GPU whose executors take turns, and where they
            share it all the time
-  epochs   seconds an epoch of each model, with the seconds of its stages
-  evaluations
-           seconds an evaluation of each model, on the GPU and on cores, and
-           whether the plan keeps hidden states on the GPU
-  pyg      the same beside PyTorch Geometric on this GPU, and both accuracies;
-           where python3 has it (pyg_sampler, pyg_epochs.py)
+  epochs.MODEL
+           seconds an epoch, with the seconds of its stages
+  evaluations.MODEL
+           seconds an evaluation, on the GPU and on cores, and whether the plan
+           keeps hidden states on the GPU
+  pyg.MODEL
+           seconds an epoch beside PyTorch Geometric on this GPU, and both
+           accuracies; where python3 has it (pyg_sampler, pyg_epochs.py)
 
 The graph is R-MAT with 100 features. Its size goes by --scale, so that the parts
 take minutes on a GPU and seconds in the emulator.
@@ -22,6 +25,7 @@ take minutes on a GPU and seconds in the emulator.
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -48,6 +52,7 @@ MODELS = {
     'pool': {'model.aggregator': 'pool'},
     'pinsage': {'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}}
 TIMED_EPOCHS = 4
+SKIPPED = 77
 # Models that PyTorch Geometric has, and how many times as fast ours are to be.
 BESIDE_PYG = {
     'graphsage': ({}, 5),
@@ -61,7 +66,7 @@ class Report:
     def __init__(self):
         self.passed = self.failed = 0
 
-    def figure(self, name, value, beside=''):
+    def figure(self, name, value, beside):
         print(f'{name:<62} {value:<14} {beside}', flush=True)
         self.passed += 1
 
@@ -82,6 +87,9 @@ class Jobs:
         self.chance = random.Random(options.seed)
         self.service = harness.Service(folder)
         self.service.programs = options.bin
+        self.service.dataset = options.dataset or self.service.dataset
+        if self.service.dataset.exists():
+            return
         self.service.fgnn(
             'dataset', 'generate', 'rmat', '--scale', str(options.scale),
             '--edge-factor', '16', '--features', '100', '--classes', '47',
@@ -146,7 +154,8 @@ class Jobs:
                 done += 1
         self.service.fgnn('watch', job_id)
         self.service.fgnn('down')
-        self.report.figure('daemons killed', f'{done} kills')
+        self.report.figure('daemons killed', f'{done} kills',
+                           f'{self.options.kills} wanted')
         self.is_same('killed', run_dir, expected)
 
     def submit(self, *more):
@@ -185,75 +194,82 @@ class Jobs:
     def turns(self):
         alone, _ = self.seconds(ON_GPU)
         shared, _ = self.seconds(ON_GPU, {'executors': 'factored'})
-        self.report.figure('an epoch, executors take turns', f'{alone:.3f} s')
-        self.report.figure('an epoch, executors share the GPU',
-                           f'{shared:.3f} s', f'{shared / alone:.2f} times')
+        self.report.figure(
+            'an epoch, executors take turns', f'{alone:.3f} s',
+            f'{shared:.3f} s where they share the GPU, {shared / alone:.2f} '
+            'times')
 
-    def epochs(self):
-        for name, model in MODELS.items():
-            for precision in ('f32', 'bf16'):
-                job = {**model, 'training.precision': precision}
-                for place, devices in (('cuda:0', ON_GPU),
-                                       ('and cores', ON_BOTH)):
-                    seconds, line = self.seconds(devices, job)
-                    stages = ', '.join(
+    def epochs(self, kind):
+        for precision in ('f32', 'bf16'):
+            job = {**MODELS[kind], 'training.precision': precision}
+            for place, devices in (('cuda:0', ON_GPU), ('and cores', ON_BOTH)):
+                seconds, line = self.seconds(devices, job)
+                stages = {name: value for name, value in line['stages'].items()
+                          if value}
+                self.report.figure(
+                    f'{kind} {precision}, {place}: an epoch',
+                    f'{seconds:.3f} s',
+                    f'stages add up to {sum(stages.values()) / seconds:.2f} '
+                    f'of it, over 1 if they overlap; {line["batches"]} '
+                    'batches; ms a batch: ' + ', '.join(
                         f'{name} {1e3 * value / line["batches"]:.2f}'
-                        for name, value in line['stages'].items() if value)
-                    self.report.figure(
-                        f'{name} {precision}, {place}: an epoch',
-                        f'{seconds:.3f} s',
-                        f'{line["batches"]} batches; ms a batch: {stages}')
+                        for name, value in stages.items()))
 
-    def evaluations(self):
-        for name, model in MODELS.items():
-            seconds = [
-                min(line['evaluate_seconds']
-                    for line in harness.lines_of(self.run(devices, model)))
-                for devices in (ON_GPU, ON_CORES)]
-            plan = self.service.json(
-                'plan', *self.service.job_words(self.settings(ON_GPU, model)))
-            kept = 'the GPU\'s' if plan['hidden_on_gpu'] else 'the host\'s'
-            self.report.figure(f'{name}: an evaluation', f'{seconds[0]:.3f} s',
-                               f'on cores {seconds[1]:.3f} s; hidden states '
-                               f'in {kept} memory')
+    def evaluations(self, kind):
+        model = MODELS[kind]
+        seconds = [
+            min(line['evaluate_seconds']
+                for line in harness.lines_of(self.run(devices, model)))
+            for devices in (ON_GPU, ON_CORES)]
+        plan = self.service.json(
+            'plan', *self.service.job_words(self.settings(ON_GPU, model)))
+        kept = 'the GPU\'s' if plan['hidden_on_gpu'] else 'the host\'s'
+        self.report.figure(f'{kind}: an evaluation', f'{seconds[0]:.3f} s',
+                           f'on cores {seconds[1]:.3f} s; hidden states in '
+                           f'{kept} memory')
 
-    def pyg(self):
+    def pyg(self, kind):
+        model, limit = BESIDE_PYG[kind]
         # Its libraries are not those of a packed folder.
         environment = {name: value for name, value in os.environ.items()
                        if name != 'LD_LIBRARY_PATH'}
-        for kind, (model, limit) in BESIDE_PYG.items():
-            theirs = subprocess.run(
-                ['python3', HERE / 'pyg_epochs.py', '--dataset',
-                 self.service.dataset, '--kind', kind, '--hidden',
-                 str(self.options.hidden), '--batch-size',
-                 str(self.options.batch_size), '--epochs', str(TIMED_EPOCHS)],
-                capture_output=True, text=True, check=False, env=environment)
-            if theirs.returncode == 77:
-                print(theirs.stdout.strip())
-                return
-            if theirs.returncode != 0:
-                raise AssertionError(f'pyg_epochs.py: {theirs.stderr}')
-            theirs = json.loads(theirs.stdout.splitlines()[-1])
-            run_dir = self.run(ON_BOTH, model, {
-                'model.dropout': 0.5, 'training.learning_rate': 0.003,
-                'training.batches_per_step': 1,
-                'training.epochs': TIMED_EPOCHS,
-                'training.evaluate_every': TIMED_EPOCHS})
-            ours, _ = self.median_of(run_dir)
-            ratio = theirs['seconds'] / ours
-            self.report.figure(
-                f'{kind}: an epoch beside PyTorch Geometric', f'{ours:.3f} s',
-                f'{theirs["seconds"]:.3f} s ({theirs["edges"]}), {ratio:.1f} '
-                f'times as fast, limit {limit}')
-            accuracy = harness.lines_of(run_dir)[-1]['valid_accuracy']
-            self.report.figure(f'{kind}: accuracy, of all neighbours',
-                               f'{accuracy:.4f}',
-                               f'{theirs["accuracy"]:.4f}, of as many as in '
-                               'training')
+        theirs = subprocess.run(
+            ['python3', HERE / 'pyg_epochs.py', '--dataset',
+             self.service.dataset, '--kind', kind, '--hidden',
+             str(self.options.hidden), '--batch-size',
+             str(self.options.batch_size), '--epochs', str(TIMED_EPOCHS)],
+            capture_output=True, text=True, check=False, env=environment)
+        if theirs.returncode == SKIPPED:
+            print(theirs.stdout.strip())
+            return
+        if theirs.returncode != 0:
+            raise AssertionError(f'pyg_epochs.py: {theirs.stderr}')
+        theirs = json.loads(theirs.stdout.splitlines()[-1])
+        run_dir = self.run(ON_BOTH, model, {
+            'model.dropout': 0.5, 'training.learning_rate': 0.003,
+            'training.batches_per_step': 1,
+            'training.epochs': TIMED_EPOCHS,
+            'training.evaluate_every': TIMED_EPOCHS})
+        ours, _ = self.median_of(run_dir)
+        ratio = theirs['seconds'] / ours
+        self.report.figure(
+            f'{kind}: an epoch beside PyTorch Geometric', f'{ours:.3f} s',
+            f'{theirs["seconds"]:.3f} s ({theirs["edges"]}), {ratio:.1f} '
+            f'times as fast, limit {limit}')
+        accuracy = harness.lines_of(run_dir)[-1]['valid_accuracy']
+        self.report.figure(f'{kind}: accuracy, of all neighbours',
+                           f'{accuracy:.4f}',
+                           f'{theirs["accuracy"]:.4f}, of as many as in '
+                           'training')
 
 
-PARTS = (Jobs.batches, Jobs.kills, Jobs.resume, Jobs.turns, Jobs.epochs,
-         Jobs.evaluations, Jobs.pyg)
+STEPS = {
+    'batches': Jobs.batches, 'kills': Jobs.kills, 'resume': Jobs.resume,
+    'turns': Jobs.turns,
+    **{f'{step.__name__}.{kind}': functools.partial(step, kind=kind)
+       for step, kinds in ((Jobs.epochs, MODELS), (Jobs.pyg, BESIDE_PYG),
+                           (Jobs.evaluations, MODELS))
+       for kind in kinds}}
 
 
 def parse():
@@ -261,7 +277,9 @@ def parse():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--bin', type=pathlib.Path, required=True)
     parser.add_argument('--only', action='append', metavar='NAME',
-                        choices=[part.__name__ for part in PARTS])
+                        choices=STEPS)
+    parser.add_argument('--dataset', type=pathlib.Path, metavar='DIR',
+                        help='the graph; it is made where there is none yet')
     parser.add_argument('--scale', type=int, default=20)
     parser.add_argument('--hidden', type=int, default=256)
     parser.add_argument('--batch-size', type=int, default=1024)
@@ -272,6 +290,8 @@ def parse():
 
 def main():
     options = parse()
+    # Daemons are ended first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = tempfile.mkdtemp(prefix='fgnn-gpu-')
     harness.COMMAND_SECONDS = 500
     jobs = None
@@ -279,11 +299,10 @@ def main():
         jobs = Jobs(options, folder)
         if 'cuda:0' not in jobs.service.fgnn('doctor', check=False).stdout:
             print("skipped: 'fgnn doctor' finds no GPU")
-            return 77
-        for part in PARTS:
-            if not options.only or part.__name__ in options.only:
-                print(f'-- {part.__name__}', flush=True)
-                part(jobs)
+            return SKIPPED
+        for name in options.only or STEPS:
+            print(f'-- {name}', flush=True)
+            STEPS[name](jobs)
     except AssertionError as error:
         print(f'FAILED: {error}')
         if jobs:
@@ -295,6 +314,8 @@ def main():
     if jobs is None:
         return 1
     print(f'{jobs.report.passed} passed, {jobs.report.failed} failed')
+    if not jobs.report.passed + jobs.report.failed:
+        return SKIPPED
     return 1 if jobs.report.failed else 0
 
 

@@ -3,14 +3,28 @@ a GPU."""
 
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import harness
 
-RUN = pathlib.Path(__file__).resolve().parents[1] / 'gpu' / 'run'
+GPU = pathlib.Path(__file__).resolve().parents[1] / 'gpu'
+sys.path.insert(0, str(GPU))
+import steps  # noqa: E402
+# Starts a daemon of its own, tells that both run, and goes on.
+ENDLESS = '''echo started
+echo "9 passed, 0 failed"
+setsid sleep 1000 &
+echo $! > "$STAND_IN/daemon"
+echo $$ > "$STAND_IN/program"
+: > "$STAND_IN/started"
+exec sleep 1000'''
 
 
 class GpuRunTest(unittest.TestCase):
@@ -19,25 +33,48 @@ class GpuRunTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.bin = pathlib.Path(folder.name)
-        self.script = shutil.copy(RUN, self.bin / 'run')
+        self.results = self.bin / 'results'
+        for name in ('run', 'steps.py'):
+            shutil.copy(GPU / name, self.bin)
 
     def add(self, name, script):
         program = self.bin / name
         program.write_text(f'#!/bin/sh\n{script}\n')
         program.chmod(0o755)
 
-    def run_part(self, *words, path=None):
-        done = subprocess.run(
-            [self.script, *words], capture_output=True, text=True, check=False,
-            timeout=harness.COMMAND_SECONDS,
-            env=dict(os.environ, PATH=path or '/usr/bin:/bin'))
-        return done.returncode, (done.stdout + done.stderr).splitlines()
+    def start(self, *words, path='/usr/bin:/bin'):
+        return subprocess.Popen(
+            [self.bin / 'run', *words], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+            env=dict(os.environ, STAND_IN=self.bin, PATH=path))
+
+    def run_part(self, *words, **options):
+        process = self.start(*words, **options)
+        said, _ = process.communicate(timeout=harness.COMMAND_SECONDS)
+        return process.returncode, said.splitlines()
+
+    def keep(self, *words):
+        return self.run_part('--results', self.results, *words)
+
+    def runs(self):
+        """How often the programs that count their runs were run."""
+        return len((self.bin / 'runs').read_text(encoding='utf-8'))
+
+    def is_there(self, name):
+        """Whether the process runs whose number is in that file."""
+        pid = (self.bin / name).read_text(encoding='utf-8').strip()
+        try:
+            stat = pathlib.Path(f'/proc/{pid}/stat').read_text(
+                encoding='utf-8')
+        except FileNotFoundError:
+            return False
+        return stat.rpartition(')')[2].split()[0] != 'Z'
 
     def test_counts_what_the_programs_of_a_part_count(self):
         self.add('fgnn_gpu_extract', 'echo "3 passed, 0 failed"')
         self.add('fgnn_gpu_aggregate', 'echo "$1"; echo "4 passed, 0 failed"')
         self.add('fgnn_gpu_sample', 'echo "50 passed, 0 failed"')
-        code, lines = self.run_part('train', '--seconds')
+        code, lines = self.run_part('train', '--', '--seconds')
         self.assertEqual(code, 0, lines)
         self.assertEqual(lines[-1], '7 passed, 0 failed')
         self.assertIn('--seconds', lines)
@@ -45,12 +82,14 @@ class GpuRunTest(unittest.TestCase):
     def test_a_failure_and_a_crash_fail(self):
         self.add('fgnn_gpu_sample_a', 'echo "3 passed, 2 failed"; exit 1')
         self.add('fgnn_gpu_sample_b', 'echo "3 passed, 0 failed"; exit 9')
+        self.add('fgnn_gpu_sample_c', 'kill -SEGV $$')
         code, lines = self.run_part('sample')
-        self.assertEqual((code, lines[-1]), (1, '6 passed, 3 failed'))
+        self.assertEqual((code, lines[-1]), (1, '6 passed, 4 failed'))
+        self.assertRegex('\n'.join(lines), 'sample_c: exit code -11, ')
 
     def test_without_a_gpu_all_is_skipped_and_said(self):
-        self.add('fgnn_gpu_facts', 'echo "skipped: no GPU"; exit 77')
-        code, lines = self.run_part('facts')
+        self.add('fgnn_gpu_sample', 'echo "skipped: no GPU"; exit 77')
+        code, lines = self.run_part('sample')
         self.assertEqual(code, 77)
         self.assertEqual(lines[-2:], ['1 skipped, named above',
                                       '0 passed, 0 failed'])
@@ -71,13 +110,150 @@ class GpuRunTest(unittest.TestCase):
         for tool in ('memcheck', 'racecheck', 'synccheck', 'initcheck'):
             self.assertIn(f'tool {tool}', lines)
 
+    def test_facts_and_faults_are_steps_of_one_program(self):
+        self.add('fgnn_gpu_facts', 'echo "$@"; echo "1 passed, 0 failed"')
+        code, lines = self.run_part('facts')
+        self.assertEqual((code, lines[-1]), (0, '7 passed, 0 failed'))
+        groups = re.findall(
+            r'\{"(\w+)", ', (GPU / 'facts/main.cc').read_text())
+        self.assertEqual([group for group in groups if group not in lines],
+                         ['kills'])
+        code, lines = self.run_part('faults')
+        self.assertEqual((code, lines[-1]), (0, '40 passed, 0 failed'))
+        self.assertIn('kills --kills 25 --first 975', lines)
+
+    def test_jobs_are_steps_that_share_a_graph(self):
+        self.add('fgnn_gpu_x', 'exit 5')
+        for name in ('jobs.py', 'pyg_epochs.py', '../integration/harness.py'):
+            shutil.copy(GPU / name, self.bin)
+        (self.bin / 'bin').mkdir()
+        for name in ('fgnn', *harness.DAEMONS):
+            self.add(f'bin/{name}', '''case "$3 $4" in
+doctor*) echo cuda:0 ;;
+dataset*) echo >> "$STAND_IN/graphs"
+  while [ "$1" != --out ]; do shift; done; mkdir "$2" ;;
+*) exit 5 ;;
+esac''')
+        code, lines = self.run_part('jobs', '--only', 'turns',
+                                    '--only', 'evaluations')
+        self.assertEqual((code, lines[-1]), (1, '0 passed, 7 failed'))
+        self.assertIn('-- evaluations.gat', lines)
+        self.assertEqual((self.bin / 'graphs').read_text(), '\n')
+
+    def test_a_second_run_counts_what_succeeded_and_repeats_the_rest(self):
+        self.add('fgnn_gpu_sample_a',
+                 'printf a >> "$STAND_IN/runs"; echo "3 passed, 0 failed"')
+        self.add('fgnn_gpu_sample_b', '''echo "2 passed, 1 failed"
+[ -e "$STAND_IN/mended" ] || exit 1
+echo "3 passed, 0 failed"''')
+        self.add('fgnn_gpu_sample_c', '[ -e "$STAND_IN/mended" ] || exit 77')
+        code, lines = self.keep('sample')
+        self.assertEqual((code, lines[-1]), (1, '5 passed, 1 failed'))
+        kept = (self.results / 'sample/sample_b.txt').read_text().splitlines()
+        self.assertRegex(kept[0], '^== sample_b on .*, of [0-9a-f]+$')
+        self.assertEqual(kept[1], '2 passed, 1 failed')
+        self.assertRegex(kept[2], r'^== sample_b: exit code 1, [0-9.]+ s$')
+
+        (self.bin / 'mended').touch()
+        code, lines = self.keep('sample')
+        self.assertEqual((code, lines[-1]), (0, '7 passed, 0 failed'))
+        self.assertRegex(lines[0], r'^== sample_a: exit code 0, .*, kept, on ')
+        self.assertEqual(self.runs(), 1)
+
+    def test_another_program_or_other_words_run_again(self):
+        self.add('fgnn_gpu_sample', 'printf a >> "$STAND_IN/runs"')
+        words = ('--', '--scale', '20')
+        for words, runs in (((), 1), ((), 1), (words, 2), (words, 2)):
+            code, lines = self.keep('sample', *words)
+            self.assertEqual((code, lines[-1]), (0, '1 passed, 0 failed'))
+            self.assertEqual(self.runs(), runs)
+        self.add('fgnn_gpu_sample',
+                 'printf a >> "$STAND_IN/runs"; printf "5 passed, 0 failed"')
+        code, lines = self.keep('sample', *words)
+        self.assertEqual((code, lines[-1]), (0, '5 passed, 0 failed'))
+        self.assertEqual(self.runs(), 3)
+
+    def test_what_overruns_is_stopped_with_its_daemons_and_left(self):
+        few = ('--minutes', str(0.05 * harness.PATIENCE))
+        self.add('fgnn_gpu_sample_a', 'echo "3 passed, 0 failed"')
+        self.keep('sample')
+        self.add('fgnn_gpu_sample_b', ENDLESS)
+        self.add('fgnn_gpu_sample_c', 'echo "4 passed, 0 failed"')
+        code, lines = self.keep('sample', *few)
+        self.assertEqual((code, lines[-1]), (75, '3 passed, 0 failed'))
+        self.assertFalse(self.is_there('daemon'))
+        said = '\n'.join(lines)
+        self.assertRegex(said, r'\n== sample_b: stopped, [0-9.]+ s\n')
+        self.assertRegex(said, r'\n2 left: sample_b \(over \d+ s\), sample_c\n')
+        self.assertRegex(said, 'sample_b needs --only sample_b --minutes ')
+        self.assertIn(f'go on with: {self.bin}/run --results {self.results} '
+                      f'sample {" ".join(few)}', lines)
+
+        # It would not fit again; what comes behind it does.
+        (self.bin / 'started').unlink()
+        code, lines = self.keep('sample', *few)
+        self.assertEqual((code, lines[-1]), (75, '7 passed, 0 failed'))
+        self.assertFalse((self.bin / 'started').exists())
+        self.add('fgnn_gpu_sample_b', 'echo "5 passed, 0 failed"')
+        code, lines = self.keep('sample')
+        self.assertEqual((code, lines[-1]), (0, '12 passed, 0 failed'))
+
+    def test_a_program_that_does_not_end_when_told_is_killed(self):
+        with mock.patch.object(steps, 'GRACE_SECONDS', 0.1):
+            code = steps.run_process(
+                ['sh', '-c', 'trap "" TERM; exec sleep 1000'], None, print,
+                seconds=0.5 * harness.PATIENCE)
+        self.assertIsNone(code)
+
+    def cut_off(self, number):
+        """Sends a signal to the script while its step runs."""
+        self.add('fgnn_gpu_sample', ENDLESS)
+        process = self.start('sample', '--results', self.results)
+        harness.Service(self.bin).wait_for(
+            (self.bin / 'started').exists, 'a program')
+        process.send_signal(number)
+        process.communicate(timeout=harness.COMMAND_SECONDS)
+        kept = (self.results / 'sample/sample.txt').read_text().splitlines()
+        self.assertEqual(kept[1:3], ['started', '9 passed, 0 failed'])
+        self.add('fgnn_gpu_sample', 'echo "5 passed, 0 failed"')
+        code, lines = self.keep('sample')
+        self.assertEqual((code, lines[-1]), (0, '5 passed, 0 failed'))
+        return process.returncode, kept
+
+    def test_a_step_of_a_script_that_is_stopped_runs_again(self):
+        code, kept = self.cut_off(signal.SIGTERM)
+        self.assertEqual(code, 75)
+        self.assertRegex(kept[-1], r'^== sample: stopped, ')
+        self.assertFalse(self.is_there('program'))
+        self.assertFalse(self.is_there('daemon'))
+
+    def test_a_step_of_a_script_that_is_killed_runs_again(self):
+        code, kept = self.cut_off(signal.SIGKILL)
+        self.assertEqual((code, len(kept)), (-signal.SIGKILL, 3))
+        harness.Service(self.bin).wait_for(
+            lambda: not self.is_there('program'), 'the end of the program')
+        os.kill(int((self.bin / 'daemon').read_text()), signal.SIGKILL)
+
+    def test_only_runs_steps_of_a_name_and_those_below_it(self):
+        self.add('fgnn_gpu_check_x', 'echo "1 passed, 0 failed"')
+        self.add('fgnn_gpu_check_xy', 'echo "2 passed, 0 failed"')
+        _, lines = self.run_part('check', '--only', 'check_x')
+        self.assertEqual(lines[-1], '1 passed, 0 failed')
+        code, lines = self.run_part('check', '--only', 'racecheck')
+        self.assertEqual((code, lines[-2]), (77, '2 skipped, named above'))
+
     def test_wrong_words_are_answered(self):
         self.add('fgnn_gpu_facts', 'exit 0')
-        for words, said in ((('frobnicate',), "unknown part 'frobnicate'"),
-                            (('--fast',), "unknown flag '--fast'")):
+        for words, said in (
+                ((), 'which part.* check, sample, '),
+                (('frobnicate',), "invalid choice: 'frobnicate'.*'check'"),
+                (('facts', '--fast'), 'unrecognized arguments: --fast'),
+                (('facts', '--minutes', '0'), "--minutes: invalid .*'0'"),
+                (('facts', '--only', 'copie'),
+                 "unknown name 'copie'; there are device, registration, ")):
             code, lines = self.run_part(*words)
             self.assertEqual(code, 2)
-            self.assertIn(said, lines[-1])
+            self.assertRegex(lines[-1], said)
         code, lines = self.run_part('train')
         self.assertEqual(code, 77)
         self.assertIn("no program of part 'train'", lines[-1])
