@@ -282,13 +282,14 @@ void CheckAll(const GpuClock& clock, Report* report) {
   Must(attention.Forward(clock.stream()), "softmax");
   Must(attention.Backward(clock.stream()), "gradient of softmax");
   const double of_attention = attention.LargestError();
-  report->Check("attention against f64", of_attention < 1e-5,
-                "largest error " + Report::Number(of_attention));
+  report->Check(
+      "attention against f64", of_attention < 1e-5,
+      "largest error " + Report::Number(of_attention) + ", below 1e-5");
   const Loss loss;
   Must(loss.Compute(clock.stream()), "loss");
   const double of_loss = loss.LargestError();
   report->Check("loss against f64", of_loss < 1e-5,
-                "relative error " + Report::Number(of_loss));
+                "relative error " + Report::Number(of_loss) + ", below 1e-5");
 }
 
 void Print(const std::string& name, double bytes, double seconds,

@@ -156,9 +156,10 @@ std::string NameOf(const Shape& shape, const Factors& factors) {
 void CheckNumbers(const Product& product, const std::string& name,
                   double tolerance, Report* report) {
   const double error = product.LargestError();
-  report->Check(
-      name + " against f64", error < tolerance,
-      "largest error " + Report::Number(error) + " of the absolute products");
+  report->Check(name + " against f64", error < tolerance,
+                "largest error " + Report::Number(error) +
+                    " of the absolute products, below " +
+                    Report::Number(tolerance));
 }
 
 void CheckRepeats(DenseProducts* products, const GpuClock& clock,

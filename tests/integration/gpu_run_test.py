@@ -105,10 +105,13 @@ class GpuRunTest(unittest.TestCase):
         # compute-sanitizer --tool NAME --error-exitcode 9 PROGRAM --short
         self.add('tools/compute-sanitizer',
                  'echo "tool $2"; [ "$6" = --short ] || exit 3; exec "$5"')
+        self.add('tools/nvidia-smi', 'echo A GPU; echo another')
         code, lines = self.run_part('check', path=f'{tools}:/usr/bin:/bin')
         self.assertEqual((code, lines[-1]), (0, '5 passed, 0 failed'))
         for tool in ('memcheck', 'racecheck', 'synccheck', 'initcheck'):
             self.assertIn(f'tool {tool}', lines)
+        self.assertRegex('\n'.join(lines),
+                         r'== initcheck.check_x on A GPU, of \w+\n')
 
     def test_facts_and_faults_are_steps_of_one_program(self):
         self.add('fgnn_gpu_facts', 'echo "$@"; echo "1 passed, 0 failed"')

@@ -129,8 +129,8 @@ class CudaBackend final : public HostedBackend {
   // Shared with features, which may outlive this object.
   const std::shared_ptr<ByteCount> count_;
   const MissRows misses_;
-  std::string gpu_name_; // Name of the device's model.
-  DeviceMemory before_;  // Memory before the fields below.
+  std::string gpu_name_;  // Name of the device's model.
+  DeviceMemory before_;   // Memory before the fields below.
   PlannedDeviceCache cache_;
   std::array<std::unique_ptr<ExtractionLane>, 2> lanes_;  // By TrainerThread.
   std::array<RowPacker, 2> packers_;                      // As well.
