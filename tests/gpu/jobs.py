@@ -85,6 +85,10 @@ class Jobs:
         self.options = options
         self.report = Report()
         self.chance = random.Random(options.seed)
+        self.environment = dict(os.environ)  # For programs of others.
+        # Daemons of a packed folder find their libraries in lib/.
+        os.environ['LD_LIBRARY_PATH'] = ':'.join(
+            [f'{HERE}/lib', *filter(None, [os.getenv('LD_LIBRARY_PATH')])])
         self.service = harness.Service(folder)
         self.service.programs = options.bin
         self.service.dataset = options.dataset or self.service.dataset
@@ -231,15 +235,13 @@ class Jobs:
 
     def pyg(self, kind):
         model, limit = BESIDE_PYG[kind]
-        # Its libraries are not those of a packed folder.
-        environment = {name: value for name, value in os.environ.items()
-                       if name != 'LD_LIBRARY_PATH'}
         theirs = subprocess.run(
             ['python3', HERE / 'pyg_epochs.py', '--dataset',
              self.service.dataset, '--kind', kind, '--hidden',
              str(self.options.hidden), '--batch-size',
              str(self.options.batch_size), '--epochs', str(TIMED_EPOCHS)],
-            capture_output=True, text=True, check=False, env=environment)
+            capture_output=True, text=True, check=False,
+            env=self.environment)
         if theirs.returncode == SKIPPED:
             print(theirs.stdout.strip())
             return

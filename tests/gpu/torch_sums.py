@@ -3,17 +3,21 @@
 
   tests/gpu/torch_sums.py
 
-Needs a GPU and PyTorch with CUDA. The blocks follow the same laws as those of
-aggregate.cc, from another generator. Prints the median of 15 rounds, forwards
-(the block times the sources' rows) and backwards (its transpose times the
-destinations' rows), and a gather with index_add, which PyTorch Geometric uses
-without a sparse matrix.
+Needs a GPU and PyTorch with CUDA, and ends with 77 without. The blocks follow
+the same laws as those of aggregate.cc, from another generator. Prints the median
+of 15 rounds, forwards (the block times the sources' rows) and backwards (its
+transpose times the destinations' rows), and a gather with index_add, which
+PyTorch Geometric uses without a sparse matrix.
 """
 
 import sys
 
-import numpy as np
-import torch
+try:
+    import numpy as np
+    import torch
+except ImportError as error:
+    print(f'skipped: {error}')
+    sys.exit(77)
 
 BLOCKS = (('38k x 5', 38000, 87000, 5), ('38k x 10', 38000, 87000, 10),
           ('304k x 5', 304000, 696000, 5))
