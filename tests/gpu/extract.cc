@@ -14,6 +14,7 @@
 #include "tests/gpu/stored_rows.h"
 #include "trainer_service/compute/numbers.h"
 #include "trainer_service/features/cuda/gather_rows.h"
+#include "trainer_service/features/cuda/miss_rows.h"
 #include "trainer_service/features/cuda/order_misses.h"
 
 namespace fgnn {
@@ -241,7 +242,13 @@ void TimeShape(const StoredRows& rows, const GpuClock& clock,
                 seconds * 1e6, hbm_bytes / seconds / 1e9,
                 pcie_bytes / seconds / 1e9, floor * 1e6, floor / seconds,
                 kTarget);
-  report->Check(NameOf(shape), floor / seconds >= kTarget, found);
+  // The limit is that of the way which trainers take.
+  const bool orders = shape.rows - hits >= LeastOrderedMisses(kStoreBytes);
+  if (shape.ordered == orders) {
+    report->Check(NameOf(shape), floor / seconds >= kTarget, found);
+  } else {
+    report->Fact(NameOf(shape), "other way", found);
+  }
 }
 
 void TimeAll(const StoredRows& rows, const GpuClock& clock, Report* report) {
