@@ -27,6 +27,8 @@ import time
 SKIPPED = 77
 # For a program that is told to end, before it is killed.
 GRACE_SECONDS = 10
+# What a step may take at least that has not been run yet.
+SECONDS_OF_UNKNOWN = 60
 # Of linux/prctl.h.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
@@ -115,10 +117,9 @@ class Runner:
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def kept(self, step):
-        """What is known of a step. The code counts for the same bytes alone,
-        the seconds for all."""
+        """What is known of a step, for the bytes that its programs have."""
         kept = read_kept(self.path_of(step))
-        return kept if kept.key == step.key else Kept(seconds=kept.seconds)
+        return kept if kept.key == step.key else Kept()
 
     def run_all(self, steps):
         """Runs what has not ended yet, then again what did not succeed.
@@ -128,11 +129,16 @@ class Runner:
             if kept.code == 0:
                 print(f'== {step.name}: exit code 0, {kept.seconds} s, kept, '
                       f'on {kept.where}', flush=True)
-        unended = [step for step, kept in before if kept.code is None]
-        for step in unended + [step for step, kept in before if kept.code]:
+        waiting = [one for one in before if one[1].code is None]
+        waiting += [one for one in before if one[1].code]
+        for number, (step, kept) in enumerate(waiting, 1):
             left = self.ends - time.monotonic()
-            if self.kept(step).fits(left):
-                self.run(step, left)
+            if not kept.fits(left):
+                continue
+            # A step that hangs leaves time for those behind it.
+            if number < len(waiting) and not kept.seconds:
+                left = min(left, max(left / 2, SECONDS_OF_UNKNOWN))
+            self.run(step, left)
         return [self.kept(step) for step in steps]
 
     def path_of(self, step):

@@ -199,8 +199,20 @@ echo "3 passed, 0 failed"''')
         self.assertEqual((code, lines[-1]), (75, '7 passed, 0 failed'))
         self.assertFalse((self.bin / 'started').exists())
         self.add('fgnn_gpu_sample_b', 'echo "5 passed, 0 failed"')
-        code, lines = self.keep('sample')
+        code, lines = self.keep('sample', *few)
         self.assertEqual((code, lines[-1]), (0, '12 passed, 0 failed'))
+
+    def test_a_step_that_hangs_leaves_time_for_others(self):
+        work = [steps.Step('x', name, [], [name]) for name in 'abc']
+        runner = steps.Runner(self.results, 10, None)
+        (self.results / 'x').mkdir(parents=True)
+        runner.path_of(work[1]).write_text(
+            f'== b on GPU, of {work[1].key}\n== b: stopped, 400.0 s\n')
+        given = []
+        runner.run = lambda step, seconds: given.append(
+            (step.name, round(seconds, -2)))
+        runner.run_all(work)
+        self.assertEqual(given, [('a', 300), ('b', 600), ('c', 600)])
 
     def test_a_program_that_does_not_end_when_told_is_killed(self):
         with mock.patch.object(steps, 'GRACE_SECONDS', 0.1):
