@@ -41,6 +41,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # A packed folder has the module beside this file.
 sys.path[:0] = [str(HERE), str(HERE.parent / 'integration')]
 import harness  # noqa: E402
+from steps import SKIPPED  # noqa: E402
 
 CORES = f'cpu:0-{len(os.sched_getaffinity(0)) - 1}'
 ON_CORES = {'devices': f'[{CORES}]'}
@@ -52,7 +53,6 @@ MODELS = {
     'pool': {'model.aggregator': 'pool'},
     'pinsage': {'model.kind': 'pinsage', 'sampling.kind': 'random_walk'}}
 TIMED_EPOCHS = 4
-SKIPPED = 77
 # Models that PyTorch Geometric has, and how many times as fast ours are to be.
 BESIDE_PYG = {
     'graphsage': ({}, 5),
