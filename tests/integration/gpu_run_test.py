@@ -265,6 +265,9 @@ echo "3 passed, 0 failed"''')
                 (('frobnicate',), "invalid choice: 'frobnicate'.*'check'"),
                 (('facts', '--fast'), 'unrecognized arguments: --fast'),
                 (('facts', '--minutes', '0'), "--minutes: invalid .*'0'"),
+                (('facts', '--bin', '/none'), '--bin: /none is no folder'),
+                (('facts', '--results', self.bin / 'run'),
+                 '--results: /.*/run: File exists; name a folder'),
                 (('facts', '--only', 'copie'),
                  "unknown name 'copie'; there are device, registration, ")):
             code, lines = self.run_part(*words)
