@@ -82,6 +82,13 @@ RmatGraph::RmatGraph(uint32_t scale, uint32_t edge_factor,
       put(edge.from, edge.to);
     }
   });
+  // Threads take turns at random: their order must not be the graph's.
+  InParallel(num_nodes, num_threads, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t v = begin; v < end; ++v) {
+      std::sort(indices_.begin() + indptr_[v],
+                indices_.begin() + indptr_[v + 1]);
+    }
+  });
 }
 
 CscView RmatGraph::wide_view() {

@@ -13,9 +13,8 @@ namespace fgnn {
 class RmatGraph {
  public:
   // Draws edge_factor * 2^scale edges (a, b, c = .57 .19 .19) and adds their
-  // reverses. Vertices are renamed, so that hubs lie anywhere. The order within
-  // a list depends on timing: compare only what one program makes of one graph.
-  // Uses `num_threads` threads.
+  // reverses. Vertices are renamed, so that hubs lie anywhere. Lists are
+  // sorted: each run makes the same graph. Uses `num_threads` threads.
   RmatGraph(uint32_t scale, uint32_t edge_factor, uint32_t num_threads);
 
   CscView view() const {
