@@ -204,7 +204,7 @@ class Jobs:
             'times')
 
     def epochs(self, kind):
-        for precision in ('f32', 'bf16'):
+        for precision in ('f32', 'tf32', 'bf16'):
             job = {**MODELS[kind], 'training.precision': precision}
             for place, devices in (('cuda:0', ON_GPU), ('and cores', ON_BOTH)):
                 seconds, line = self.seconds(devices, job)
