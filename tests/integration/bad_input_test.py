@@ -239,8 +239,7 @@ class BadInputTest(harness.ServiceTest):
 
     def test_a_job_file_that_is_not_there(self):
         run = self.service.fgnn('run', '/nonexistent.yaml', check=False)
-        self.assertEqual(run.returncode, 2)
-        self.assertIn('/nonexistent.yaml', run.stderr)
+        self.assert_user_error(run, '/nonexistent.yaml')
 
     def test_a_state_folder_whose_sockets_would_have_too_long_names(self):
         self.service.state_dir = self.service.folder / ('x' * 100)

@@ -147,9 +147,8 @@ class CacheTest(harness.ServiceTest):
         limit = plan['total_bytes'] // 2
         refused = self.service.fgnn('plan', *words, '--set',
                                     f'limits.memory={limit}', check=False)
-        self.assertEqual(refused.returncode, 2)
-        for word in ('limits.memory', 'queue of', '1 trainer', '1 cache'):
-            self.assertIn(word, refused.stderr)
+        self.assert_user_error(refused, 'limits.memory', 'queue of',
+                               '1 trainer', '1 cache')
         self.assert_nothing_left()
 
     def test_a_damaged_order_is_made_again(self):

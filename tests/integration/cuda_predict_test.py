@@ -40,8 +40,7 @@ class CudaPredictTest(emulated.EmulatedTest):
         self.predict(run, '--device', 'cuda:0')
         self.assertEqual(self.rows(), on_gpu)
         refused = self.predict(run, '--device', 'cuda:1', check=False)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn('--device: cuda:1 is not there', refused.stderr)
+        self.assert_user_error(refused, '--device: cuda:1 is not there')
 
     def test_so_are_those_of_vertices_that_send_messages(self):
         self.rows_on_gpu(self.run_model(**{'model.kind': 'pinsage',

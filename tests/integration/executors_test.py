@@ -92,9 +92,9 @@ class ExecutorsTest(harness.ServiceTest):
             self.assertNotIn('note', self.service.fgnn(command, *fixed).stderr)
         refused = self.service.fgnn(
             'submit', *self.service.job_words(JOB, devices='3'), check=False)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn('needs 3 devices, the service has 2: cpu:0 cpu:1; ask '
-                      'for fewer or start it with --devices', refused.stderr)
+        self.assert_user_error(
+            refused, 'needs 3 devices, the service has 2: cpu:0 cpu:1; ask '
+            'for fewer or start it with --devices')
 
     def test_every_way_is_the_same_run(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')

@@ -302,6 +302,12 @@ class ServiceTest(unittest.TestCase):
         self.assertTrue(last_weights(run_dir) == last_weights(expected),
                         'the weights differ from those of the other run')
 
+    def assert_user_error(self, answer, *words):
+        """A command refused what its user gave it, and said all of that."""
+        self.assertEqual(answer.returncode, 2, answer.stderr)
+        for word in words:
+            self.assertIn(word, answer.stderr)
+
     def assert_nothing_left(self):
         self.assertEqual(self.service.wait_until_gone(), {},
                          'processes were left')

@@ -47,8 +47,7 @@ class HistoryTest(harness.ServiceTest):
         self.assertIn('batch_size: 64',
                       self.service.fgnn('show', first, '--spec').stdout)
         unknown = self.service.fgnn('show', 'nosuchjob', check=False)
-        self.assertEqual(unknown.returncode, 2)
-        self.assertIn("no job 'nosuchjob'", unknown.stderr)
+        self.assert_user_error(unknown, "no job 'nosuchjob'")
         self.assertEqual(self.folder_now(), before)
 
     def test_what_a_killed_service_had_committed_is_shown(self):
@@ -86,8 +85,7 @@ class HistoryTest(harness.ServiceTest):
                 self.assertIn(f'job {job}: starts',
                               self.service.fgnn('logs', word).stdout)
             several = self.service.fgnn('show', first[:3], check=False)
-            self.assertEqual(several.returncode, 2)
-            self.assertIn(f'{last}, {first}', several.stderr)
+            self.assert_user_error(several, f'{last}, {first}')
 
         check()
         for word in ('First', 'last'):

@@ -91,8 +91,7 @@ class JobServiceTest(harness.ServiceTest):
         unknown = self.service.fgnn(
             'submit', *self.service.job_words(TINY), '--after', 'nowhere',
             check=False)
-        self.assertEqual(unknown.returncode, 2)
-        self.assertIn("'nowhere'", unknown.stderr)
+        self.assert_user_error(unknown, "'nowhere'")
 
     def test_a_time_limit_keeps_the_checkpoint(self):
         job = self.submit(harness.ENDLESS, '--time-limit', '1s', '--retries',
@@ -105,8 +104,7 @@ class JobServiceTest(harness.ServiceTest):
         self.assertGreaterEqual(shown['run_seconds'], 1)
         words = self.service.fgnn('submit', *self.service.job_words(TINY),
                                   '--time-limit', '2 weeks', check=False)
-        self.assertEqual(words.returncode, 2)
-        self.assertIn('--time-limit', words.stderr)
+        self.assert_user_error(words, '--time-limit')
 
 
 if __name__ == '__main__':

@@ -216,8 +216,7 @@ class QueueTest(harness.ServiceTest):
         self.service.follow(second, lambda p: p.get('batches_committed', 0) > 0)
 
         unknown = self.service.fgnn('show', 'nosuchjob', check=False)
-        self.assertEqual(unknown.returncode, 2)
-        self.assertIn('nosuchjob', unknown.stderr)
+        self.assert_user_error(unknown, 'nosuchjob')
 
 
 class PredictTest(harness.ServiceTest):
@@ -262,14 +261,12 @@ class PredictTest(harness.ServiceTest):
             'predict', str(self.service.run()), '--dataset',
             str(self.service.dataset), '--what', 'embeddings', '--out',
             'rows.csv', check=False)
-        self.assertEqual(answer.returncode, 2)
-        self.assertIn('--out rows.csv: end it in .npy', answer.stderr)
+        self.assert_user_error(answer, '--out rows.csv: end it in .npy')
 
     def test_a_run_that_is_not_there_is_named(self):
         answer = self.service.fgnn('predict', 'nothing', '--dataset', 'x',
                                    '--out', 'y', check=False)
-        self.assertEqual(answer.returncode, 2)
-        self.assertIn("'nothing'", answer.stderr)
+        self.assert_user_error(answer, "'nothing'")
 
     def test_what_goes_wrong_is_one_plain_line(self):
         run = self.service.folder / 'run'

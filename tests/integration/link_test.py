@@ -71,8 +71,7 @@ class LinkTest(harness.ServiceTest):
                 'predict', str(run_dir), '--dataset',
                 str(self.service.dataset), '--what', what, '--out', str(out),
                 '--force', check=False)
-            self.assertEqual(refused.returncode, 2)
-            self.assertIn('--what embeddings', refused.stderr)
+            self.assert_user_error(refused, '--what embeddings')
 
     def test_neither_trainers_nor_samplers_change_a_bit(self):
         fields = {**self.job, 'training.epochs': 1,

@@ -141,8 +141,7 @@ class MatchTest(harness.ServiceTest):
             'plan', *self.service.job_words({
                 **JOB, 'model.input_dropout': 0.5, 'features.match': 'on'}),
             check=False)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn('features.match is on, but', refused.stderr)
+        self.assert_user_error(refused, 'features.match is on, but')
 
 
 if __name__ == '__main__':

@@ -142,8 +142,7 @@ class MetricsTest(harness.ServiceTest):
         self.service.fgnn('down')
         for address in ('0.0.0.0:0', '[::]:0'):
             refused = self.service.fgnn('up', '--http', address, check=False)
-            self.assertEqual(refused.returncode, 2)
-            self.assertIn('--http-public', refused.stderr)
+            self.assert_user_error(refused, '--http-public')
         self.assert_nothing_left()
 
 

@@ -113,8 +113,7 @@ class ModelPluginTest(harness.ServiceTest):
         refused = self.service.fgnn(
             'predict', run_dir, '--dataset', self.service.dataset, '--out',
             self.service.folder / 'classes.npy', check=False)
-        self.assertEqual(refused.returncode, 2)
-        self.assertIn('has 3 layers', refused.stderr)
+        self.assert_user_error(refused, 'has 3 layers')
 
     def test_a_plan_measures_it(self):
         for settings in (self.install(), self.write_script('sage.pt')):

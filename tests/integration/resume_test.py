@@ -231,9 +231,8 @@ class SharedDrawsTest(harness.ServiceTest):
                                     'batch_dependency: 4'))
         self.go_back_to(run_dir, 'epoch-0001-step-0000000012')
         result = self.service.fgnn('resume', str(run_dir), check=False)
-        self.assertEqual(result.returncode, 2)
-        self.assertIn('sampling.batch_dependency 8, this job has 4',
-                      result.stderr)
+        self.assert_user_error(
+            result, 'sampling.batch_dependency 8, this job has 4')
 
 
 if __name__ == '__main__':
