@@ -1,5 +1,6 @@
 """The service: it starts, says what it does, and leaves nothing behind."""
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -200,8 +201,12 @@ class UpAndDownTest(harness.ServiceTest):
             path = str(self.service.state_dir / 'scheduler.sock')
             other.bind(path)
             other.listen()
-            for words in (['up'], ['run', *self.service.job_words()]):
-                answer = self.service.fgnn(*words, check=False)
+            # Each waits for an answer until its deadline: both at once.
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                answers = list(pool.map(
+                    lambda words: self.service.fgnn(*words, check=False),
+                    (['up'], ['run', *self.service.job_words()])))
+            for answer in answers:
                 self.assertEqual(answer.returncode, 1, answer.stderr)
                 self.assertEqual(len(answer.stderr.splitlines()), 1,
                                  answer.stderr)
