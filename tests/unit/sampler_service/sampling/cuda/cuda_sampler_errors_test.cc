@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -107,6 +109,30 @@ TEST(CudaSamplerErrorsTest, AFailedBatchLeavesTheSamplerWhole) {
   FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask expected,
                             cpu->Sample(BatchSeq(0), block.span()));
   EXPECT_EQ(task.digest, expected.digest);
+}
+
+// Whichever call of CUDA fails: the block is given back, and is somebody
+// else's then.
+TEST(CudaSamplerErrorsTest, NothingIsWrittenIntoABlockOnceItsBatchHasFailed) {
+  Arrays arrays;
+  StartDevice(/*interleaving=*/0, kMemoryBytes);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto graph,
+      DeviceGraph::Make(arrays.input().graph, 0, TopologyPlace::kDevice));
+  bool failed = true;
+  for (uint64_t call = 0; failed; ++call) {
+    SCOPED_TRACE(call);
+    ASSERT_LT(call, 200U);
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                              NewCudaSampler(graph, arrays.input(), Options()));
+    TaskBlock block(4096);
+    simt::FailAfter(call, cudaErrorLaunchFailure, /*sticky=*/false);
+    failed = !sampler->Sample(BatchSeq(0), block.span()).ok();
+    const std::vector<std::byte> left(block.span().begin(), block.span().end());
+    simt::FailAfter(UINT64_MAX, cudaSuccess, false);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_TRUE(std::equal(left.begin(), left.end(), block.span().begin()));
+  }
 }
 
 TEST(CudaSamplerErrorsTest, ABatchBeyondTheDevicesMemoryNamesTheWayOut) {
