@@ -36,9 +36,9 @@ class AheadChoice {
   bool may_claim() const { return limit_.batches != AheadLimit::kNothing; }
 
   // Returns the batches from which to claim, step by step. If several steps may
-  // be open, the last step is first: a batch waits while another one is
-  // trained, and a batch of the first step could be the one for which all other
-  // trainers wait. `limit`: GradientBoard::training_limit().
+  // be open, the last step is first. What is claimed waits while another batch
+  // is trained; for a batch of the first step all other trainers could wait.
+  // `limit`: GradientBoard::training_limit().
   std::vector<BatchRange> Ranges(const OpenSteps& open, StepNumber limit) const;
   // Keeps a batch that was claimed from Ranges(). Returns false if it is to be
   // given back: a batch of an open step could wait for the overflow block in

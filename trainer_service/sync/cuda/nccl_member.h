@@ -17,10 +17,10 @@
 
 namespace fgnn {
 
-// The member of the groups that meet one after the other. Of each group, by its
-// number, it does in this order: SayReady() for a step until all are ready, and
-// Find() until it has the group; calls of the group; and after an error of any
-// of them End(). One call at a time.
+// The member of the groups that meet one after the other, each with a number.
+// For each step it calls SayReady() until all are ready, then Find() until it
+// has the group. After an error of these, or of the group, it calls End(). One
+// call at a time.
 class NcclMember {
  public:
   // Takes a place of the segment, which is borrowed. `timeout`: the longest
