@@ -50,10 +50,13 @@ class KillTest(harness.ServiceTest):
 
 class EndTest(harness.ServiceTest):
 
+    # An epoch is one batch of few vertices, and an evaluation of all, so that
+    # a trainer evaluates nearly all the time.
+    graph = ('--nodes', '20000', '--train-fraction', '0.005')
+
     def test_a_trainer_that_is_told_to_end_costs_no_evaluation(self):
         """As a batch system tells all processes of a job at once."""
-        # An epoch is one batch of few edges, and an evaluation of all.
-        job = {'training.epochs': 300, 'training.evaluate_every': 1,
+        job = {'training.epochs': 40, 'training.evaluate_every': 1,
                'training.checkpoint_every': 0, 'limits.restarts': 20,
                'model.hidden': 512, 'sampling.batch_size': 600,
                'sampling.fanouts': '[1, 1]'}
