@@ -370,4 +370,12 @@ void Segment::SetRateFactor(double factor) {
       .store(std::bit_cast<uint64_t>(factor), std::memory_order_release);
 }
 
+uint64_t Segment::AgreeOnTrainers(uint64_t kind) {
+  uint64_t found = 0;
+  const bool is_first =
+      SharedWord(regions_->control().trainers_kind)
+          .compare_exchange_strong(found, kind, std::memory_order_acq_rel);
+  return is_first ? kind : found;
+}
+
 }  // namespace fgnn

@@ -99,6 +99,10 @@ class Segment {
   // is opened afterwards reads this value. The factor of a new segment is 1.
   void SetRateFactor(double factor);
 
+  // Trainers only. Returns the kind of the job's trainers: the first number
+  // with which a trainer has called this, which is not 0.
+  uint64_t AgreeOnTrainers(uint64_t kind);
+
   // The regions of the mapping. For GlobalQueue, GradientBoard and DeviceTable.
   struct Regions;
   const Regions& regions() const { return *regions_; }

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 15;
+inline constexpr uint32_t kSegmentLayoutVersion = 16;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -71,6 +71,7 @@ struct ControlWords {
   alignas(64) uint64_t board_word;   // See gradient_board.h.
   alignas(64) uint32_t changes;      // The futex on which trainers wait.
   alignas(64) uint32_t frees;        // The futex on which samplers wait.
+  uint64_t trainers_kind;            // See Segment::AgreeOnTrainers().
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 

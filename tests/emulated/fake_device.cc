@@ -34,6 +34,9 @@ bool SetDeviceOfEnvironment() {
   if (const char* const count = std::getenv("FGNN_FAKE_GPUS")) {
     device.count = std::stoi(count);
   }
+  if (const char* const name = std::getenv("FGNN_FAKE_LAST_GPU")) {
+    device.last_name = name;
+  }
   if (const char* const bytes = std::getenv("FGNN_FAKE_GPU_BYTES")) {
     device.memory_bytes = std::stoull(bytes);
   }

@@ -194,6 +194,16 @@ class RefusalTest(CudaTest):
         self.assertIn('devices: cuda:0: no GPU can be used', up.stderr)
         self.assert_nothing_left()
 
+    def test_gpus_of_two_models_do_not_train_one_job(self):
+        self.set_gpus(GPUS=2, LAST_GPU='another')
+        code, said = self.refused({'devices': '[cuda:0, cuda:1]'})
+        self.assertRegex(said, 'trainers are not of one kind, and this one is '
+                               'of (emulated|another): .* name GPUs of one '
+                               'model, or use training.sync')
+        self.service.run({**JOB, 'devices': '[cuda:1]'})
+        self.service.run({**JOB, 'devices': '[cuda:0, cuda:1]',
+                          'training.sync': 'bounded_staleness'})
+
     def test_models_that_only_cores_train_are_refused_at_once(self):
         code, said = self.refused({**ALONE, 'model.kind': 'plugin',
                                    'model.plugin': '/model.so'})

@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
@@ -71,6 +72,29 @@ void WarnOfOtherBits(const CheckpointInfo& info,
       backend.gpu().empty() ? "cores" : backend.gpu());
 }
 
+// Returns true if the job's weights have the same bits for any number of
+// trainers of one kind.
+bool PromisesBits(const TrainingSpec& training) {
+  return training.sync == "steps" ||
+         (training.sync == "nccl" && training.deterministic);
+}
+
+// GPUs of different models round differently, so the weights would depend on
+// which GPU had which batch.
+absl::Status CheckKind(const TrainingSpec& training,
+                       const TrainerBackend& backend, Segment& segment) {
+  if (!PromisesBits(training)) return absl::OkStatus();
+  const std::string gpu = backend.gpu();
+  const uint64_t kind =
+      uint64_t{1} << 32 | ExtendCrc32c(0, gpu.data(), gpu.size());
+  if (segment.AgreeOnTrainers(kind) == kind) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "devices: the job's trainers are not of one kind, and this one is of ",
+      gpu.empty() ? "cores" : PrintableText(gpu),
+      ": the weights would depend on which of them trains a batch; name GPUs "
+      "of one model, or use training.sync: bounded_staleness"));
+}
+
 absl::StatusOr<std::unique_ptr<StepExchange>> ExchangeOf(
     const TrainingJobOptions& options, Segment* segment) {
   if (options.exchanges != nullptr) {
@@ -94,6 +118,7 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> TrainingJob::Start(
         absl::StrCat("device ", options.device, " is none of the ", num_devices,
                      " of job ", options.job_id));
   }
+  FGNN_RETURN_IF_ERROR(CheckKind(options.spec.training, *backend, *segment));
   FGNN_ASSIGN_OR_RETURN(DatasetNames names, NamesToKeep(*backend));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<StepExchange> steps,
                         ExchangeOf(options, segment.get()));

@@ -49,7 +49,9 @@ struct TrainingJobOptions {
 class TrainingJob : public ExecutorJob {
  public:
   // Returns InvalidArgument if the segment was planned for another model, or
-  // without this device; else errors of the exchange.
+  // without this device, or if the weights' bits would depend on which trainer
+  // has a batch, since another one is of another kind; else errors of the
+  // exchange.
   static absl::StatusOr<std::unique_ptr<TrainingJob>> Start(
       TrainingJobOptions options, std::unique_ptr<TrainerBackend> backend,
       std::unique_ptr<Segment> segment);

@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 
 #include "tests/fakes/cuda/fake_runtime.h"
 
@@ -93,7 +93,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute,
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return OnDevice(device, [&] {
     *properties = {};
-    std::strcpy(properties->name, "emulated");
+    const bool is_last = device + 1 == R().device().count;
+    const std::string name = is_last ? R().device().last_name : "emulated";
+    name.copy(properties->name, sizeof(properties->name) - 1);
     properties->totalGlobalMem = R().device().memory_bytes;
     properties->multiProcessorCount = R().device().multiprocessors;
     properties->major = 9;

@@ -107,6 +107,15 @@ TEST(SegmentTest, TheRateFactorIsOneUntilItIsSet) {
   EXPECT_EQ(other->rate_factor(), 0.1);
 }
 
+TEST(SegmentTest, TheFirstTrainerSaysOfWhichKindAllAre) {
+  const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Segment> other,
+                            Segment::Attach(Duplicate(*segment), kTestJob));
+  EXPECT_EQ(other->AgreeOnTrainers(7), 7U);
+  EXPECT_EQ(segment->AgreeOnTrainers(8), 7U);
+  EXPECT_EQ(other->AgreeOnTrainers(7), 7U);
+}
+
 TEST(SegmentTest, NobodyCanChangeItsSize) {
   const std::unique_ptr<Segment> segment = MakeSegment(SmallOptions());
   EXPECT_NE(::ftruncate(segment->fd(), 0), 0);

@@ -158,6 +158,26 @@ TEST_F(TrainingJobTest, SaysThatACheckpointOfAGpuGoesOnWithOtherBits) {
                                            "with cores"));
 }
 
+TEST_F(TrainingJobTest, RefusesATrainerOfAnotherKindWhereBitsArePromised) {
+  Attach();
+  Attach();  // Of the same kind.
+  UseSegment(SmallSegmentOptions(kJobId));
+  segment_->AgreeOnTrainers(1);
+  EXPECT_THAT(
+      Start(folder_ / "data"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::AllOf(testing::HasSubstr("of one kind"),
+                              testing::HasSubstr("is of cores"),
+                              testing::HasSubstr("GPUs of one model"))));
+  for (const std::string sync : {"nccl", "bounded_staleness"}) {
+    change_ = [sync](TrainingSpec& training) {
+      training.sync = sync;
+      training.deterministic = false;
+    };
+    Attach();
+  }
+}
+
 TEST_F(TrainingJobTest, GoesOnInTheMiddleOfItsWarmUp) {
   const auto warm_up = [](TrainingSpec& training) {
     training.schedule = "cosine";

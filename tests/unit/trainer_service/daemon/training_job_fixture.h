@@ -57,7 +57,7 @@ class TrainingJobTest : public testing::Test {
     return *std::move(segment);
   }
 
-  std::unique_ptr<TrainingJob> Attach(const fs::path& dataset) {
+  absl::StatusOr<std::unique_ptr<TrainingJob>> Start(const fs::path& dataset) {
     TrainingJobOptions options;
     options.job_id = kJobId;
     options.spec = SmallJob(dataset);
@@ -73,8 +73,10 @@ class TrainingJobTest : public testing::Test {
       failure_ = failure;
       failed_.Notify();
     };
-    auto job =
-        TrainingJob::Start(std::move(options), *std::move(backend), Map());
+    return TrainingJob::Start(std::move(options), *std::move(backend), Map());
+  }
+  std::unique_ptr<TrainingJob> Attach(const fs::path& dataset) {
+    auto job = Start(dataset);
     EXPECT_THAT(job, IsOk());
     return *std::move(job);
   }
