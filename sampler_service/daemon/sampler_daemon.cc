@@ -78,8 +78,8 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
       };
   LogInfo("job {}: sampling with {} threads", options.job_id,
           options.num_threads);
-  return AttachedJob::Start(std::move(options), std::move(sampling),
-                            std::move(segment));
+  return UnlessDeviceBroke(AttachedJob::Start(
+      std::move(options), std::move(sampling), std::move(segment)));
 }
 
 void SamplerDaemon::AddMetrics(MetricPage& page) const {
@@ -94,7 +94,8 @@ absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return ProfileJob(spec, job, *device_, num_batches, WithStop(check));
+  return UnlessDeviceBroke(
+      ProfileJob(spec, job, *device_, num_batches, WithStop(check)));
 }
 
 absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
@@ -121,12 +122,12 @@ absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
     const std::function<absl::Status()>& check) {
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return CountPart(spec, job,
-                   {.part = query.part,
-                    .num_parts = query.num_parts,
-                    .num_threads = NumSamplers(spec),
-                    .path = query.path,
-                    .check = WithStop(check)});
+  return UnlessDeviceBroke(CountPart(spec, job,
+                                     {.part = query.part,
+                                      .num_parts = query.num_parts,
+                                      .num_threads = NumSamplers(spec),
+                                      .path = query.path,
+                                      .check = WithStop(check)}));
 }
 
 absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
@@ -143,12 +144,13 @@ absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   FGNN_ASSIGN_OR_RETURN(
       const RankOrderFacts facts,
-      MakeRankOrder(spec, job,
-                    {.counts = counts,
-                     .plugins = plugins_,
-                     .num_threads = executor_.NumThreads(spec.sampling.threads),
-                     .num_samplers = NumSamplers(spec),
-                     .check = WithStop(check)}));
+      UnlessDeviceBroke(MakeRankOrder(
+          spec, job,
+          {.counts = counts,
+           .plugins = plugins_,
+           .num_threads = executor_.NumThreads(spec.sampling.threads),
+           .num_samplers = NumSamplers(spec),
+           .check = WithStop(check)})));
   return RankAnswer{facts.key, facts.needs_counts};
 }
 

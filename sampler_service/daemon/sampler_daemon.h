@@ -60,6 +60,13 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
                                            uint64_t job_key = 0);
   // Ends this process if it cannot use its device any more.
   void EndIfDeviceIsBroken();
+  // Returns the result of work on the device. If the device broke in it, ends
+  // this process, so that the scheduler asks another one.
+  template <typename Result>
+  Result UnlessDeviceBroke(Result result) {
+    if (!result.ok()) EndIfDeviceIsBroken();
+    return result;
+  }
   // Returns the number of threads that sample for a job.
   uint32_t NumSamplers(const JobSpec& spec) const;
   // Watches the job's plugin, if there is one, during a call that samples. The

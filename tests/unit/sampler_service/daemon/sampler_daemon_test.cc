@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -26,6 +31,7 @@
 namespace fgnn {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 constexpr std::chrono::seconds kPatience{30};
@@ -55,7 +61,7 @@ class SamplerDaemonTest : public testing::Test {
                                                     .device = AllCoresDevice(),
                                                     .state_dir = state_.path(),
                                                     .version = "test"},
-                                                   OpenCpuSamplers, &stop_));
+                                                   open_, &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_.path(), "sampler.0")));
@@ -112,6 +118,7 @@ class SamplerDaemonTest : public testing::Test {
     return response;
   }
 
+  DeviceOpener open_ = OpenCpuSamplers;
   SmallJob job_;
   // Roomy: see AttachedJobTest's overflow block.
   std::unique_ptr<Segment> segment_ =
@@ -273,6 +280,77 @@ TEST_F(SamplerDaemonTest, RefusesJobsItCannotSampleByName) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(Attach("job-8"), StatusIs(absl::StatusCode::kNotFound,
                                         HasSubstr("no segment of job job-8")));
+}
+
+// A device that meets an error that stays, in its first sampler.
+class BreakingDevice final : public DeviceSamplers {
+ public:
+  uint32_t num_threads() const override { return 1; }
+  SamplerFactory ForJob(std::optional<TopologyPlace> /*topology*/) override {
+    return [this](const SamplerInput& /*input*/, const SamplerOptions&
+                  /*options*/) -> absl::StatusOr<std::unique_ptr<Sampler>> {
+      is_broken_ = true;
+      return absl::InternalError("a fault in a kernel");
+    };
+  }
+  absl::StatusOr<std::optional<GpuMemory>> Memory() override {
+    return std::nullopt;
+  }
+  absl::StatusOr<std::unique_ptr<DirectMemory>> Open(
+      absl::Span<std::byte> /*memory*/) override {
+    return nullptr;
+  }
+  absl::Status Check() override {
+    return is_broken_ ? absl::InternalError("the device is lost")
+                      : absl::OkStatus();
+  }
+
+ private:
+  std::atomic<bool> is_broken_ = false;
+};
+
+// The process that ends is this test again, in a child. The child's folders are
+// within one of this process, which removes it.
+class BreakingDeviceTest : public SamplerDaemonTest {
+ protected:
+  static void SetUpTestSuite() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    outside_ = fs::temp_directory_path();
+    folder_ = std::make_unique<TempFolder>();
+    ::setenv("TMPDIR", folder_->path().c_str(), /*replace=*/1);
+  }
+  static void TearDownTestSuite() {
+    ::setenv("TMPDIR", outside_.c_str(), /*replace=*/1);
+    folder_ = nullptr;
+  }
+  BreakingDeviceTest() {
+    open_ = [](const Device& /*device*/) {
+      return absl::StatusOr<std::unique_ptr<DeviceSamplers>>(
+          std::make_unique<BreakingDevice>());
+    };
+  }
+
+ private:
+  static inline fs::path outside_;
+  static inline std::unique_ptr<TempFolder> folder_;
+};
+
+TEST_F(BreakingDeviceTest, EndsTheProcessThatProfiles) {
+  EXPECT_EXIT((void)Profile(Spec(), 4), testing::ExitedWithCode(1), "");
+}
+
+TEST_F(BreakingDeviceTest, EndsTheProcessThatCountsInputNodes) {
+  const auto count = [this] {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::CountInputNodesRequest request;
+    *request.mutable_spec() = Spec();
+    request.set_num_parts(1);
+    request.set_path((state_ / "counts").string());
+    v1::CountInputNodesResponse response;
+    (void)sampler_->CountInputNodes(&context, request, &response);
+  };
+  EXPECT_EXIT(count(), testing::ExitedWithCode(1), "");
 }
 
 TEST_F(SamplerDaemonTest, EndsWhenAskedWhileItSamples) {
