@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -212,6 +213,9 @@ Trained FirstWeights(const Training& training) {
 
 class GlooExchangeTest : public testing::Test {
  protected:
+  // As daemons do (SignalWaiter). Children inherit it.
+  GlooExchangeTest() { ::signal(SIGPIPE, SIG_IGN); }
+
   absl::StatusOr<std::unique_ptr<GlooExchange>> Join(
       uint32_t rank, uint64_t num_parameters, milliseconds timeout) const {
     ExchangeOptions options;

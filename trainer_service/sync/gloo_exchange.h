@@ -44,7 +44,8 @@ struct StepGradients {
 
 // A group that exchanges gradients by libtorch's c10d over gloo, which uses
 // TCP. The members are the same for the whole life of the group. One call at a
-// time.
+// time. The process ignores SIGPIPE, as one with a SignalWaiter does: gloo
+// writes to members that may be dead.
 class GlooExchange {
  public:
   // Returns once all members have joined. InvalidArgument: an option is out of
