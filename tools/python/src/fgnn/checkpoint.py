@@ -76,7 +76,16 @@ def _age_of(file: pathlib.Path) -> list[int]:
 def read(path: pathlib.Path) -> Checkpoint:
     """The model, without the optimizer's state. Does not compute the file's
     checksum. NotFound, PermissionDenied; InvalidJob: it is no checkpoint, or
-    of a later release; DataLoss: it is damaged."""
+    of a later release; DataLoss: it is damaged; OutOfResources: it does not
+    fit into memory."""
+    try:
+        return _read(path)
+    except MemoryError:
+        raise errors.OutOfResources(
+            f'checkpoint {path}: it does not fit into memory') from None
+
+
+def _read(path: pathlib.Path) -> Checkpoint:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -84,16 +93,17 @@ def read(path: pathlib.Path) -> Checkpoint:
     except PermissionError:
         raise errors.PermissionDenied(
             f'checkpoint {path}: permission denied') from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise errors.InvalidJob(
-            f'checkpoint {path}: {error.strerror}') from None
+            f'checkpoint {path}: {getattr(error, "strerror", error)}'
+        ) from None
     try:
         header, data = _split(content)
         metadata = header.pop('__metadata__')
         if metadata['format'] != 'fgnn-checkpoint':
             raise KeyError('format')
         version = int(metadata['format_version'])
-    except (KeyError, TypeError, ValueError, struct.error):
+    except errors.NOT_READABLE:
         raise errors.InvalidJob(
             f'checkpoint {path}: it is none of this program') from None
     if version > _LATEST_FORMAT:
@@ -106,7 +116,7 @@ def read(path: pathlib.Path) -> Checkpoint:
                           _names_in(metadata, 'feature_names'),
                           _names_in(metadata, 'target_names'),
                           _weights_in(header, data))
-    except (KeyError, TypeError, ValueError) as error:
+    except errors.NOT_READABLE as error:
         raise errors.DataLoss(
             f'checkpoint {path}: it is damaged: {error!r}') from None
 
@@ -123,6 +133,8 @@ def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
 
 def _model_of(metadata: dict[str, str], version: int) -> ModelOptions:
     words = dict(metadata)
+    if not all(isinstance(word, str) for word in words.values()):
+        raise TypeError('__metadata__')
     if version < 2:
         words |= {'model.aggregator': 'mean', 'model.heads': '1',
                   'model.attention_dropout': '0',

@@ -11,9 +11,8 @@ from typing import Any
 
 from fgnn import errors, remote, spec, state_dir as places
 from fgnn.job import Job, Service
-from fgnn.rpc import Calls
+from fgnn.rpc import Calls, message
 from fgnn.states import JobState, to_name
-from fgnn.v1 import job_pb2
 from fgnn.v1 import job_service_pb2 as pb
 
 _PAGE = 100
@@ -122,8 +121,9 @@ class Client:
             raise errors.InvalidJob(
                 f'time_limit: {time_limit} is out of range; give seconds, or '
                 'None for no limit')
-        request = self._request(
-            read, name=name or '', priority=priority, retries=retries,
+        request = message(
+            pb.SubmitJobRequest, spec=read, name=name or '',
+            priority=priority, retries=retries,
             run_dir='' if run_dir is None else os.path.abspath(run_dir),
             client_key=uuid.uuid4().hex if key is None else key, digest=digest,
             trace=trace,
@@ -138,9 +138,14 @@ class Client:
     def resume(self, run: Job | str | os.PathLike[str]) -> Job:
         """Goes on in the folder of a run that ended early, from its newest
         checkpoint. The job that does so already, if any."""
-        folder = os.path.realpath(run.run_dir if isinstance(run, Job) else run)
-        request = pb.SubmitJobRequest(
-            run_dir=folder, resume=True, client_key=uuid.uuid4().hex,
+        try:
+            folder = os.path.realpath(
+                run.run_dir if isinstance(run, Job) else run)
+        except ValueError as error:
+            raise errors.InvalidJob(f'run is no path: {error}') from None
+        request = message(
+            pb.SubmitJobRequest, run_dir=folder, resume=True,
+            client_key=uuid.uuid4().hex,
             digest=os.path.exists(os.path.join(folder, 'batches.crc')),
             trace=os.path.exists(os.path.join(folder, 'trace.json')))
         return Job(self._service, self._service.calls.submit(request).job)
@@ -155,16 +160,17 @@ class Client:
         """Newest first, asked for by pages as they are taken. `search` is
         looked for in ids, names, datasets, run folders and errors."""
         states = [state] if isinstance(state, str) else list(state)
-        request = pb.ListJobsRequest(
-            states=[to_name(one) for one in states], user=user, search=search)
+        request = message(
+            pb.ListJobsRequest, states=[to_name(one) for one in states],
+            user=user, search=search)
         left = limit
         while left is None or left > 0:
             request.limit = _PAGE if left is None else min(left, _PAGE)
             page = self._service.calls.list(request).jobs
             if not page:
                 return
-            for message in page:
-                yield Job(self._service, message)
+            for found in page:
+                yield Job(self._service, found)
             request.before_job_id = page[-1].job_id
             left = None if left is None else left - len(page)
 
@@ -174,12 +180,3 @@ class Client:
             version=info.version, pid=info.pid,
             state_dir=pathlib.Path(info.state_dir), devices=tuple(info.devices),
             jobs_queued=info.jobs_queued, jobs_running=info.jobs_running)
-
-    @staticmethod
-    def _request(read: job_pb2.JobSpec, **fields: Any) -> pb.SubmitJobRequest:
-        try:
-            return pb.SubmitJobRequest(spec=read, **fields)
-        except (TypeError, ValueError) as error:  # It does not fit its type.
-            raise errors.InvalidJob(
-                f'priority and retries are whole numbers, all else text: '
-                f'{error}') from None

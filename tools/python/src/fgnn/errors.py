@@ -1,6 +1,15 @@
 """What can go wrong, one class for each status that a program may act on."""
 
+import struct
+import unicodedata
+
 import grpc
+
+# What the readers of Python's library raise for a file that is not what it
+# must be.
+NOT_READABLE = (ArithmeticError, AttributeError, LookupError, RecursionError,
+                TypeError, ValueError, struct.error)
+_MOST_CHARACTERS = 2000
 
 # Numbers of google.rpc.Code, which a failed job carries.
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
@@ -13,10 +22,18 @@ class Error(Exception):
     code = 'UNKNOWN'
 
     def __init__(self, message: str, code: str = '') -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable(message[:_MOST_CHARACTERS])
+        super().__init__(self.message)
         if code:
             self.code = code
+
+
+def printable(text: str) -> str:
+    """Text of anybody as one line that every terminal can show: control
+    characters, those that reorder text and lone surrogates are escaped."""
+    return ''.join(
+        one if one.isprintable() or unicodedata.category(one) == 'Zs' else
+        one.encode('unicode_escape').decode('ascii') for one in text)
 
 
 class InvalidJob(Error):

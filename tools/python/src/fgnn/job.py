@@ -183,21 +183,27 @@ class Job:
 
     def metrics(self) -> 'pd.DataFrame':
         """A row per epoch, from 1, a column per number of metrics.jsonl, those
-        of objects as 'stages.train'. Needs pandas: pip install 'fgnn[pandas]'."""
+        of objects as 'stages.train'. DataLoss: a line is damaged. Needs pandas:
+        pip install 'fgnn[pandas]'."""
         try:
             import pandas
         except ImportError as error:
             raise ImportError(
                 "metrics() needs pandas: pip install 'fgnn[pandas]'") from error
         rows: list[dict[str, Any]] = []
-        while lines := self._metric_lines(len(rows)):
-            rows += map(json.loads, lines)
-        table = pandas.json_normalize(rows)
-        return table.set_index('epoch') if rows else table
+        try:
+            while lines := self._metric_lines(len(rows)):
+                rows += map(json.loads, lines)
+            table = pandas.json_normalize(rows)
+            return table.set_index('epoch') if rows else table
+        except errors.NOT_READABLE as error:
+            raise errors.DataLoss(
+                f'metrics.jsonl of job {self.id} is damaged: {error!r}'
+            ) from None
 
     def summary(self) -> dict[str, Any]:
         """summary.json of the run; `best_epoch` counts from 1. NotFound: it has
-        not ended yet."""
+        not ended yet. DataLoss: the file is damaged."""
         file = self.run_dir / 'summary.json'
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
@@ -205,7 +211,15 @@ class Job:
             raise errors.NotFound(
                 f'{file} is written when job {self.id} has ended; it is '
                 f'{self.state}') from None
-        if found.get('best_epoch') is not None and self._counts_from_zero():
+        except OSError as error:
+            raise errors.PermissionDenied(
+                f'{file}: {error.strerror}') from None
+        except errors.NOT_READABLE as error:
+            raise errors.DataLoss(f'{file}: it is damaged: {error}') from None
+        if not isinstance(found, dict):
+            raise errors.DataLoss(f'{file}: it is damaged: no object')
+        if (isinstance(found.get('best_epoch'), int)
+                and self._counts_from_zero()):
             found['best_epoch'] += 1
         return found
 
@@ -262,7 +276,7 @@ class Job:
         try:
             with open(self.run_dir / 'metrics.jsonl', encoding='utf-8') as file:
                 return bool(json.loads(file.readline())['epoch'] == 0)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, *errors.NOT_READABLE):
             return False  # No epoch has ended.
 
     def _tell_epochs(self, reporter: Reporter, told: int) -> int:
@@ -272,7 +286,7 @@ class Job:
             try:
                 lines = [epoch_line(line, self.progress.epochs)
                          for line in self._metric_lines(told)]
-            except (errors.Error, ValueError):
+            except (errors.Error, *errors.NOT_READABLE):
                 # A picture alone; the next change asks again. A line may be
                 # cut while it is read.
                 return told

@@ -39,7 +39,11 @@ class Remote:
         token = self.tls_dir / 'token'
         if not _is_there(token):
             return ()
-        return (('authorization', 'Bearer ' + _secret(token).decode().strip()),)
+        try:
+            word = _secret(token).decode('ascii').strip()
+        except UnicodeDecodeError:
+            raise errors.InvalidJob(f'{token} holds no token') from None
+        return (('authorization', f'Bearer {word}'),)
 
     def credentials(self) -> grpc.ChannelCredentials | None:
         """None: in the clear. NotFound: the folder lacks something.
@@ -71,7 +75,8 @@ class Remote:
         it failed."""
         host, _, port = self.server.rpartition(':')
         host = host.removeprefix('[').removesuffix(']')
-        if not port.isdigit() or not host:
+        if (not port.isascii() or not port.isdigit() or len(port) > 5 or
+                not 0 < int(port) < 65536 or not host):
             return errors.InvalidJob(
                 f"server is '{self.server}', must be like gpu1:7070")
         try:
@@ -102,7 +107,8 @@ class Remote:
                 f'the service at {self.server} does not speak TLS; if it '
                 'listens in the clear, and the network is closed, say '
                 'insecure=True')
-        except OSError as error:
+        # A name of a host that is none ends in a UnicodeError.
+        except (OSError, ValueError) as error:
             return errors.Unavailable(
                 f'no service answers on {self.server}: {error}')
 

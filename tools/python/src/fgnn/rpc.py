@@ -4,7 +4,7 @@ import pathlib
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -41,6 +41,16 @@ _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 0.5
 
 Answer = TypeVar('Answer', bound=Message)
+
+
+def message(kind: type[Answer], **fields: Any) -> Answer:
+    """A request. InvalidJob: a field does not fit its type, or is no text that
+    UTF-8 has."""
+    try:
+        return kind(**fields)
+    except (TypeError, ValueError) as error:
+        raise errors.InvalidJob(
+            f'numbers are whole ones, all else is text: {error}') from None
 
 
 def _is_busy(error: grpc.RpcError) -> bool:
@@ -86,7 +96,7 @@ class Calls:
         return self._call(self._submit, request, ACTION_SECONDS)
 
     def get(self, job_id: str) -> pb.Job:
-        return self._call(self._get, pb.GetJobRequest(job_id=job_id))
+        return self._call(self._get, message(pb.GetJobRequest, job_id=job_id))
 
     def list(self, request: pb.ListJobsRequest) -> pb.ListJobsResponse:
         return self._call(self._list, request)

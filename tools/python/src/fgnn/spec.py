@@ -17,6 +17,7 @@ from fgnn import errors
 from fgnn.v1 import job_pb2, options_pb2
 
 _MOST_FILE_BYTES = 1 << 20
+_LONGEST_WORD = 100  # That may be meant for another one.
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32: (-2**31, 2**31 - 1),
     FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
@@ -43,18 +44,23 @@ def from_file(path: str | os.PathLike[str]) -> job_pb2.JobSpec:
             text = file.read(_MOST_FILE_BYTES + 1)
     except FileNotFoundError:
         raise errors.NotFound(f'{path}: no such job file') from None
-    except OSError as error:
-        raise errors.InvalidJob(f'{path}: {error.strerror}') from None
+    except (OSError, ValueError) as error:
+        raise errors.InvalidJob(
+            f'{path}: {getattr(error, "strerror", error)}') from None
     if len(text) > _MOST_FILE_BYTES:
         raise errors.InvalidJob(
             f'{path} has more than {_MOST_FILE_BYTES} bytes; is it a job file?')
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError) as error:
+    except RecursionError:
+        raise errors.InvalidJob(
+            f'{path}: not YAML: it is nested too deep') from None
+    except (yaml.YAMLError, *errors.NOT_READABLE) as error:
         line = ''
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
             line = f':{error.problem_mark.line + 1}'
-        problem = getattr(error, 'problem', None) or str(error).splitlines()[0]
+        problem = getattr(error, 'problem', None) or (
+            str(error).splitlines() or [type(error).__name__])[0]
         raise errors.InvalidJob(f'{path}{line}: not YAML: {problem}') from None
     spec = job_pb2.JobSpec()
     _read_message(root, str(path), '', spec)
@@ -97,6 +103,8 @@ def to_dict(message: Message) -> dict[str, Any]:
 
 def nearest_word(word: str, candidates: Iterable[str]) -> str:
     """The word that was probably meant; empty: none is near."""
+    if len(word) > _LONGEST_WORD:
+        return ''
     nearest, best = '', max(2, len(word) // 2) + 1
     for candidate in candidates:
         row = list(range(len(candidate) + 1))
@@ -274,7 +282,10 @@ def _read_scalar(value: Any, origin: str, path: str,
     if _is_null(value):
         raise _error(origin, value, f'{path} has no value; give {wanted} or '
                      f'leave {"the line" if origin else "it"} out')
-    text = _text(value)
+    try:
+        text = _text(value)
+    except errors.NOT_READABLE as error:  # A number of 5,000 digits.
+        raise _error(origin, value, f'{path}: {error}') from None
     if text is None:
         kind = 'a list' if _entries(value) is None else 'a block of keys'
         raise _error(origin, value, f'{path} takes {wanted}, not {kind}')
@@ -290,6 +301,11 @@ def _parse(text: str, path: str,
     if text and text == doc.zero_word:
         text = '0'
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise errors.InvalidJob(f"{path}: '{text}' is no text that UTF-8 "
+                                    'has') from None
         return text
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         if text not in ('true', 'false'):
