@@ -1,5 +1,6 @@
-// Aggregates sampled blocks on a real GPU, forwards and backwards: the bits
-// against loops on the CPU, and the time against what HBM can do.
+// Aggregates sampled blocks on a real GPU, forwards and backwards, by what a
+// layer launches: the bits against loops on the CPU, and the time against what
+// HBM can do.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -23,7 +24,14 @@ NeighborSumsArgs ForwardOf(const PutBlock& put) {
   args.indices = put.indices.get();
   args.num_lists = put.transpose.num_destinations;
   args.divisor = Divisor::kCount;
+  args.long_lists = put.long_lists.found;
   return args;
+}
+
+// Forwards, for a block as it was sampled.
+cudaError_t LaunchForward(const NeighborSumsArgs& args, cudaStream_t stream) {
+  const cudaError_t error = LaunchFinding(args, stream);
+  return error != cudaSuccess ? error : LaunchNeighborSums(args, stream);
 }
 
 NeighborSumsArgs BackwardOf(const PutBlock& put) {
@@ -37,14 +45,13 @@ NeighborSumsArgs BackwardOf(const PutBlock& put) {
 }
 
 // The law of neighbor_sums.h, for one number.
-float SumAt(const Block& lists, bool cuts, const float* scales, const float* x,
+float SumAt(const Block& lists, const float* scales, const float* x,
             uint32_t columns, uint64_t i, uint64_t c) {
   const uint32_t begin = lists.indptr[i];
   const uint32_t end = lists.indptr[i + 1];
   float total = begin == end ? 0.0f : -0.0f;
-  const uint32_t chunk = cuts ? kChunkEntries : end - begin;
-  for (uint32_t at = begin; at < end; at += chunk) {
-    const uint32_t last = std::min(at + chunk, end);
+  for (uint32_t at = begin; at < end; at += kChunkEntries) {
+    const uint32_t last = std::min(at + kChunkEntries, end);
     float sum = scales != nullptr ? 0.0f : -0.0f;
     for (uint32_t e = at; e < last; ++e) {
       const uint64_t row = lists.indices[e];
@@ -57,15 +64,14 @@ float SumAt(const Block& lists, bool cuts, const float* scales, const float* x,
   return total * (1 / static_cast<float>(end - begin));
 }
 
-uint64_t CountWrong(const Block& lists, bool cuts, const float* scales,
+uint64_t CountWrong(const Block& lists, const float* scales,
                     const std::vector<float>& x, uint32_t columns,
                     const std::vector<float>& out) {
   std::vector<uint64_t> wrong(lists.num_lists());
   OnAllCores(lists.num_lists(), [&](uint64_t first, uint64_t last) {
     for (uint64_t i = first; i < last; ++i) {
       for (uint64_t c = 0; c < columns; ++c) {
-        const float wanted =
-            SumAt(lists, cuts, scales, x.data(), columns, i, c);
+        const float wanted = SumAt(lists, scales, x.data(), columns, i, c);
         const float* const got = &out[i * columns + c];
         wrong[i] += std::memcmp(got, &wanted, sizeof(float)) != 0 ? 1 : 0;
       }
@@ -92,10 +98,10 @@ void CheckSums(const GpuClock& clock, const Block& lists, const float* scales,
   args.x = put.get();
   args.out = out.get();
   args.partials = partials.get();
-  Must(LaunchNeighborSums(args, clock.stream()), "sums");
-  const bool cuts = args.long_lists.counts != nullptr;
-  const uint64_t wrong =
-      CountWrong(lists, cuts, scales, x, columns, out.Copy());
+  Must(scales == nullptr ? LaunchForward(args, clock.stream())
+                         : LaunchNeighborSums(args, clock.stream()),
+       "sums");
+  const uint64_t wrong = CountWrong(lists, scales, x, columns, out.Copy());
   report->Check(lists.name + " " + name + ", " + std::to_string(columns),
                 wrong == 0, std::to_string(wrong) + " wrong numbers");
 }
@@ -145,10 +151,12 @@ double SecondsOf(const GpuClock& clock, NeighborSumsArgs args, uint32_t rows,
 void TimeSums(const MemoryBench& bench, const Block& lists,
               const NeighborSumsArgs& args, uint32_t columns,
               const std::string& direction) {
-  const double seconds = SecondsOf(bench.clock(), args, lists.num_sources,
-                                   columns, sizeof(float), LaunchNeighborSums);
+  const bool is_forward = args.row_scales == nullptr;
+  const double seconds =
+      SecondsOf(bench.clock(), args, lists.num_sources, columns, sizeof(float),
+                is_forward ? LaunchForward : LaunchNeighborSums);
   std::string more;
-  if (args.row_scales == nullptr) {
+  if (is_forward) {
     const double naive = SecondsOf(bench.clock(), args, lists.num_sources,
                                    columns, sizeof(float), LaunchNaiveSums);
     more = "; naive " + Report::Number(naive * 1e6) + " us, " +
@@ -167,7 +175,7 @@ void TimeBfloat16(const MemoryBench& bench, const Block& block,
     bench.Print(block.name + " forward, " + std::to_string(columns) + " bf16",
                 bench.TrafficOf(block, 2.0 * columns, 2.0 * columns),
                 SecondsOf(bench.clock(), args, block.num_sources, columns, 2,
-                          LaunchNeighborSums));
+                          LaunchForward));
   }
 }
 

@@ -60,14 +60,6 @@ struct MaxArrays {
   WonSumsArgs backward;
 };
 
-// Finds the lists of a block and of its transposed one.
-void FindLists(const PutBlock& put, cudaStream_t stream) {
-  Must(put.LaunchTransposing(stream), "transpose");
-  Must(LaunchFindLongLists(put.indptr.get(), put.transpose.num_destinations,
-                           put.long_lists.found, stream),
-       "find long lists");
-}
-
 // The law of LaunchNeighborMax() for column c of list i. Returns the winner.
 uint32_t LargestAt(const Block& lists, const float* x, uint32_t columns,
                    uint64_t i, uint64_t c, float* largest) {
@@ -127,6 +119,7 @@ void CheckColumns(const GpuClock& clock, const Block& block,
   arrays.winners.Poison();
   arrays.dx.Poison();
   Must(cudaDeviceSynchronize(), "poison");
+  Must(LaunchFinding(arrays.forward, clock.stream()), "find long lists");
   Must(LaunchNeighborMax(arrays.forward, clock.stream()), "maxima");
   Must(LaunchWonSums(arrays.backward, clock.stream()), "sums of gradients");
   const std::vector<float> largest = arrays.largest.Copy();
@@ -155,7 +148,7 @@ void CheckColumns(const GpuClock& clock, const Block& block,
 
 void CheckBlock(const GpuClock& clock, const Block& block, Report* report) {
   const PutBlock put(block);
-  FindLists(put, clock.stream());
+  Must(put.LaunchTransposing(clock.stream()), "transpose");
   std::vector<uint32_t> edges;
   const Block transposed = Transposed(block, &edges);
   for (const uint32_t columns : {1, 3, 100, 256, 602}) {
@@ -178,8 +171,12 @@ void TimeColumns(const MemoryBench& bench, const Block& block,
     turns.push_back(std::make_unique<MaxArrays>(put, columns, type, x, dy));
   }
   const double forward = bench.clock().Seconds(8, [&](int i) {
-    return LaunchNeighborMax(turns[static_cast<size_t>(i) % kTurns]->forward,
-                             bench.clock().stream());
+    const NeighborMaxArgs& args =
+        turns[static_cast<size_t>(i) % kTurns]->forward;
+    const cudaError_t error = LaunchFinding(args, bench.clock().stream());
+    return error != cudaSuccess
+               ? error
+               : LaunchNeighborMax(args, bench.clock().stream());
   });
   const double backward = bench.clock().Seconds(8, [&](int i) {
     return LaunchWonSums(turns[static_cast<size_t>(i) % kTurns]->backward,
@@ -200,7 +197,7 @@ void TimeColumns(const MemoryBench& bench, const Block& block,
 void TimeBlock(const MemoryBench& bench, const Block& block,
                Report* /*report*/) {
   const PutBlock put(block);
-  FindLists(put, bench.clock().stream());
+  Must(put.LaunchTransposing(bench.clock().stream()), "transpose");
   std::vector<uint32_t> edges;
   const Block transposed = Transposed(block, &edges);
   for (const uint32_t columns : {100, 256, 602}) {

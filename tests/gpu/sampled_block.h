@@ -90,6 +90,13 @@ inline std::vector<float> RandomRows(uint64_t count, uint64_t seed) {
   return numbers;
 }
 
+// Layers look for the long lists of a block each time before they go over it.
+template <typename Args>
+cudaError_t LaunchFinding(const Args& args, cudaStream_t stream) {
+  return LaunchFindLongLists(args.indptr, args.num_lists, args.long_lists,
+                             stream);
+}
+
 // Room for the long lists among `entries` entries.
 struct PutLongLists {
   explicit PutLongLists(uint32_t entries)
@@ -138,7 +145,7 @@ struct PutBlock {
   OnGpu<uint32_t> indptr, indices, out_indptr, out_indices, out_entries;
   OnGpu<float> inverse_degrees;
   OnGpu<uint32_t> workspace;
-  PutLongLists long_lists;      // Of the block; nobody has found them.
+  PutLongLists long_lists;      // Of the block: room for LaunchFinding().
   PutLongLists out_long_lists;  // Of the transposed one.
   TransposeArgs transpose;
 };

@@ -1,10 +1,11 @@
 """Runs programs one after another within some minutes, and keeps what they say.
 
 A step is a program with its words. Its output is kept in RESULTS/PART/NAME.txt,
-between a line that says where it ran and of which bytes, and a line that says
-how it ended. Without the last line, the step was cut off with this process.
+between a line that says where it ran, of which bytes and with which words, and a
+line that says how it ended. Without the last line, the step was cut off with this
+process.
 
-  == check_nn on NVIDIA H100 80GB HBM3, of 8d0c3f5e11a09b72
+  == check_nn on NVIDIA H100 80GB HBM3, of 8d0c3f5e11a09b72: fgnn_gpu_check_nn
   …
   == check_nn: exit code 0, 12.3 s
 """
@@ -18,6 +19,7 @@ import os
 import pathlib
 import re
 import selectors
+import shlex
 import shutil
 import signal
 import subprocess
@@ -41,11 +43,15 @@ class Step:
     files: list  # Programs whose bytes decide what the step says.
     command: list
 
+    @property
+    def words(self):
+        """The command, wherever its files lie."""
+        return [os.path.basename(word) for word in map(str, self.command)]
+
     @functools.cached_property
     def key(self):
-        """The same for the same words and bytes, wherever the files lie."""
-        words = [os.path.basename(word) for word in map(str, self.command)]
-        key = hashlib.sha256(repr(words).encode())
+        """The same for the same words and bytes."""
+        key = hashlib.sha256(repr(self.words).encode())
         for path in self.files:
             key.update(digest_of(path))
         return key.hexdigest()[:16]
@@ -77,7 +83,7 @@ def read_kept(path):
     kept = Kept()
     with contextlib.suppress(FileNotFoundError):
         lines = path.read_text(errors='replace').splitlines() or ['']
-        if first := re.fullmatch(r'== \S+ on (.*), of (\w+)', lines[0]):
+        if first := re.match(r'== \S+ on (.*?), of (\w+)', lines[0]):
             kept.where, kept.key = first.groups()
         if last := re.fullmatch(
                 r'== \S+: (?:exit code (-?\d+)|stopped), ([\d.]+) s',
@@ -121,9 +127,10 @@ class Runner:
         kept = read_kept(self.path_of(step))
         return kept if kept.key == step.key else Kept()
 
-    def run_all(self, steps):
-        """Runs what has not ended yet, then again what did not succeed.
-        Returns what is kept of each step."""
+    def run_all(self, steps, keep=None):
+        """Runs what has not ended yet, then again what did not succeed. Calls
+        keep() with the folder of results behind each of them. Returns what is
+        kept of each step."""
         before = [(step, self.kept(step)) for step in steps]
         for step, kept in before:
             if kept.code == 0:
@@ -138,7 +145,11 @@ class Runner:
             # A step that hangs leaves time for those behind it.
             if number < len(waiting) and not kept.seconds:
                 left = min(left, max(left / 2, SECONDS_OF_UNKNOWN))
-            self.run(step, left)
+            try:
+                self.run(step, left)
+            finally:
+                if keep:
+                    keep(self.results)
         return [self.kept(step) for step in steps]
 
     def path_of(self, step):
@@ -156,7 +167,8 @@ class Runner:
                 sys.stdout.buffer.write(data)
                 sys.stdout.flush()
 
-            write(f'== {step.name} on {self.where}, of {step.key}\n'.encode())
+            write(f'== {step.name} on {self.where}, of {step.key}: '
+                  f'{shlex.join(step.words)}\n'.encode())
             try:
                 code = run_process(step.command, self.environment, write,
                                    seconds)

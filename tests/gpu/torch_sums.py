@@ -3,21 +3,21 @@
 
   tests/gpu/torch_sums.py
 
-Needs a GPU and PyTorch with CUDA, and ends with 77 without. The blocks follow
-the same laws as those of aggregate.cc, from another generator. Prints the median
-of 15 rounds, forwards (the block times the sources' rows) and backwards (its
-transpose times the destinations' rows), and a gather with index_add, which
-PyTorch Geometric uses without a sparse matrix.
+Needs a GPU, and ends with 77 without. It fails without NumPy and a PyTorch that
+finds the GPU. The blocks follow the same laws as those of aggregate.cc, from
+another generator. Prints the median of 15 rounds, forwards (the block times the
+sources' rows) and backwards (its transpose times the destinations' rows), and a
+gather with index_add, which PyTorch Geometric uses without a sparse matrix.
 """
 
+import shutil
 import sys
 
 try:
     import numpy as np
     import torch
 except ImportError as error:
-    print(f'skipped: {error}')
-    sys.exit(77)
+    sys.exit(f'{error}; python3 needs torch with CUDA, and numpy')
 
 BLOCKS = (('38k x 5', 38000, 87000, 5), ('38k x 10', 38000, 87000, 10),
           ('304k x 5', 304000, 696000, 5))
@@ -85,7 +85,9 @@ def time_block(rng, name, destinations, sources, fanout):
 
 def main():
     if not torch.cuda.is_available():
-        print('skipped: no GPU for PyTorch')
+        if shutil.which('nvidia-smi'):
+            sys.exit(f'torch {torch.__version__} finds no GPU; it needs CUDA')
+        print('skipped: no GPU')
         return 77
     print(f'torch {torch.__version__}, {torch.cuda.get_device_name()}')
     rng = np.random.default_rng(1)

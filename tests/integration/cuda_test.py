@@ -3,10 +3,15 @@ fault changes."""
 
 import json
 import pathlib
+import re
+import shutil
 import subprocess
+import tarfile
 
 import emulated
 import harness
+
+GPU = pathlib.Path(__file__).resolve().parents[1] / 'gpu'
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
 ALONE = {'devices': '[cuda:0]'}
@@ -137,9 +142,8 @@ class NumberTest(CudaTest):
 class GpuScriptTest(CudaTest):
 
     def test_jobs_for_a_gpu_run_in_the_emulator_too(self):
-        script = pathlib.Path(__file__).resolve().parents[1] / 'gpu/jobs.py'
         done = subprocess.run(
-            [script, '--bin', self.programs, '--scale', '10', '--hidden', '8',
+            [GPU / 'jobs.py', '--bin', self.programs, '--scale', '10', '--hidden', '8',
              '--batch-size', '32', '--kills', '2', '--only', 'batches',
              '--only', 'kills', '--only', 'resume'],
             capture_output=True, text=True, check=False,
@@ -147,6 +151,45 @@ class GpuScriptTest(CudaTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r'daemons killed +[12] kills')
         self.assertEqual(done.stdout.splitlines()[-1], '11 passed, 0 failed')
+
+    def run_packed(self, folder, *words):
+        done = subprocess.run(
+            [folder / 'run', *words], capture_output=True, text=True,
+            check=False, timeout=3 * harness.COMMAND_SECONDS)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_an_archive_runs_elsewhere_and_labels_say_what_ran(self):
+        programs = self.service.folder / 'gpu'
+        programs.mkdir()
+        shutil.copy('/bin/echo', programs / 'fgnn_gpu_x')
+        (programs / 'bin').symlink_to(self.programs)
+        archive = self.service.folder / 'packed.tgz'
+        self.run_packed(GPU, '--bin', programs, '--pack', archive)
+        with tarfile.open(archive) as packed:
+            packed.extractall(self.service.folder)
+        packed = self.service.folder / 'packed'
+        self.assertTrue(any((packed / 'lib').glob('libgrpc*')))
+        words = ('jobs', '--only', 'turns', '--only', 'epochs.gin',
+                 '--results', self.service.folder / 'results', '--',
+                 '--scale', '9', '--hidden', '8', '--batch-size', '16')
+        said = self.run_packed(packed, *words)
+        turns = re.findall(r'executors (.*?)  .* s +\[cuda:0\] (\w+), batches '
+                           r'of 16, 512 vertices, (\d+) changes', said)
+        self.assertEqual([(way, executors, int(switches) > 0)
+                          for way, executors, switches in turns],
+                         [('take turns', 'factored', True),
+                          ('share the GPU', 'together', False)])
+        for precision in ('f32', 'tf32', 'bf16'):
+            for devices in (r'\[cuda:0\]', r'\[cuda:0, cpu:0\S*\]'):
+                self.assertRegex(said, f'gin {precision}: an epoch .*{devices} '
+                                       'together, batches of 16, 512 vert')
+        with tarfile.open(self.service.folder / 'results.tgz') as kept:
+            self.assertEqual(kept.getnames(),
+                             ['jobs/epochs.gin.txt', 'jobs/turns.txt'])
+        # Both count without a run.
+        self.assertEqual(self.run_packed(packed, *words).splitlines()[-1],
+                         '8 passed, 0 failed')
 
 
 class DoctorTest(CudaTest):

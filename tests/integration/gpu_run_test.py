@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from unittest import mock
@@ -33,7 +34,7 @@ class GpuRunTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.bin = pathlib.Path(folder.name)
         self.results = self.bin / 'results'
-        for name in ('run', 'steps.py'):
+        for name in ('run', 'steps.py', 'archives.py'):
             shutil.copy(GPU / name, self.bin)
 
     def add(self, name, script):
@@ -41,12 +42,31 @@ class GpuRunTest(unittest.TestCase):
         program.write_text(f'#!/bin/sh\n{script}\n')
         program.chmod(0o755)
 
-    def start(self, *words, path='/usr/bin:/bin'):
+    def add_service(self):
+        """Programs of a service that knows a GPU and runs no job."""
+        for name in ('jobs.py', 'pyg_epochs.py', '../integration/harness.py'):
+            shutil.copy(GPU / name, self.bin)
+        (self.bin / 'bin').mkdir()
+        for name in ('fgnn', *harness.DAEMONS):
+            self.add(f'bin/{name}', '''case "$3 $4" in
+doctor*) echo cuda:0 ;;
+dataset*) echo >> "$STAND_IN/graphs"
+  while [ "$1" != --out ]; do shift; done; mkdir "$2" ;;
+*) exit 5 ;;
+esac''')
+
+    def add_modules(self, **modules):
+        """Python modules that come before those of the machine."""
+        (self.bin / 'modules').mkdir(exist_ok=True)
+        for name, text in modules.items():
+            (self.bin / f'modules/{name}.py').write_text(text)
+
+    def start(self, *words, path='/usr/bin:/bin', run=None):
         return subprocess.Popen(
-            [self.bin / 'run', *words], stdout=subprocess.PIPE,
+            [run or self.bin / 'run', *words], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
             env=dict(os.environ, STAND_IN=self.bin, TMPDIR=self.bin,
-                     PATH=path))
+                     PYTHONPATH=self.bin / 'modules', PATH=path))
 
     def run_part(self, *words, **options):
         process = self.start(*words, **options)
@@ -111,7 +131,7 @@ class GpuRunTest(unittest.TestCase):
         for tool in ('memcheck', 'racecheck', 'synccheck', 'initcheck'):
             self.assertIn(f'tool {tool}', lines)
         self.assertRegex('\n'.join(lines),
-                         r'== initcheck.check_x on A GPU, of \w+\n')
+                         r'== initcheck.check_x on A GPU, of \w+: ')
 
     def test_facts_and_faults_are_steps_of_one_program(self):
         self.add('fgnn_gpu_facts', 'echo "$@"; echo "1 passed, 0 failed"')
@@ -127,21 +147,157 @@ class GpuRunTest(unittest.TestCase):
 
     def test_jobs_are_steps_that_share_a_graph(self):
         self.add('fgnn_gpu_x', 'exit 5')
-        for name in ('jobs.py', 'pyg_epochs.py', '../integration/harness.py'):
-            shutil.copy(GPU / name, self.bin)
-        (self.bin / 'bin').mkdir()
-        for name in ('fgnn', *harness.DAEMONS):
-            self.add(f'bin/{name}', '''case "$3 $4" in
-doctor*) echo cuda:0 ;;
-dataset*) echo >> "$STAND_IN/graphs"
-  while [ "$1" != --out ]; do shift; done; mkdir "$2" ;;
-*) exit 5 ;;
-esac''')
+        self.add_service()
         code, lines = self.run_part('jobs', '--only', 'turns',
                                     '--only', 'evaluations')
         self.assertEqual((code, lines[-1]), (1, '0 passed, 7 failed'))
         self.assertIn('-- evaluations.gat', lines)
         self.assertEqual((self.bin / 'graphs').read_text(), '\n')
+
+    def test_all_begins_with_what_is_worth_most(self):
+        self.add_service()
+        for name in ('check_features', 'check_model', 'check_nn',
+                     'check_sample', 'extract', 'facts', 'sample',
+                     'train_layers', 'train_products'):
+            self.add(f'fgnn_gpu_{name}', 'exit 0')
+        _, lines = self.run_part('all', '--minutes', '8.5')
+        names = re.findall(r'^== (\S+) on ', '\n'.join(lines), re.MULTILINE)
+        self.assertEqual(names[:11], [
+            'device', 'check_model', 'check_sample', 'sample',
+            'train_products', 'batches', 'turns', 'epochs.graphsage.8000',
+            'epochs.graphsage.1024', 'pyg.graphsage.8000',
+            'pyg.graphsage.1024'])
+        self.assertEqual(names[-40:],
+                         [f'kills.{first:03}' for first in range(0, 1000, 25)])
+        self.assertEqual(len(names), len(set(names)))
+        for name in ('check_nn', 'extract', 'epochs.gat', 'resume', 'kills',
+                     'reads', 'memcheck.check_nn'):
+            self.assertIn(name, names[11:-40])
+
+    def test_a_label_says_what_is_run(self):
+        self.add_service()
+        self.add('fgnn_gpu_facts', 'exit 0')
+        _, lines = self.run_part('all', '--only', 'kills.975', '--only',
+                                 'epochs.graphsage.1024', '--', '--scale', '9')
+        said = '\n'.join(lines)
+        self.assertRegex(said, r'== kills.975 on .*: fgnn_gpu_facts kills '
+                               r'--kills 25 --first 975 --scale 9\n')
+        self.assertRegex(said, r'== epochs.graphsage.1024 on .*: python\S* '
+                               r'jobs.py .*--only epochs.graphsage.1024 '
+                               r'--scale 9\n')
+
+    def test_libraries_of_pythons_packages_are_found(self):
+        self.add('fgnn_gpu_sample', 'echo $LD_LIBRARY_PATH; echo $PYTHONPATH')
+        (self.bin / 'pyg').mkdir()
+        folders = [self.bin / f'modules/nvidia/{package}/lib'
+                   for package in ('cu13', 'nccl', 'other')]
+        for folder, name in zip(folders, ('libcublasLt.so.13', 'libnccl.so.2',
+                                          'libcublasLt.so.12')):
+            folder.mkdir(parents=True)
+            (folder / name).touch()
+        with mock.patch.dict(os.environ, LD_LIBRARY_PATH='/some'):
+            _, lines = self.run_part('sample')
+        self.assertIn(f'/some:{folders[0]}:{folders[1]}', lines)
+        self.assertIn(f'{self.bin}/modules:{self.bin}/pyg', lines)
+
+    def test_a_step_without_its_library_fails(self):
+        shutil.copy(GPU / 'torch_sums.py', self.bin)
+        self.add('fgnn_gpu_x', 'exit 5')
+        self.add_modules(numpy='', torch='raise ImportError("no torch")')
+        code, lines = self.run_part('train')
+        self.assertEqual((code, lines[-1]), (1, '0 passed, 1 failed'))
+        self.assertIn('no torch; python3 needs torch with CUDA, and numpy',
+                      lines)
+        # Its torch is for cores: no GPU, or a GPU that it does not find.
+        self.add_modules(torch='''import types
+__version__ = "2"
+cuda = types.SimpleNamespace(is_available=lambda: False)''')
+        code, lines = self.run_part('train')
+        self.assertEqual((code, lines[-2]), (77, '1 skipped, named above'))
+        (self.bin / 'tools').mkdir()
+        self.add('tools/nvidia-smi', 'echo A GPU')
+        code, lines = self.run_part('train',
+                                    path=f'{self.bin}/tools:/usr/bin:/bin')
+        self.assertEqual((code, lines[-1]), (1, '0 passed, 1 failed'))
+        self.assertIn('torch 2 finds no GPU; it needs CUDA', lines)
+
+    def test_pytorch_geometric_that_is_missing_fails_its_step(self):
+        self.add_service()
+        self.add('fgnn_gpu_facts', 'exit 0')
+        self.add_modules(numpy='', torch='raise ImportError("no torch")')
+        code, lines = self.run_part('jobs', '--only', 'pyg.gin')
+        self.assertEqual((code, lines[-1]), (1, '0 passed, 1 failed'))
+        self.assertIn('no torch; see tests/gpu/pyg_sampler', '\n'.join(lines))
+
+    def test_results_come_back_and_go_there_again_as_one_archive(self):
+        self.add('fgnn_gpu_sample_a',
+                 'printf a >> "$STAND_IN/runs"; echo "3 passed, 0 failed"')
+        self.add('fgnn_gpu_sample_b', 'echo "1 passed, 1 failed"; exit 1')
+        self.keep('sample')
+        # Another machine has the archive alone.
+        shutil.rmtree(self.results)
+        self.add('fgnn_gpu_sample_b', ENDLESS)
+        code, lines = self.keep('sample', '--minutes',
+                                str(0.05 * harness.PATIENCE))
+        self.assertEqual((code, lines[-1]), (75, '3 passed, 0 failed'))
+        self.assertEqual(self.runs(), 1)
+        # What was stopped is in the archive too.
+        shutil.rmtree(self.results)
+        _, lines = self.keep('sample', '--only', 'sample_a')
+        self.assertEqual(self.runs(), 1)
+        self.assertIn('9 passed, 0 failed',
+                      (self.results / 'sample/sample_b.txt').read_text())
+
+        archive = self.bin / 'results.tgz'
+        archive.write_bytes(archive.read_bytes()[:-100])
+        code, lines = self.keep('sample')
+        self.assertEqual(code, 2)
+        self.assertRegex(lines[-1], f'--results: {archive}: .*; move it away')
+
+    def test_an_archive_puts_nothing_beside_the_results(self):
+        self.add('fgnn_gpu_sample', 'echo "3 passed, 0 failed"')
+        self.keep('sample')
+        kept = self.results / 'sample/sample.txt'
+        with tarfile.open(self.bin / 'results.tgz', 'w:gz') as archive:
+            for name in ('../evil.txt', 'sample/../../evil.txt',
+                         'sample/deep/evil.txt', 'sample/evil.sh'):
+                archive.add(kept, name)
+        before = sorted(self.bin.rglob('*'))
+        self.keep('sample')
+        self.assertEqual(sorted(self.bin.rglob('*')), before)
+
+    def test_one_archive_has_all_that_goes_to_a_gpu(self):
+        programs = self.bin / 'build'
+        (programs / 'bin').mkdir(parents=True)
+        (programs / 'pyg').mkdir()
+        (programs / 'pyg/torch_sparse.so').touch()
+        # Of a program, words of the run are its output.
+        for name in ('fgnn_gpu_sample', 'bin/fgnn',
+                     *(f'bin/{name}' for name in harness.DAEMONS)):
+            shutil.copy('/bin/echo', programs / name)
+        words = ('--', '3 passed, 0 failed')
+        self.keep('sample', '--bin', programs, *words)
+        archive = self.bin / 'some-gpu.tgz'
+        code, lines = self.run_part('--bin', programs, '--pack', archive,
+                                    '--results', self.results, run=GPU / 'run')
+        self.assertEqual(code, 0, lines)
+        there = self.bin / 'there'
+        there.mkdir()
+        with tarfile.open(archive) as packed:
+            packed.extractall(there)
+        command = re.search('there: tar xzf some-gpu.tgz && cd (.*) && '
+                            './run PART --results (.*)', lines[-1])
+        folder = there / command[1]
+        self.assertTrue((folder / 'pyg/torch_sparse.so').exists())
+        for name in ('jobs.py', 'harness.py', 'bin/fgnn-trainer', 'lib'):
+            self.assertTrue((folder / name).exists(), name)
+        results = folder / command[2]
+        with tarfile.open(f'{results}.tgz') as kept:
+            self.assertEqual(kept.getnames(), ['sample/sample.txt'])
+        shutil.rmtree(programs)
+        code, lines = self.run_part('sample', '--results', results, *words,
+                                    run=folder / 'run')
+        self.assertEqual((code, lines[-1]), (0, '3 passed, 0 failed'))
 
     def test_a_second_run_counts_what_succeeded_and_repeats_the_rest(self):
         self.add('fgnn_gpu_sample_a',
@@ -153,7 +309,8 @@ echo "3 passed, 0 failed"''')
         code, lines = self.keep('sample')
         self.assertEqual((code, lines[-1]), (1, '5 passed, 1 failed'))
         kept = (self.results / 'sample/sample_b.txt').read_text().splitlines()
-        self.assertRegex(kept[0], '^== sample_b on .*, of [0-9a-f]+$')
+        self.assertRegex(kept[0], '^== sample_b on .*, of [0-9a-f]+: '
+                                  'fgnn_gpu_sample_b$')
         self.assertEqual(kept[1], '2 passed, 1 failed')
         self.assertRegex(kept[2], r'^== sample_b: exit code 1, [0-9.]+ s$')
 
@@ -268,6 +425,10 @@ echo "3 passed, 0 failed"''')
                 (('facts', '--bin', '/none'), '--bin: /none is no folder'),
                 (('facts', '--results', self.bin / 'run'),
                  '--results: /.*/run: File exists; name a folder'),
+                (('--pack', self.bin), '--pack: /.* is no archive; name a '),
+                (('--pack', '/none/gpu.tgz'), '--pack: /none is no folder'),
+                (('--pack', self.bin / 'gpu.tgz', '--bin', self.bin),
+                 'nothing to pack: there is no /.*/bin/fgnn'),
                 (('facts', '--only', 'copie'),
                  "unknown name 'copie'; there are device, registration, ")):
             code, lines = self.run_part(*words)

@@ -101,7 +101,7 @@ cudaError_t Scan(const BaselineArgs& a, cudaStream_t stream) {
 
 }  // namespace
 
-size_t BaselineBytes(uint32_t count) {
+size_t BaselineBytes(uint32_t count, uint32_t id_bits) {
   uint32_t* const none = nullptr;
   size_t scan = 0;
   size_t sort = 0;
@@ -109,7 +109,8 @@ size_t BaselineBytes(uint32_t count) {
   if (cub::DeviceScan::InclusiveSum(nullptr, scan, none, none, size) !=
           cudaSuccess ||
       cub::DeviceRadixSort::SortPairs(nullptr, sort, none, none, none, none,
-                                      size) != cudaSuccess) {
+                                      size, 0, static_cast<int>(id_bits)) !=
+          cudaSuccess) {
     return 0;
   }
   return scan > sort ? scan : sort;
@@ -121,7 +122,7 @@ cudaError_t LaunchSortMap(const BaselineArgs& a, cudaStream_t stream) {
   size_t bytes = a.temporary_bytes;
   FGNN_TRY(cub::DeviceRadixSort::SortPairs(
       a.temporary, bytes, a.ids, a.keys, a.places, a.sorted_places,
-      static_cast<int>(a.count), 0, 32, stream));
+      static_cast<int>(a.count), 0, static_cast<int>(a.id_bits), stream));
   FGNN_TRY(Launch(RunsKernel, grid, stream, a));
   FGNN_TRY(Scan(a, stream));
   return Launch(ScatterKernel, grid, stream, a);

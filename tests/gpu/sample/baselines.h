@@ -16,6 +16,7 @@ struct BaselineArgs {
   uint32_t* nodes;      // [count]
   uint32_t* num_nodes;  // [1]
   uint32_t count;
+  uint32_t id_bits;  // Every id is below 2^id_bits.
   // Scratch of [count] each.
   uint32_t* keys;
   uint32_t* places;
@@ -29,10 +30,10 @@ struct BaselineArgs {
 };
 
 // Bytes of `temporary` that both need; 0: CUB refuses.
-size_t BaselineBytes(uint32_t count);
+size_t BaselineBytes(uint32_t count, uint32_t id_bits);
 
-// Sorts the ids with their places (CUB's radix sort), numbers the first of each
-// run (CUB's scan), and scatters the numbers to the places.
+// Sorts the ids with their places (CUB's radix sort of id_bits), numbers the
+// first of each run (CUB's scan), and scatters the numbers to the places.
 cudaError_t LaunchSortMap(const BaselineArgs& args, cudaStream_t stream);
 
 // DGL's way: clears a table, inserts all ids, numbers the first places (CUB's

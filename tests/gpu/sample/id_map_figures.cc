@@ -41,8 +41,8 @@ struct Buffers {
   DeviceArray<std::byte> temporary;
 };
 
-absl::Status Allocate(uint64_t count, uint64_t num_nodes, uint32_t num_blocks,
-                      Buffers* b) {
+absl::Status Allocate(uint64_t count, uint64_t num_nodes, uint32_t id_bits,
+                      uint32_t num_blocks, Buffers* b) {
   for (DeviceArray<uint32_t>* array :
        {&b->ids, &b->work, &b->local_ids, &b->nodes, &b->keys, &b->places,
         &b->sorted_places, &b->numbers, &b->new_bits}) {
@@ -54,9 +54,9 @@ absl::Status Allocate(uint64_t count, uint64_t num_nodes, uint32_t num_blocks,
       b->table, DeviceArray<uint64_t>::Make(std::bit_ceil(2 * num_nodes)));
   FGNN_ASSIGN_OR_RETURN(b->block_sums, DeviceArray<uint64_t>::Make(num_blocks));
   FGNN_ASSIGN_OR_RETURN(b->list, DeviceArray<DeviceList>::Make(1));
-  FGNN_ASSIGN_OR_RETURN(b->temporary,
-                        DeviceArray<std::byte>::Make(
-                            BaselineBytes(static_cast<uint32_t>(count))));
+  FGNN_ASSIGN_OR_RETURN(
+      b->temporary, DeviceArray<std::byte>::Make(
+                        BaselineBytes(static_cast<uint32_t>(count), id_bits)));
   return absl::OkStatus();
 }
 
@@ -132,14 +132,18 @@ absl::Status PrintIdMaps(const std::string& name, const TaskView& task,
   const std::vector<uint32_t> ids = IdsOf(task);
   const uint64_t num_nodes = task.input_nodes.size();
   FGNN_ASSIGN_OR_RETURN(const CudaStream stream, CudaStream::Make());
+  const auto id_bits = static_cast<uint32_t>(
+      std::bit_width(*std::max_element(ids.begin(), ids.end())));
   Buffers b;
-  FGNN_RETURN_IF_ERROR(Allocate(ids.size(), num_nodes, num_blocks, &b));
+  FGNN_RETURN_IF_ERROR(
+      Allocate(ids.size(), num_nodes, id_bits, num_blocks, &b));
   FGNN_RETURN_IF_ERROR(CopyIn(b.ids.get(), ids.data(), ids.size() * 4, stream));
   const BaselineArgs args = {.ids = b.ids.get(),
                              .local_ids = b.local_ids.get(),
                              .nodes = b.nodes.get(),
                              .num_nodes = b.num_nodes.get(),
                              .count = static_cast<uint32_t>(ids.size()),
+                             .id_bits = id_bits,
                              .keys = b.keys.get(),
                              .places = b.places.get(),
                              .sorted_places = b.sorted_places.get(),
@@ -176,7 +180,8 @@ absl::Status PrintIdMaps(const std::string& name, const TaskView& task,
                                             "sort");
                         }));
   FGNN_ASSIGN_OR_RETURN(uint32_t found, num_found());
-  print("radix sort and unique", sorted, found);
+  print(absl::StrCat("radix sort of ", id_bits, " bits and unique"), sorted,
+        found);
   FGNN_ASSIGN_OR_RETURN(
       const double two_pass, Median(stream, nothing, [&] {
         return CudaStatus(LaunchTwoPassMap(args, stream.get()), "two passes");

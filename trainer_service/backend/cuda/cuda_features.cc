@@ -83,8 +83,9 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
     packed = from.packer->Pack({.nodes = wanted.nodes,
                                 .ranks = wanted.ranks,
                                 .dense_rows = from.dense_rows,
-                                .row_bytes = from.store->row_bytes()},
-                               cache);
+                                .row_bytes = from.store->row_bytes(),
+                                .table = cache.rows(),
+                                .capacity = cache.capacity()});
   }
   if (packed != nullptr) {
     wanted.nodes = packed->nodes;

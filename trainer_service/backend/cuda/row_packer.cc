@@ -11,10 +11,9 @@ constexpr uint64_t kBytesOfAPlace = sizeof(uint32_t);
 
 }  // namespace
 
-const PackedRows* RowPacker::Pack(const RowsToPack& rows,
-                                  const DeviceCache& cache) {
+const PackedRows* RowPacker::Pack(const RowsToPack& rows) {
   const uint64_t count = rows.nodes.size();
-  const uint64_t capacity = cache.capacity();
+  const uint64_t capacity = rows.capacity;
   const uint64_t dense = std::min<uint64_t>(rows.dense_rows, count);
   if (capacity + count > UINT32_MAX) return nullptr;  // Places have 32 bits.
   const auto kept = static_cast<uint64_t>(std::count_if(
@@ -39,7 +38,7 @@ const PackedRows* RowPacker::Pack(const RowsToPack& rows,
   packed_ = {.nodes = nodes_,
              .ranks = ranks_,
              .places = places_,
-             .table = cache.rows(),
+             .table = rows.table,
              .capacity = static_cast<uint32_t>(capacity)};
   return &packed_;
 }
