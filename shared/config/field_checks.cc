@@ -18,15 +18,23 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-std::string Range(double min, double max) {
-  if (std::isinf(max)) return absl::StrCat("at least ", FormatDouble(min));
-  return absl::StrCat(FormatDouble(min), " to ", FormatDouble(max));
+// A long double has every number of 64 bits, which a double rounds.
+std::string FormatBound(long double bound) {
+  constexpr auto kMost = std::numeric_limits<uint64_t>::max();
+  return bound == static_cast<long double>(kMost)
+             ? absl::StrCat(kMost)
+             : FormatDouble(static_cast<double>(bound));
+}
+
+std::string Range(long double min, long double max) {
+  if (std::isinf(max)) return absl::StrCat("at least ", FormatBound(min));
+  return absl::StrCat(FormatBound(min), " to ", FormatBound(max));
 }
 
 // Finds the bounds that the field's type and its documentation set together.
-void Bounds(const FieldDescriptor& field, double* min, double* max) {
-  *min = -std::numeric_limits<double>::infinity();
-  *max = std::numeric_limits<double>::infinity();
+void Bounds(const FieldDescriptor& field, long double* min, long double* max) {
+  *min = -std::numeric_limits<long double>::infinity();
+  *max = std::numeric_limits<long double>::infinity();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
       *min = std::numeric_limits<int32_t>::min();
@@ -38,14 +46,14 @@ void Bounds(const FieldDescriptor& field, double* min, double* max) {
       break;
     case FieldDescriptor::CPPTYPE_UINT64:
       *min = 0;
-      *max = 0x1.0p64;
+      *max = static_cast<long double>(std::numeric_limits<uint64_t>::max());
       break;
     default:
       break;
   }
   const v1::FieldDoc& doc = DocOf(field);
-  if (doc.has_min()) *min = std::max(*min, doc.min());
-  if (doc.has_max()) *max = std::min(*max, doc.max());
+  if (doc.has_min()) *min = std::max<long double>(*min, doc.min());
+  if (doc.has_max()) *max = std::min<long double>(*max, doc.max());
 }
 
 // Checks one element of a field: numbers as doubles, texts as they are.
@@ -70,7 +78,7 @@ absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
       const uint64_t value =
           repeated ? reflection.GetRepeatedUInt64(message, &field, index)
                    : reflection.GetUInt64(message, &field);
-      return CheckNumber(field, path, static_cast<double>(value),
+      return CheckNumber(field, path, static_cast<long double>(value),
                          absl::StrCat(value));
     }
     case FieldDescriptor::CPPTYPE_DOUBLE: {
@@ -94,9 +102,9 @@ absl::Status CheckElement(const FieldDescriptor& field, const std::string& path,
 }  // namespace
 
 absl::Status CheckNumber(const FieldDescriptor& field, const std::string& path,
-                         double value, const std::string& shown) {
-  double min = 0;
-  double max = 0;
+                         long double value, const std::string& shown) {
+  long double min = 0;
+  long double max = 0;
   Bounds(field, &min, &max);
   if (value >= min && value <= max) return absl::OkStatus();
   const std::string& zero_word = DocOf(field).zero_word();

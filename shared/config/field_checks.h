@@ -15,7 +15,7 @@ namespace fgnn {
 // Checks that the field may have this number. `path` and `shown` are the field
 // and the number as the user wrote them. InvalidArgument: it is out of range.
 absl::Status CheckNumber(const google::protobuf::FieldDescriptor& field,
-                         const std::string& path, double value,
+                         const std::string& path, long double value,
                          const std::string& shown);
 
 // Checks that the field may have this word. InvalidArgument: it is none of the

@@ -35,17 +35,6 @@ const FieldDescriptor* BlockInsteadOf(const FieldDescriptor& list) {
   return nullptr;
 }
 
-std::string PlaceInSection(const Descriptor& root, const std::string& name) {
-  for (int i = 0; i < root.field_count(); ++i) {
-    const FieldDescriptor& section = *root.field(i);
-    if (section.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
-        section.message_type()->FindFieldByName(name) != nullptr) {
-      return absl::StrCat(KeyOf(section), ".", name);
-    }
-  }
-  return "";
-}
-
 std::string FieldPath(const std::string& prefix, const FieldDescriptor& field) {
   return prefix.empty() ? KeyOf(field)
                         : absl::StrCat(prefix, ".", KeyOf(field));

@@ -26,11 +26,6 @@ const google::protobuf::FieldDescriptor* FieldOfKey(
 const google::protobuf::FieldDescriptor* BlockInsteadOf(
     const google::protobuf::FieldDescriptor& list);
 
-// Returns the path of a field of this name in a section of `root`, e.g.
-// "training.epochs". Returns an empty string if no section has one.
-std::string PlaceInSection(const google::protobuf::Descriptor& root,
-                           const std::string& name);
-
 // Returns `prefix` and the field's key: "sampling.fanouts".
 std::string FieldPath(const std::string& prefix,
                       const google::protobuf::FieldDescriptor& field);

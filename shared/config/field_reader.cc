@@ -8,9 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
 #include "shared/config/field_checks.h"
+#include "shared/config/job_field_path.h"
 
 namespace fgnn {
 namespace {
@@ -43,18 +45,22 @@ absl::StatusOr<Integer> ParseInteger(const FieldDescriptor& field,
   double value = 0;
   if (absl::SimpleAtoi(text, &exact)) {
     FGNN_RETURN_IF_ERROR(
-        CheckNumber(field, path, static_cast<double>(exact), text));
+        CheckNumber(field, path, static_cast<long double>(exact), text));
     return exact;
   }
   if (!absl::SimpleAtod(text, &value) || std::isnan(value)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": '", text, "' is not a whole number"));
   }
-  FGNN_RETURN_IF_ERROR(CheckNumber(field, path, value, text));
-  // Beyond 2^53 a double does not name one whole number.
-  if (value != std::trunc(value) || std::abs(value) > 0x1.0p53) {
+  if (value != std::trunc(value)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", text, " is not a whole number"));
+  }
+  FGNN_RETURN_IF_ERROR(CheckNumber(field, path, value, text));
+  // Beyond 2^53 a double does not name one whole number.
+  if (std::abs(value) > 0x1.0p53) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": ", text, " may be rounded; write all its digits"));
   }
   return static_cast<Integer>(value);
 }
@@ -210,7 +216,13 @@ absl::Status UnknownKey(const std::string& key, const std::string& prefix,
     const FieldDescriptor& field = *message.field(i);
     if (KeyOf(field) == field.name()) known.push_back(field.name());
   }
-  std::string meant = prefix.empty() ? PlaceInSection(message, key) : "";
+  std::string meant = JobFieldPath(key);
+  // Within a section, its own keys stand without its name.
+  absl::string_view in_section = meant;
+  if (!prefix.empty() &&
+      absl::ConsumePrefix(&in_section, absl::StrCat(prefix, "."))) {
+    meant = std::string(in_section);
+  }
   if (meant.empty()) meant = NearestWord(key, known);
   return absl::InvalidArgumentError(absl::StrCat(
       "unknown key '", key, "'", prefix.empty() ? "" : " in ", prefix,

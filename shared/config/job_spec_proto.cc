@@ -26,11 +26,24 @@ using google::protobuf::Message;
 
 constexpr size_t kMaxJobFileBytes = 1 << 20;
 
-// The only place where yaml-cpp may throw.
+// Reads the one document of a text. What stands behind its end would be ignored
+// otherwise, so it is an error. The only place where yaml-cpp may throw.
 absl::StatusOr<YAML::Node> LoadYaml(std::string_view text,
                                     const YamlOrigin& origin) {
   try {
-    return YAML::Load(std::string(text));
+    YAML::Node found;
+    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+      if (document.IsNull()) continue;
+      if (!found.IsNull()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            origin.name,
+            origin.has_lines ? absl::StrCat(":", document.Mark().line + 1) : "",
+            ": a second document begins here; put all keys into one, or write "
+            "each job into a file of its own"));
+      }
+      found.reset(document);
+    }
+    return found;
   } catch (const YAML::Exception& error) {
     const std::string line = origin.has_lines && !error.mark.is_null()
                                  ? absl::StrCat(":", error.mark.line + 1)
@@ -95,6 +108,19 @@ absl::Status MakePathsAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   return absl::OkStatus();
 }
 
+// A comment would cut off the end of a path with " #" in it.
+absl::Status CheckNoComment(const YAML::Node& value, const std::string& yaml) {
+  const std::string begin = " #";
+  if (yaml.find(begin) == std::string::npos || !value.IsScalar() ||
+      value.Scalar().find(begin) != std::string::npos) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("YAML takes what stands behind ' #' for a comment; put the "
+                   "value into quotes: '\"",
+                   yaml, "\"'"));
+}
+
 absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
   const YamlOrigin origin = {absl::StrCat("--set ", text), false};
   const size_t equals = text.find('=');
@@ -102,8 +128,9 @@ absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin.name, ": write KEY=VALUE, e.g. training.epochs=3"));
   }
-  FGNN_ASSIGN_OR_RETURN(const YAML::Node value,
-                        LoadYaml(text.substr(equals + 1), origin));
+  const std::string yaml = text.substr(equals + 1);
+  FGNN_ASSIGN_OR_RETURN(const YAML::Node value, LoadYaml(yaml, origin));
+  FGNN_RETURN_IF_ERROR(Annotate(CheckNoComment(value, yaml), origin.name));
   const absl::StatusOr<Place> place = FindPlace(text.substr(0, equals), spec);
   if (!place.ok()) return Annotate(place.status(), origin.name);
   FGNN_RETURN_IF_ERROR(

@@ -281,6 +281,14 @@ class SpecTest(client_case.ClientTest):
                          'epochs': 1000},
             'model': {'residual': True, 'file': os.path.abspath('m.pt')}})
 
+    def test_a_second_document_of_a_job_file(self):
+        job = self.folder / 'job.yaml'
+        job.write_text('---\ndataset: g\n---\n')
+        self.assertEqual(spec.from_file(job).dataset, str(self.folder / 'g'))
+        job.write_text('dataset: g\n---\ntraining: {epochs: 3}\n')
+        with self.assert_raises(fgnn.InvalidJob, f'{job}:3: a second document'):
+            spec.from_file(job)
+
     def test_a_number_or_a_block_in_the_place_of_device_names(self):
         for devices, wanted in ((2, {'min': 2}), ('3', {'min': 3}), ({}, {}),
                                 ({'kind': 'cpu', 'max': 4},
@@ -299,6 +307,9 @@ class SpecTest(client_case.ClientTest):
                 ({'sampling': {'fanout': [5]}}, "'fanout' in sampling",
                  "'fanouts'"),
                 ({'epochs': 3}, "'epochs'", "'training.epochs'"),
+                ({'training': {'lr': 3}}, "'lr' in training",
+                 "'learning_rate'"),
+                ({'model': {'lr': 3}}, "'training.learning_rate'"),
                 ({3: 4}, "unknown key '3'"),
                 ({'sampling': [5]}, 'sampling takes a block of keys'),
                 ({'sampling': {'fanouts': 5}}, 'sampling.fanouts takes a list',

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/config/job_spec_proto.h"
@@ -55,6 +56,42 @@ TEST(ParseJobYamlTest, NamesTheSectionOfAMisplacedKey) {
             "'training.epochs'?");
 }
 
+TEST(ParseJobYamlTest, KnowsWhatOthersCallItsKeys) {
+  EXPECT_EQ(ErrorOf("dataset: /d\ntraining: {lr: 0.01}\n"),
+            "job.yaml:2: unknown key 'lr' in training; did you mean "
+            "'learning_rate'?");
+  const std::vector<std::pair<std::string, std::string>> meant = {
+      {"lr: 0.01", "training.learning_rate"},
+      {"model: {lr: 0.01}", "training.learning_rate"},
+      {"training: {batch_size: 64}", "sampling.batch_size"},
+      {"model: {dataset: x}", "dataset"},
+      {"model: {num_layers: 2}", "layers"},
+      {"model: {hidden_channels: 2}", "hidden"},
+      {"model: {type: gcn}", "kind"},
+      {"sampling: {num_neighbors: [5, 5]}", "fanouts"},
+      {"sampling: {walk_length: 5}", "walks.length"},
+      {"num_epochs: 5", "training.epochs"},
+      {"training: {wd: 0.1}", "weight_decay"},
+      {"gpus: 1", "devices"}};
+  for (const auto& [line, path] : meant) {
+    EXPECT_THAT(ErrorIn(line), HasSubstr("did you mean '" + path + "'?"));
+  }
+}
+
+TEST(ParseJobYamlTest, NamesTheLineOfASecondDocument) {
+  const std::string job = "dataset: /d\nmodel: {hidden: 8}\n";
+  for (const std::string behind :
+       {"---\ntraining: {epochs: 3}\n", "...\n---\nepochs\n",
+        "---\n---\nmodel:\n"}) {
+    EXPECT_THAT(ErrorOf(job + behind), HasSubstr("a second document begins"));
+  }
+  EXPECT_THAT(ErrorOf("{dataset: /d}\n{training: {epochs: 3}}\n"),
+              HasSubstr("job.yaml:2: "));
+  EXPECT_THAT(ErrorOf(job + "---\nmodel:\n"), HasSubstr("job.yaml:4: "));
+  EXPECT_THAT(ParseJobYaml("---\n" + job + "---\n# nothing\n...\n", "job"),
+              IsOk());
+}
+
 TEST(ParseJobYamlTest, NamesFieldValueAndRange) {
   EXPECT_EQ(ErrorIn("sampling: {batch_size: 0}"),
             "job.yaml:2: sampling.batch_size: 0 is out of range; give 1 to "
@@ -65,7 +102,10 @@ TEST(ParseJobYamlTest, NamesFieldValueAndRange) {
               HasSubstr("epochs: -1 is out"));
   EXPECT_THAT(ErrorIn("training: {seed: -1}"), HasSubstr("seed: -1 is out"));
   EXPECT_THAT(ErrorIn("training: {seed: 18446744073709551616}"),
-              HasSubstr("training.seed: 18446744073709551616"));
+              HasSubstr("training.seed: 18446744073709551616 is out of range; "
+                        "give 0 to 18446744073709551615"));
+  EXPECT_THAT(ErrorIn("training: {seed: 1e19}"),
+              HasSubstr("1e19 may be rounded; write all its digits"));
 }
 
 TEST(ParseJobYamlTest, LargeFanoutsAreARangeErrorHoweverWritten) {
@@ -215,6 +255,9 @@ TEST_F(ReadJobFileTest, NamesTheOverrideThatIsWrong) {
   EXPECT_THAT(ErrorOfOverride("training.epochs="), HasSubstr("has no value"));
   EXPECT_THAT(ErrorOfOverride("devices=cpu:0"), HasSubstr("write [cpu:0]"));
   EXPECT_THAT(ErrorOfOverride("devices=["), HasSubstr("--set devices=["));
+  EXPECT_THAT(ErrorOfOverride("dataset=/data/v #2"), HasSubstr("into quotes"));
+  EXPECT_THAT(ErrorOfOverride("training.epochs=3\n---\n4"),
+              HasSubstr("a second document"));
   EXPECT_THAT(ErrorOfOverride("=3"), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(ErrorOfOverride("training.=3"), HasSubstr("unknown key ''"));
 }

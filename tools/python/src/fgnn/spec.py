@@ -6,7 +6,7 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -51,7 +51,9 @@ def from_file(path: str | os.PathLike[str]) -> job_pb2.JobSpec:
         raise errors.InvalidJob(
             f'{path} has more than {_MOST_FILE_BYTES} bytes; is it a job file?')
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        documents = [
+            node for node in yaml.compose_all(text, Loader=yaml.SafeLoader)
+            if not _is_null(node)]
     except RecursionError:
         raise errors.InvalidJob(
             f'{path}: not YAML: it is nested too deep') from None
@@ -62,8 +64,12 @@ def from_file(path: str | os.PathLike[str]) -> job_pb2.JobSpec:
         problem = getattr(error, 'problem', None) or (
             str(error).splitlines() or [type(error).__name__])[0]
         raise errors.InvalidJob(f'{path}{line}: not YAML: {problem}') from None
+    if len(documents) > 1:
+        raise _error(str(path), documents[1], (
+            'a second document begins here; put all keys into one, or write '
+            'each job into a file of its own'))
     spec = job_pb2.JobSpec()
-    _read_message(root, str(path), '', spec)
+    _read_message(documents[0] if documents else None, str(path), '', spec)
     _make_paths_absolute(path.absolute().parent, spec)
     return spec
 
@@ -157,7 +163,7 @@ def _find(key: object, prefix: str, message: Message) -> _Descriptor:
     name = str(key)
     if name in fields:
         return fields[name]
-    meant = '' if prefix else _place_of(name, message.DESCRIPTOR)
+    meant = _place_of(name).removeprefix(f'{prefix}.' if prefix else '')
     meant = meant or nearest_word(name, fields)
     within = f' in {prefix}' if prefix else ''
     hint = (f"did you mean '{meant}'?" if meant else
@@ -165,12 +171,24 @@ def _find(key: object, prefix: str, message: Message) -> _Descriptor:
     raise errors.InvalidJob(f"unknown key '{name}'{within}; {hint}")
 
 
-def _place_of(key: str, root: _Descriptor) -> str:
-    """Where else a key of this name stands: 'training.epochs'."""
-    for section in root.fields:
-        if section.message_type and key in section.message_type.fields_by_name:
-            return f'{_key_of(section)}.{key}'
-    return ''
+def _place_of(name: str) -> str:
+    """The path of the job's field of this name, or of the one that others call
+    so: of lr, 'training.learning_rate'. Empty: there is none."""
+    paths = list(_paths(job_pb2.JobSpec.DESCRIPTOR, ''))
+    named = [path for path, field in paths if field.name == name]
+    called = [path for path, field in paths
+              if name in _doc_of(field).other_names]
+    return (named + called + [''])[0]
+
+
+def _paths(message: _Descriptor, prefix: str
+           ) -> Iterator[tuple[str, _Descriptor]]:
+    """(path, field) of all fields, those of the message before its sections'."""
+    for field in message.fields:
+        yield _join(prefix, _key_of(field)), field
+    for field in message.fields:
+        if field.message_type:
+            yield from _paths(field.message_type, _join(prefix, _key_of(field)))
 
 
 def _entries(value: Any) -> list[tuple[Any, Any, Any]] | None:
