@@ -19,6 +19,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
+#include "shared/config/job_notes.h"
 #include "shared/rpc/server.h"
 #include "shared/telemetry/log.h"
 
@@ -138,6 +139,11 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
     if (!same.has_value()) return check;
     Tell(*same, response->mutable_job());
     return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, datasets_->Look(read.spec));
+  if (std::optional<std::string> note =
+          NoteOnBatchSize(read.spec, facts.shape.num_train)) {
+    response->add_notes(*std::move(note));
   }
   FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
   const auto completed =

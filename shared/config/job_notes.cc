@@ -1,5 +1,6 @@
 #include "shared/config/job_notes.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,20 @@ std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
                          " to use all of them; the weights will be others")};
   }
   return {};
+}
+
+std::optional<std::string> NoteOnBatchSize(const JobSpec& spec,
+                                           uint64_t num_train) {
+  const uint32_t batch_size = spec.sampling.batch_size;
+  if (batch_size <= num_train) return std::nullopt;
+  constexpr uint64_t kBatchesOfTheExample = 8;
+  return absl::StrCat(
+      "sampling.batch_size is ", FormatCount(batch_size),
+      ", and the train set has ", FormatCount(num_train),
+      spec.training.predicts_links() ? " edges" : " vertices",
+      ": an epoch is one batch of all of them. A smaller one makes more steps, "
+      "e.g. --set sampling.batch_size=",
+      std::max(num_train / kBatchesOfTheExample, uint64_t{1}));
 }
 
 }  // namespace fgnn

@@ -2,10 +2,13 @@
 #ifndef FGNN_SHARED_CONFIG_JOB_NOTES_H_
 #define FGNN_SHARED_CONFIG_JOB_NOTES_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fgnn/v1/job.pb.h"
+#include "shared/config/job_spec.h"
 
 namespace fgnn {
 
@@ -16,6 +19,11 @@ namespace fgnn {
 // the user wrote it, `effective` what MakeEffective() made of it.
 std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
                                     const v1::JobSpec& effective);
+
+// Returns a note if a batch of the job is larger than its train set, which has
+// `num_train` vertices or, with link prediction, edges. nullopt: it is not.
+std::optional<std::string> NoteOnBatchSize(const JobSpec& spec,
+                                           uint64_t num_train);
 
 }  // namespace fgnn
 

@@ -282,6 +282,10 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(MeasuredJob measured,
                         MeasureJob(effective, context.state_dir));
   const PlanInput& input = measured.input;
+  if (std::optional<std::string> note =
+          NoteOnBatchSize(input.spec, input.dataset.num_train)) {
+    notes.push_back(*std::move(note));
+  }
   if (std::optional<std::string> note = NoteOnOrder(input)) {
     notes.push_back(*std::move(note));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Optional;
 
 // Returns the notes on a job file with these lines, of a service with two
 // devices.
@@ -61,6 +63,20 @@ TEST(JobNotesTest, SaysNothingWhereTheWeightsAreTheJobs) {
   EXPECT_THAT(NotesOn("training: {sync: bounded_staleness, "
                       "batches_per_step: 1}"),
               IsEmpty());
+}
+
+TEST(JobNotesTest, SaysThatABatchIsLargerThanTheTrainSet) {
+  JobSpec spec;
+  spec.sampling.batch_size = 1024;
+  EXPECT_EQ(NoteOnBatchSize(spec, 1024), std::nullopt);
+  EXPECT_THAT(NoteOnBatchSize(spec, 1023),
+              Optional(AllOf(HasSubstr("batch_size is 1,024"),
+                             HasSubstr("1,023 vertices"),
+                             HasSubstr("sampling.batch_size=127"))));
+  spec.training.task = "link_prediction";
+  EXPECT_THAT(NoteOnBatchSize(spec, 3),
+              Optional(AllOf(HasSubstr("3 edges"),
+                             HasSubstr("sampling.batch_size=1"))));
 }
 
 }  // namespace
