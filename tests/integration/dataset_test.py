@@ -1,8 +1,11 @@
 """Ctrl-C while a dataset is being made leaves nothing of it."""
 
+import collections
 import contextlib
 import os
 import pathlib
+import random
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,6 +22,59 @@ def write_edges_without_end(path):
         with open(path, 'wb') as pipe:
             while True:
                 pipe.write(lines)
+
+
+class CountsTest(unittest.TestCase):
+    """Each count that `dataset info` prints is of what its words say."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory(prefix='fgnn-it-')))
+        self.service = harness.Service(self.folder)
+
+    def check(self, num_nodes, edges, labels):
+        (self.folder / 'e.csv').write_text('source,destination\n' + ''.join(
+            f'{u},{v}\n' for u, v in edges))
+        (self.folder / 'n.csv').write_text('id,label,x\n' + ''.join(
+            f'{v},{label},1\n' for v, label in enumerate(labels)))
+        out = self.folder / 'g'
+        shutil.rmtree(out, ignore_errors=True)
+        self.service.fgnn('dataset', 'import', 'csv', self.folder / 'e.csv',
+                          '--nodes', self.folder / 'n.csv',
+                          '--train-fraction', '0.5', '--out', out)
+        info = self.service.json('dataset', 'info', out)
+        kept = set(edges)
+        degree = collections.Counter(v for _, v in kept)
+        ends = {end for edge in kept for end in edge}
+        known = [label for label in labels if label]
+        self.assertEqual(info['num_nodes'], num_nodes)
+        self.assertEqual(info['num_edges'], len(kept))
+        self.assertEqual(info['in_degree'], {
+            'mean': len(kept) / num_nodes, 'max': max(degree.values()),
+            'zero': num_nodes - len(degree)})
+        self.assertEqual(info['isolated'], num_nodes - len(ends))
+        self.assertEqual(info['symmetric'],
+                         all((v, u) in kept for u, v in kept))
+        self.assertEqual(sorted(info['label_counts']),
+                         sorted(collections.Counter(known).values()))
+        self.assertEqual(info['unlabelled'], num_nodes - len(known))
+        self.assertEqual(sum(info['splits'].values()), len(known))
+        text = self.service.fgnn('dataset', 'info', out).stdout
+        self.assertIn(f"without in-edges: {info['in_degree']['zero']}\n", text)
+        self.assertIn(f"isolated   {info['isolated']} without any edge\n", text)
+        self.assertIn(f"without a label: {info['unlabelled']}\n", text)
+
+    def test_random_graphs(self):
+        for seed in range(20):
+            draw = random.Random(seed)
+            n = draw.randrange(2, 40)
+            edges = [(draw.randrange(n), draw.randrange(n))
+                     for _ in range(draw.randrange(1, 2 * n))]
+            if seed % 3 == 0:
+                edges += [(v, u) for u, v in edges]
+            with self.subTest(seed):
+                self.check(n, edges, ['red', 'blue'] + [
+                    draw.choice(['red', 'blue', '']) for _ in range(n - 2)])
 
 
 class InterruptTest(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -97,6 +98,21 @@ std::string LabelsLine(const DatasetInfo& info) {
                                       without));
 }
 
+void CountLonelyVertices(const CscView& graph, DatasetInfo& info) {
+  std::vector<bool> has_out_edges(graph.num_nodes());
+  const auto mark = [&has_out_edges](const auto& sources) {
+    for (const auto source : sources) {
+      has_out_edges[static_cast<size_t>(source)] = true;
+    }
+  };
+  std::visit(mark, graph.indices);
+  for (size_t v = 0; v < graph.num_nodes(); ++v) {
+    if (graph.indptr[v] != graph.indptr[v + 1]) continue;
+    ++info.num_without_in_edges;
+    info.num_isolated += static_cast<uint64_t>(!has_out_edges[v]);
+  }
+}
+
 // Counts the labels, or takes the moments of the targets.
 void ReadLabels(const Dataset& dataset, DatasetInfo& info) {
   info.label_counts.resize(dataset.num_classes());
@@ -165,10 +181,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
   info.mean_in_degree = static_cast<double>(graph.num_edges()) /
                         static_cast<double>(graph.num_nodes());
   info.max_in_degree = MaxInDegree(graph);
-  for (size_t v = 0; v < graph.num_nodes(); ++v) {
-    info.num_isolated +=
-        static_cast<uint64_t>(graph.indptr[v] == graph.indptr[v + 1]);
-  }
+  CountLonelyVertices(graph, info);
   ReadLabels(dataset, info);
   info.untrained_classes = FindUntrainedClasses(dataset);
   FGNN_ASSIGN_OR_RETURN(info.warning, DatasetWarning(dataset));
@@ -203,9 +216,11 @@ std::string FormatInfo(const DatasetInfo& info) {
                                  info.has_edge_weights ? ", weighted" : ""));
   text +=
       Line("in-degree",
-           absl::StrFormat("mean %.2f, largest %s; isolated: %s",
+           absl::StrFormat("mean %.2f, largest %s; without in-edges: %s",
                            info.mean_in_degree, FormatCount(info.max_in_degree),
-                           FormatCount(info.num_isolated)));
+                           FormatCount(info.num_without_in_edges)));
+  text += Line("isolated", absl::StrCat(FormatCount(info.num_isolated),
+                                        " without any edge"));
   text +=
       Line("features",
            metadata.feature_columns == 0
@@ -248,7 +263,8 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"in_degree",
        {{"mean", info.mean_in_degree},
         {"max", info.max_in_degree},
-        {"isolated", info.num_isolated}}},
+        {"zero", info.num_without_in_edges}}},
+      {"isolated", info.num_isolated},
       {"feature_columns", metadata.feature_columns},
       {"feature_type", std::string(NameOf(metadata.feature_type))},
       {"num_classes", metadata.num_classes},

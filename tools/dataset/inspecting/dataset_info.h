@@ -23,7 +23,8 @@ struct DatasetInfo {
   bool symmetric = false;
   double mean_in_degree = 0;
   uint64_t max_in_degree = 0;
-  uint64_t num_isolated = 0;  // Number of vertices without in-neighbours.
+  uint64_t num_without_in_edges = 0;  // Number of vertices.
+  uint64_t num_isolated = 0;          // Number of vertices without any edge.
   // Number of vertices without a label, or without all their targets.
   uint64_t num_unlabelled = 0;
   std::vector<uint64_t> label_counts;  // [num_classes]
