@@ -90,7 +90,10 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
   const bool links = spec.training.predicts_links();
   if (sizes.feature_row_bytes == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        folder, ": features.npy is missing; training needs features"));
+        folder,
+        ": features.npy is missing; training needs features: import "
+        "the dataset again with them (edgelist: --features FILE, "
+        "csv: columns of numbers in --nodes)"));
   }
   FGNN_RETURN_IF_ERROR(
       links ? CheckEdges(sizes, folder)

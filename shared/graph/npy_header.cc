@@ -40,10 +40,15 @@ constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 62;
 
 const TypeRow& RowOf(NpyType type) { return kTypes[static_cast<size_t>(type)]; }
 
+absl::Status Unreadable(const std::string& reason, const std::string& way_out) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a readable .npy header: ", reason, "; ", way_out));
+}
+
 absl::Status Malformed(std::string_view reason) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "not a readable .npy header: ", std::string(reason),
-      "; write the array with numpy.save(file, numpy.ascontiguousarray(a))"));
+  return Unreadable(
+      std::string(reason),
+      "write the array with numpy.save(file, numpy.ascontiguousarray(a))");
 }
 
 absl::Status Truncated(uint64_t bytes) {
@@ -52,9 +57,48 @@ absl::Status Truncated(uint64_t bytes) {
                    " B; copy or build it again"));
 }
 
+// Returns how NumPy writes the values of an array of `descr` so that they are
+// read. `descr` is "<f4" or the like: the order of bytes, the kind, and the
+// bytes of an element.
+std::string WayOutOf(std::string_view descr) {
+  const auto as = [](const std::string& type) {
+    return absl::StrCat("numpy.save(file, a.astype(", type, "))");
+  };
+  const std::string_view sized =
+      descr.substr(std::min<size_t>(1, descr.size()));
+  for (const TypeRow& row : kTypes) {
+    if (row.descr.substr(1) == sized) {
+      return absl::StrCat("write it with ",
+                          as(absl::StrCat("'", std::string(row.descr), "'")));
+    }
+  }
+  switch (sized.empty() ? ' ' : sized.front()) {
+    case 'f':  // A long double.
+      return absl::StrCat("write it with ", as("'<f8'"));
+    case 'i':
+    case 'M':  // A time.
+    case 'm':
+      return absl::StrCat("write it with ", as("'<i8'"));
+    case 'c':
+      return "write a.real and a.imag, as columns of their own";
+    case 'V':
+      return "write each of its fields with numpy.save(file, a['FIELD'])";
+    case 'U':
+    case 'S':
+      if (descr.front() != '>') {  // Text, where there have to be numbers.
+        return absl::StrCat("write numbers with ", as("'<f8'"));
+      }
+      [[fallthrough]];
+    default:  // Objects of Python.
+      return absl::StrCat("write numbers with ", as("'<f8'"), ", names with ",
+                          as("str"));
+  }
+}
+
 absl::Status UnknownType(std::string_view descr) {
-  return Malformed(
-      absl::StrCat("type '", std::string(descr), "' is not supported"));
+  return Unreadable(
+      absl::StrCat("type '", std::string(descr), "' is not supported"),
+      WayOutOf(descr));
 }
 
 // Reads the Python literal of the header: a dict of a string, a bool and a
@@ -138,7 +182,9 @@ class HeaderParser {
 
   absl::Status TakeType(NpyLayout* layout) {
     std::string_view descr;
-    if (!TakeString(&descr)) return Malformed("descr is not a plain type");
+    if (!TakeString(&descr)) {
+      return Unreadable("descr is not a plain type", WayOutOf("|V"));
+    }
     has_type_ = true;
     for (const TypeRow& row : kTypes) {
       if (row.descr == descr) {
@@ -148,10 +194,6 @@ class HeaderParser {
       }
     }
     if (TakeText(descr, layout)) return absl::OkStatus();
-    if (!descr.empty() && descr.front() == '>') {
-      return Malformed(
-          absl::StrCat("type '", std::string(descr), "' is big endian"));
-    }
     return UnknownType(descr);
   }
 

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import selectors
 import shutil
 import signal
@@ -270,6 +271,17 @@ def last_weights(run_dir):
     if not found:
         raise AssertionError(f'no tensor in {checkpoints[-1]}')
     return found
+
+
+def compile_line(example, **places):
+    """The words of the compile line in an example's first comment, in which
+    the names of `places`, as PREFIX, become these paths."""
+    text = pathlib.Path(example).read_text(encoding='utf-8')
+    lines = re.search(r'^//   (c\+\+ .*\n(?://     .*\n)*)', text, re.M)[1]
+    words = lines.replace('//', ' ').split()
+    for name, place in places.items():
+        words = [re.sub(rf'^{name}\b', str(place), word) for word in words]
+    return words
 
 
 class ServiceTest(unittest.TestCase):

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -35,12 +36,10 @@ class ModelPluginTest(harness.ServiceTest):
             ['cmake', '--install', BUILD_DIR, '--component', 'plugin_headers',
              '--prefix', prefix], check=True, capture_output=True)
         cls.sage = prefix / 'libsage.so'
+        shutil.copy(EXAMPLE, prefix)
         built = subprocess.run(
-            ['c++', '-std=c++20', '-O1', '-shared', '-fPIC',
-             '-I', prefix / 'include/fgnn', '-I', TORCH / 'include',
-             '-I', TORCH / 'include/torch/csrc/api/include',
-             '-o', cls.sage, EXAMPLE], check=False, capture_output=True,
-            text=True)
+            harness.compile_line(EXAMPLE, PREFIX=prefix, TORCH=TORCH),
+            cwd=prefix, check=False, capture_output=True, text=True)
         assert built.returncode == 0, built.stderr
 
     def install(self, content=None):

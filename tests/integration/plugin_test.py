@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -63,6 +64,15 @@ class PluginTest(harness.ServiceTest):
         subprocess.run(
             ['cmake', '--install', BUILD_DIR, '--component', 'plugin_headers',
              '--prefix', cls.prefix.name], check=True, capture_output=True)
+
+    def test_the_examples_compile_line(self):
+        folder = self.service.folder
+        shutil.copy(EXAMPLE, folder)
+        built = subprocess.run(
+            harness.compile_line(EXAMPLE, PREFIX=self.prefix.name), cwd=folder,
+            check=False, capture_output=True, text=True)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        self.assertTrue((folder / 'libskip_hop.so').exists())
 
     def build(self, name, source):
         folder = self.service.state_dir / 'plugins'

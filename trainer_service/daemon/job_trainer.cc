@@ -167,7 +167,8 @@ absl::Status JobTrainer::CopyFirst(const FirstWeights& first,
         first.optimizer_state.size(),
         " floats of optimizer state, the job's "
         "segment ",
-        step.new_weights.size(), " and ", step.new_optimizer_state.size()));
+        step.new_weights.size(), " and ", step.new_optimizer_state.size(),
+        "; set training.optimizer back, or train in another run folder"));
   }
   std::copy(first.weights.begin(), first.weights.end(),
             step.new_weights.begin());

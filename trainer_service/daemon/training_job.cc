@@ -280,10 +280,16 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
 absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
     const std::filesystem::path& path) const {
   FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
-  FGNN_RETURN_IF_ERROR(Annotate(
-      CheckSameFunction(backend_->model_options(), checkpoint.info.model),
-      absl::StrCat("checkpoint ", path.string(),
-                   " is of another model than job ", options_.job_id)));
+  const absl::Status same =
+      CheckSameFunction(backend_->model_options(), checkpoint.info.model);
+  if (!same.ok()) {
+    return absl::Status(
+        same.code(),
+        absl::StrCat("checkpoint ", path.string(),
+                     " is of another model than job ", options_.job_id, ": ",
+                     same.message(),
+                     "; set it back, or train in another run folder"));
+  }
   FGNN_RETURN_IF_ERROR(
       Annotate(CheckCode(checkpoint.info, backend_->model_options(),
                          backend_->parameters(), backend_->code_crc32c()),

@@ -1,8 +1,8 @@
 // An example: each edge leads to a random in-neighbour, or past it to one of
 // its own; edges that skip a hop weigh less.
 //
-//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include -o libskip_hop.so
-//     skip_hop.cc
+//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include/fgnn
+//     -o libskip_hop.so skip_hop.cc
 //
 // in the folder plugins/ of the service's state folder, and in the job
 //

@@ -174,8 +174,8 @@ MachineCheck CheckService(const fs::path& state_dir) {
   const absl::StatusOr<bool> listens = ServiceListens(state_dir);
   if (!listens.ok()) {
     return Missing("service", MessageOf(listens.status()),
-                   "join the socket's group, or ask its owner for another "
-                   "one: fgnn up --socket-group GROUP");
+                   "ask its owner for fgnn up --socket-group GROUP, with a "
+                   "group that both are in");
   }
   if (!*listens) return Ok("service", "none runs; 'fgnn up' starts one");
   auto client = ServiceClient::Connect({.state_dir = state_dir});

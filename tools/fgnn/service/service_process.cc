@@ -188,11 +188,17 @@ absl::Status ExplainDenied(const std::filesystem::path& state_dir) {
   }
   const std::string owner = UserName(folder.st_uid);
   const std::string group = GroupName(folder.st_gid);
+  const std::string of_it = absl::StrCat("--state-dir ", state_dir.string());
+  // Who joins root's group may do more than submit jobs.
+  const std::string join =
+      folder.st_gid == 0
+          ? ""
+          : absl::StrCat("; or let root run 'usermod -aG ", group, " ",
+                         UserName(::geteuid()), "', and log in again");
   return absl::PermissionDeniedError(absl::StrCat(
-      denied, "; it is open to user ", owner, " and to group ", group,
-      ": let root run 'usermod -aG ", group, " ", UserName(::geteuid()),
-      "', and log in again; or let ", owner, " run 'fgnn down' and 'fgnn up ",
-      "--socket-group GROUP' with a group that both are in"));
+      denied, "; it is open to user ", owner, " and to group ", group, ": let ",
+      owner, " run 'fgnn down ", of_it, "' and 'fgnn up ", of_it,
+      " --socket-group GROUP' with a group that both are in", join));
 }
 
 absl::StatusOr<pid_t> StartService(const ServiceStart& start) {

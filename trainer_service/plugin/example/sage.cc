@@ -1,8 +1,9 @@
 // An example: GraphSAGE, as model.kind graphsage has it. TORCH is the folder
 // torch/ of the wheel that FGNN was built with.
 //
-//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include -I TORCH/include
-//     -I TORCH/include/torch/csrc/api/include -o libsage.so sage.cc
+//   c++ -std=c++20 -O2 -shared -fPIC -I PREFIX/include/fgnn
+//     -I TORCH/include -I TORCH/include/torch/csrc/api/include
+//     -o libsage.so sage.cc
 //
 // in the folder plugins/ of the service's state folder, and in the job
 //

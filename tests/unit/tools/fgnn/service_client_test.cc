@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/config/state_dir.h"
@@ -229,12 +230,14 @@ class Stranger {
 };
 
 TEST_F(ServiceClientTest, AUserWhomTheSocketIsClosedToIsToldHowToGetIn) {
-  EXPECT_THAT(ExplainDenied(state_dir_),
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       testing::AllOf(HasSubstr(state_dir_.string()),
-                                      HasSubstr("and to group "),
-                                      HasSubstr("'usermod -aG "),
-                                      HasSubstr("up --socket-group"))));
+  EXPECT_THAT(
+      ExplainDenied(state_dir_),
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               testing::AllOf(HasSubstr(state_dir_.string()),
+                              HasSubstr("and to group "),
+                              HasSubstr(absl::StrCat(
+                                  "'fgnn up --state-dir ", state_dir_.string(),
+                                  " --socket-group GROUP'")))));
   EXPECT_THAT(ExplainDenied(state_dir_ / "closed"),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("a folder above it is closed")));
