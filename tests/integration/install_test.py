@@ -62,6 +62,36 @@ class InstallTest(harness.ServiceTest):
             # A second copy of the messages would end the process.
             self.assertEqual('[libprotobuf.so' in dynamic, not of_ours, file)
 
+    def test_libtorch_is_put_into_no_folder_that_has_something_else(self):
+        home = self.service.folder / 'home'
+        precious = home / 'precious'
+        precious.mkdir(parents=True)
+        (precious / 'kept').write_text('kept')
+        (home / 'precious.partial').mkdir()
+        (home / 'empty').mkdir()
+        # A pip that fails, as one without a network does.
+        python = home / 'bin/python3'
+        python.parent.mkdir()
+        python.write_text('#!/bin/sh\n[ "$3" = --version ]\n')
+        python.chmod(0o755)
+        before = sorted(map(str, home.rglob('*')))
+        path = f'{python.parent}:/usr/bin:/bin'
+
+        def setup(folder):
+            return subprocess.run(
+                [self.prefix / 'bin/fgnn-setup-torch', folder], cwd=home,
+                env={'PATH': path}, check=False, capture_output=True,
+                text=True, timeout=60)
+        for folder in (precious, f'{precious}/', 'precious', precious / 'kept',
+                       home):
+            answer = setup(folder)
+            self.assertEqual(answer.returncode, 2, answer.stderr)
+            self.assertRegex(answer.stderr, "is there already, .* name a folder")
+        for folder in ('empty', 'new'):
+            answer = setup(folder)
+            self.assertEqual(answer.returncode, 1, answer.stderr)
+        self.assertEqual(sorted(map(str, home.rglob('*'))), before)
+
     def test_programs_completion_and_pages_are_there(self):
         for name in (*PROGRAMS, *SCRIPTS):
             subprocess.run([self.prefix / 'bin' / name, '--help'], check=True,
