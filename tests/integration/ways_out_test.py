@@ -6,6 +6,7 @@ scan of the sources then finds the texts with a way out that no row has printed,
 that ways_out/untried.txt does not name with a reason.
 """
 
+import ast
 import os
 import pathlib
 import re
@@ -68,6 +69,12 @@ def pattern_of(words):
     return re.compile('.*'.join(re.escape(part.strip('\n')) for part in parts))
 
 
+def is_way_out(text):
+    facts = text.split('; ')[1:]
+    return bool(WAY_OUT.search(text)) and not (
+        facts and all(FACT.match(part) for part in facts))
+
+
 def texts_of(file):
     """(line, text) of the literals of a C++ file that may have a way out."""
     source = file.read_text(encoding='utf-8')
@@ -76,12 +83,41 @@ def texts_of(file):
         text = ''.join(LITERAL.findall(found.group()))
         text = text.replace('\\n', '\n').replace('\\"', '"').replace(
             '\\\\', '\\').strip('\n')
-        if text[:1].isupper() or '{}' in text or not WAY_OUT.search(text):
+        if not text[:1].isupper() and '{}' not in text and is_way_out(text):
+            yield source.count('\n', 0, found.start()) + 1, text
+
+
+def texts_of_python(file):
+    """The same of a Python file, whose documentation has none."""
+    tree = ast.parse(file.read_text(encoding='utf-8'))
+    nodes = list(ast.walk(tree))
+    left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr)
+                 for part in node.values}
+    for node in nodes:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        if id(node) in left_out or not isinstance(
+                node, (ast.JoinedStr, ast.Constant)):
             continue
-        if all(FACT.match(part) for part in text.split('; ')[1:]) and (
-                '; ' in text):
-            continue
-        yield source.count('\n', 0, found.start()) + 1, text
+        text = ''.join(
+            part.value if isinstance(part, ast.Constant) and
+            isinstance(part.value, str) else '…' for part in parts)
+        if is_way_out(text):
+            yield node.lineno, text.strip('…')
+
+
+def texts_of_script(file):
+    """The same of what a script of bash fails with."""
+    for number, line in enumerate(
+            file.read_text(encoding='utf-8').splitlines(), 1):
+        for text in re.findall(r"""fail (?:"(.*?)"|'(.*?)')""", line):
+            text = re.sub(r'\$(\w+|\{.*?\})', '…', ''.join(text)).strip('…')
+            if is_way_out(text):
+                yield number, text
+
+
+SCANNED = {'.cc': texts_of, '.h': texts_of, '.cu': texts_of, '.cuh': texts_of,
+           '.py': texts_of_python, '': texts_of_script}
 
 
 def covers(words, text):
@@ -95,11 +131,13 @@ def covers(words, text):
 
 def ways_in_sources():
     files = subprocess.run(
-        ['git', 'ls-files', '*.cc', '*.h', '*.cu', '*.cuh'], cwd=ROOT,
+        ['git', 'ls-files', '*.cc', '*.h', '*.cu', '*.cuh',
+         'tools/python/src/*.py', 'tools/fgnn-*'], cwd=ROOT,
         check=True, capture_output=True, text=True).stdout.split()
     for name in files:
         if not name.startswith('tests/') and (ROOT / name).exists():
-            for line, text in texts_of(ROOT / name):
+            scan = SCANNED[pathlib.PurePath(name).suffix]
+            for line, text in scan(ROOT / name):
                 yield name, line, text
 
 
@@ -126,7 +164,8 @@ class WaysOutTest(unittest.TestCase):
         environment = {
             **os.environ, 'FGNN_STATE_DIR': str(folder / 'state'),
             'FUNCTIONS': str(TABLE / 'functions.sh'), 'LC_ALL': 'C.UTF-8',
-            'TESTS': str(TABLE.parent),
+            'TESTS': str(TABLE.parent), 'SITE': str(cls.folder / 'site'),
+            'PYTHON': str(ROOT / '.deps/python/bin/python'),
             'PATH': f"{harness.BIN_DIR.resolve()}:{ROOT / 'tools'}:"
                     f"{os.environ['PATH']}"}
         return subprocess.run(
@@ -141,6 +180,8 @@ class WaysOutTest(unittest.TestCase):
         subprocess.run(['cp', '-a', f'{self.base}/.', folder], check=True)
         try:
             failed = self.run_lines(folder, row.error)
+            # Files that are gone by then name nothing.
+            self.assertNotRegex(failed.stderr, r'\.partial-|\.tmp\b|\.new\.')
             said = failed.stderr + ('' if row.code else failed.stdout)
             self.assertRegex(said, pattern_of(row.words))
             self.assertEqual(failed.returncode, row.code, failed.stderr)
@@ -180,6 +221,19 @@ class WaysOutTest(unittest.TestCase):
 
     def test_rights(self):
         self.type_rows('rights')
+
+    def test_python(self):
+        python = ROOT / '.deps/python/bin/python'
+        if not python.exists():
+            self.skipTest('no .deps/python; `tools/setup --tests` makes it')
+        # The package as its user has it, for `py` of functions.sh.
+        subprocess.run(
+            [python, '-B', '-c', 'import python_package, shutil, sys; '
+             'assert python_package.load(); '
+             'shutil.copytree(python_package.SITE, sys.argv[1])',
+             self.folder / 'site'], cwd=TABLE.parent, check=True,
+            capture_output=True)
+        self.type_rows('python')
 
     def test_every_way_out_has_a_row(self):
         words = [row.words for file in TABLE.glob('*.txt')

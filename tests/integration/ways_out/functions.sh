@@ -8,6 +8,13 @@ job() { fgnn run job.yaml --quiet "$@"; }
 array() { python3 -B "$TESTS/ways_out/array.py" "$@"; }
 # imp WORD…: imports into the folder out, again and again.
 imp() { rm -rf out && fgnn dataset import "$@" --out out; }
+# py LINES: runs them, with the package fgnn and a client of the service.
+py() {
+  PYTHONPATH=$SITE "$PYTHON" -B -c "import fgnn, os, pathlib
+JOB = {'dataset': 'g', 'model': {'hidden': 8}, 'sampling': {'fanouts': [3, 3]},
+       'training': {'epochs': 1}, 'devices': ['cpu:0']}
+$1"
+}
 # zip FILE NAME…: an archive of arrays, as numpy.savez makes it.
 zip() { python3 -c 'import sys, zipfile
 with zipfile.ZipFile(sys.argv[1], "w") as z: [z.write(name) for name in sys.argv[2:]]' "$@"; }
