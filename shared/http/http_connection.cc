@@ -23,19 +23,22 @@ constexpr std::string_view kTooLong =
 }  // namespace
 
 HttpConnection::HttpConnection(int fd, const HttpLimits& limits,
-                               HttpProtocol* protocol)
-    : fd_(fd), limits_(limits), protocol_(protocol) {}
+                               HttpProtocol* protocol, ClientWait* wait)
+    : fd_(fd), limits_(limits), protocol_(protocol), wait_(wait) {}
 
 void HttpConnection::Serve() {
   for (int left = limits_.requests; left > 0; --left) {
+    wait_->Begin();
     const Head head = ReadHead();
     if (head == Head::kEnded) return;
     if (head == Head::kTooLong) {
       Send(kTooLong);
       return End();
     }
+    wait_->End();
     const HttpProtocol::Answer answer = protocol_->AnswerTo(
         std::string_view(pending_).substr(0, head_size_), left == 1);
+    wait_->Begin();
     pending_.erase(0, head_size_);
     if (!Send(answer.bytes)) return;
     if (answer.ends_connection) return End();

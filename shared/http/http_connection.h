@@ -2,8 +2,11 @@
 #ifndef FGNN_SHARED_HTTP_HTTP_CONNECTION_H_
 #define FGNN_SHARED_HTTP_HTTP_CONNECTION_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -24,12 +27,28 @@ struct HttpLimits {
   std::chrono::milliseconds write{10'000};
 };
 
+// Tells other threads since when a connection waits for its client: for the
+// rest of a request, for the next one, or for the client to take a response.
+class ClientWait {
+ public:
+  void Begin() { since_ = MonotonicClock::now().time_since_epoch().count(); }
+  void End() { since_ = kNever; }
+  // Later for a connection that waits for a shorter time; kNever: it does not
+  // wait.
+  int64_t since() const { return since_; }
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+ private:
+  std::atomic<int64_t> since_ = kNever;
+};
+
 // Answers the requests of a client, one after the other, on the caller's
 // thread.
 class HttpConnection {
  public:
   // Borrows all for its life. `fd`: a nonblocking socket.
-  HttpConnection(int fd, const HttpLimits& limits, HttpProtocol* protocol);
+  HttpConnection(int fd, const HttpLimits& limits, HttpProtocol* protocol,
+                 ClientWait* wait);
 
   // Returns once the client goes, breaks a limit, or another thread shuts the
   // socket down.
@@ -54,6 +73,7 @@ class HttpConnection {
   const int fd_;
   const HttpLimits& limits_;
   HttpProtocol* const protocol_;
+  ClientWait* const wait_;
   std::string pending_;   // Bytes that were read and not answered.
   size_t head_size_ = 0;  // Bytes of the first head in `pending_`.
 };

@@ -127,6 +127,10 @@ class HttpProtocol::Parser : public httplib::Server {
 
  private:
   void Route(const httplib::Request& request, httplib::Response& response) {
+    // Which of two would count is not the same for every proxy before us.
+    if (request.get_header_value_count("Host") > 1) {
+      return Refuse(400, "the request has two Host headers", response);
+    }
     if (!IsHostAllowed(request.get_header_value("Host"), bound_host_)) {
       return Refuse(403,
                     "this server is not known by that name; use its address, "

@@ -13,8 +13,8 @@
 namespace fgnn {
 namespace {
 
-// Longest wait: a lost wake-up costs at most this time.
-constexpr std::chrono::milliseconds kLongestWait{1'000};
+// Time between two looks for a connection that waits for its client.
+constexpr std::chrono::milliseconds kLongestWait{100};
 
 }  // namespace
 
@@ -58,6 +58,19 @@ HttpServer::~HttpServer() {
   left.clear();
 }
 
+void HttpServer::CutOneThatWaits() {
+  Connection* longest = nullptr;
+  for (Connection& connection : connections_) {
+    if (connection.is_cut) return;  // It is about to end.
+    if (longest == nullptr || connection.wait.since() < longest->wait.since()) {
+      longest = &connection;
+    }
+  }
+  if (longest == nullptr || longest->wait.since() == ClientWait::kNever) return;
+  longest->is_cut = true;
+  ::shutdown(longest->fd.get(), SHUT_RDWR);
+}
+
 bool HttpServer::WaitForRoom() {
   std::list<Connection> ended;  // Joined without the mutex.
   MutexLock lock(&mutex_);
@@ -69,6 +82,7 @@ bool HttpServer::WaitForRoom() {
       it = next;
     }
     if (connections_.size() < most) return true;
+    CutOneThatWaits();
     changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                          if (stops_) return true;
@@ -89,7 +103,9 @@ void HttpServer::Open(UniqueFd fd) {
   connection.fd = std::move(fd);
   absl::StatusOr<Thread> thread =
       Thread::Start("http connection", [this, &connection] {
-        HttpConnection(connection.fd.get(), limits_, &protocol_).Serve();
+        HttpConnection(connection.fd.get(), limits_, &protocol_,
+                       &connection.wait)
+            .Serve();
         const MutexLock ending(&mutex_);
         connection.fd.Reset();
         changed_.NotifyAll();

@@ -19,9 +19,10 @@
 
 namespace fgnn {
 
-// Each connection has a thread. Where all are in use, further clients wait
-// until one ends. A request with the name of another host is refused: see
-// IsHostAllowed(). Thread-safe.
+// Each connection has a thread. Where all are in use, a further client takes
+// the place of the one for which the server has waited longest: so clients that
+// say or take nothing keep nobody out. A request with the name of another host
+// is refused: see IsHostAllowed(). Thread-safe.
 class HttpServer {
  public:
   // Listens on `address` and serves `handlers`. What handlers borrow outlives
@@ -40,15 +41,19 @@ class HttpServer {
  private:
   struct Connection {
     UniqueFd fd;  // Invalid once the connection has ended.
+    ClientWait wait;
+    bool is_cut = false;  // Whether the connection was told to end.
     Thread thread;
   };
 
   HttpServer(HostPort address, HttpHandlers handlers, const HttpLimits& limits);
   // Starts the connection's thread, once there is room for one.
   void Open(UniqueFd fd);
-  // Forgets connections that ended. Waits while there are too many. Returns
-  // false once the server stops.
+  // Forgets connections that ended. Where there are too many, ends one that
+  // waits for its client, and waits until it has ended. Returns false once the
+  // server stops.
   bool WaitForRoom();
+  void CutOneThatWaits() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const HostPort address_;
   const HttpLimits limits_;

@@ -47,6 +47,14 @@ TEST_F(HttpProtocolTest, AHandlerGetsPathAndDecodedQuery) {
   EXPECT_FALSE(answer.ends_connection);
 }
 
+TEST_F(HttpProtocolTest, TwoHostsAreRefused) {
+  EXPECT_THAT(
+      Ask("GET /page", "Host: localhost\r\nhost: evil.example\r\n").bytes,
+      StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("GET /page", "Host: localhost\r\nHost: localhost\r\n").bytes,
+              StartsWith("HTTP/1.1 400"));
+}
+
 TEST_F(HttpProtocolTest, HeadHasTheHeadersOfGet) {
   const HttpProtocol::Answer answer = Ask("HEAD /page");
   EXPECT_THAT(answer.bytes, StartsWith("HTTP/1.1 200"));

@@ -144,20 +144,42 @@ TEST_F(HttpServerTest, AClientThatReadsNothingIsCutOff) {
   Start({.connections = 1, .write = milliseconds(50)});
   Client client(*server_);
   client.Send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  Client next(*server_);  // Waits for the only thread.
+  Client next(*server_);  // Takes the only place.
   next.Send(kLastGet);
   EXPECT_THAT(next.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(HttpServerTest, ClientsAboveTheLimitWaitUntilOneEnds) {
-  Start({.connections = 1, .idle = kPatience});
-  std::optional<Client> first(*server_);
-  first->Send(kGet);
-  EXPECT_THAT(first->ReadUntil("text").value_or("late"), HasSubstr("text"));
-  Client second(*server_);
-  second.Send(kLastGet);
-  first.reset();
-  EXPECT_THAT(second.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
+TEST_F(HttpServerTest, WhoKeepsTheServerWaitingLongestMakesRoom) {
+  Start({.connections = 3, .idle = 2 * kPatience, .read = 2 * kPatience});
+  Client drips(*server_);
+  drips.Send("GET /page HTTP/1.1\r\n");
+  Client idle(*server_);
+  idle.Send(kGet);
+  EXPECT_THAT(idle.ReadUntil("text").value_or("late"), HasSubstr("text"));
+  Client slow(*server_);
+  slow.Send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(is_asked_.WaitUntil(DeadlineIn(kPatience)));
+  Client next(*server_);
+  next.Send(kLastGet);
+  EXPECT_THAT(next.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(drips.ReadAll(), "");
+  idle.Send(kGet);
+  EXPECT_THAT(idle.ReadUntil("text").value_or("late"), HasSubstr("text"));
+  // A response that is being made is not lost.
+  may_answer_.Notify();
+  EXPECT_THAT(slow.ReadUntil("text").value_or("late"), HasSubstr("text"));
+}
+
+TEST_F(HttpServerTest, WhereAllAreAnsweredTheNextWaits) {
+  Start({.connections = 1});
+  Client slow(*server_);
+  slow.Send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(is_asked_.WaitUntil(DeadlineIn(kPatience)));
+  Client next(*server_);
+  next.Send(kLastGet);
+  may_answer_.Notify();
+  EXPECT_THAT(slow.ReadAll().value_or("late"), HasSubstr("text"));
+  EXPECT_THAT(next.ReadAll().value_or("late"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, StopsAtOnceWithOpenConnections) {
