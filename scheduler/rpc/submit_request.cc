@@ -29,9 +29,9 @@ constexpr uint32_t kMaxRetries = 100;
 absl::Status CheckPrintable(const std::string& field, const std::string& text) {
   const std::string printable = PrintableText(text);
   if (printable == text) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " has control characters in it: '", printable,
-                   "'; choose one without them"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " has control characters, or some that are not seen, in it: '",
+      printable, "'; choose one without them"));
 }
 
 absl::Status CheckName(const char* field, const std::string& name) {

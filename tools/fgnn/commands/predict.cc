@@ -110,7 +110,8 @@ void AddPredictCommand(Command app, CommandContext& context) {
       .AddOption(
           "--out", flags->out,
           "File to write: .npy, or for classes, values, scores and neighbours "
-          ".csv with the names of vertices, classes and values")
+          ".csv with the names of vertices, classes and values; an apostrophe "
+          "stands before names that a spreadsheet would run")
       .Required()
       .Takes("FILE");
   predict

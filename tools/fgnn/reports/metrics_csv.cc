@@ -6,18 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "shared/base/printable_text.h"
 
 namespace fgnn {
 namespace {
 
 using Cells = std::vector<std::pair<std::string, std::string>>;
-
-// Returns a cell, quoted where CSV asks for it (RFC 4180).
-std::string Cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
-}
 
 std::string TextOf(const EpochMetrics& value) {
   if (value.is_null()) return "";
@@ -53,7 +47,7 @@ std::string MetricsCsv(const std::vector<EpochMetrics>& epochs) {
   const auto line = [](const std::vector<std::string>& cells) {
     return absl::StrJoin(cells, ",",
                          [](std::string* out, const auto& cell) {
-                           out->append(Cell(cell));
+                           AppendCsvField(cell, out);
                          }) +
            "\n";
   };

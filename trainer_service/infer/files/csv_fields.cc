@@ -6,19 +6,6 @@
 
 namespace fgnn {
 
-void AppendCsvField(std::string_view field, std::string* line) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line->append(field);
-    return;
-  }
-  line->push_back('"');
-  for (const char c : field) {
-    if (c == '"') line->push_back('"');
-    line->push_back(c);
-  }
-  line->push_back('"');
-}
-
 void AppendVertex(GlobalId v, const Dataset& dataset, std::string* line) {
   absl::StrAppend(line, v, ",");
   AppendCsvField(dataset.NodeName(v), line);

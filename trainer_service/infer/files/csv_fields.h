@@ -3,16 +3,12 @@
 #define FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FIELDS_H_
 
 #include <string>
-#include <string_view>
 
+#include "shared/base/printable_text.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
-
-// Appends a field as RFC 4180 writes it: quoted if it has a separator, a quote
-// or a line break.
-void AppendCsvField(std::string_view field, std::string* line);
 
 // Appends "id,name" of a vertex.
 void AppendVertex(GlobalId v, const Dataset& dataset, std::string* line);
