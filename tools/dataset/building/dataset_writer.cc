@@ -17,6 +17,7 @@
 #include "shared/base/files/file.h"
 #include "shared/base/permutation.h"
 #include "shared/base/status.h"
+#include "shared/base/utf8.h"
 #include "shared/graph/npy.h"
 
 namespace fgnn {
@@ -111,6 +112,17 @@ absl::Status WriteIds(const fs::path& path, absl::Span<const int64_t> values) {
 
 }  // namespace
 
+absl::Status NameWholeFolder(const absl::Status& error, const fs::path& out) {
+  const fs::path normal = out.lexically_normal();
+  const std::string whole =
+      (normal.has_filename() ? normal : normal.parent_path())
+          .filename()
+          .string();
+  const std::string partial = absl::StrCat(PartialPrefix(whole), ::getpid());
+  return absl::Status(
+      error.code(), absl::StrReplaceAll(MessageOf(error), {{partial, whole}}));
+}
+
 absl::StatusOr<DatasetWriter> DatasetWriter::Create(
     const fs::path& out, InterruptCleanup* interrupt) {
   if (out.empty()) {
@@ -202,6 +214,12 @@ absl::Status DatasetWriter::WriteLines(
                        " would hold a line end itself; take it out of the name "
                        "in the source"));
     }
+    // names.txt has the bytes of the source, whatever they are.
+    if (file != "names.txt" && FindNotUtf8(text) != std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": line ", i + 1,
+                       " would not be UTF-8 text; save the source as UTF-8"));
+    }
     out << text << '\n';
   }
   out.close();
@@ -218,10 +236,7 @@ absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
   const absl::Status valid =
       Dataset::Open(partial_, Validation::kStructure).status();
   if (!valid.ok()) {
-    // The partial folder will be gone when the user reads the message.
-    return absl::Status(
-        valid.code(), absl::StrReplaceAll(MessageOf(valid), {{partial_.string(),
-                                                              out_.string()}}));
+    return NameWholeFolder(valid, out_);
   }
   FGNN_RETURN_IF_ERROR(SyncFolderAndFiles(partial_));
   InterruptCleanup::Hold hold(interrupt_);

@@ -42,7 +42,7 @@ class DatasetWriter {
   absl::Status WriteSplit(const std::string& name,
                           absl::Span<const int64_t> ids);
   // Writes a text file of `count` lines. InvalidArgument: a line holds a line
-  // end itself.
+  // end itself, or is not UTF-8 (names.txt may hold any bytes).
   absl::Status WriteLines(
       const std::string& file, uint64_t count,
       absl::FunctionRef<std::string_view(uint64_t)> line) const;
@@ -61,6 +61,11 @@ class DatasetWriter {
   InterruptCleanup* interrupt_ = nullptr;
   UniqueFd lock_;  // Lock on partial_, held as long as this object lives.
 };
+
+// Returns an error of making the folder `out`, which names the folder itself
+// where it named the one for unfinished files: that one is gone by then.
+absl::Status NameWholeFolder(const absl::Status& error,
+                             const std::filesystem::path& out);
 
 // Splits the labelled vertices at random, keyed by `seed`. A share is for
 // training, half of the rest for validation, the other half for test. Ids

@@ -16,6 +16,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset.h"
+#include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/building/split_edges.h"
@@ -131,7 +132,7 @@ absl::Status RunSplitEdges(SplitEdgesOptions options, bool json) {
     return SplitEdges(options);
   }();
   printer.Clear();
-  if (!summary.ok()) return summary.status();
+  if (!summary.ok()) return NameWholeFolder(summary.status(), options.out);
   if (!json) {
     absl::PrintF("made %s: edges train %s, valid %s, test %s, in %s\n",
                  options.out.string(), FormatCount(summary->num_train),

@@ -10,6 +10,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/json_text.h"
 #include "shared/base/units.h"
+#include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/generating/generate.h"
@@ -93,7 +94,9 @@ absl::Status RunGenerator(
     return generate(options);
   }();
   printer.Clear();
-  if (!summary.ok()) return summary.status();
+  if (!summary.ok()) {
+    return NameWholeFolder(summary.status(), options.common.out);
+  }
   PrintSummary(options.common, *summary, watch.Seconds(), json);
   return absl::OkStatus();
 }

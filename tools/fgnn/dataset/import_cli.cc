@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/importing/import.h"
@@ -37,7 +38,7 @@ absl::Status RunImport(const Importer& import, ImportOptions options,
     return import(options);
   }();
   progress.Clear();
-  if (!summary.ok()) return summary.status();
+  if (!summary.ok()) return NameWholeFolder(summary.status(), options.out);
   if (json) {
     std::cout << ImportReportJson(*summary, options, stopwatch.Seconds())
               << std::endl;
