@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import random
 import shutil
 import statistics
 
@@ -121,6 +122,34 @@ class AnswersTest(harness.ServiceTest):
         rmse = math.sqrt(statistics.fmean(e * e for e in errors))
         # The root of the mean of the columns' squares is near their mean.
         self.assertAlmostEqual(rmse, summary['test_rmse'], delta=0.05)
+
+    def test_targets_that_overflow_end_the_job(self):
+        rng = random.Random(2)
+        for scale, optimizer, words in (
+                (1e17, 'adam', ()), (1e17, 'sgd', ()),
+                (1e22, 'adam', ('the loss is', 'vertex', 'epoch 1, batch')),
+                (1e22, 'sgd', ('the loss is', 'vertex', 'epoch 1, batch')),
+                (2e30, 'adamw', ('the loss is', 'vertex', 'epoch 1, batch'))):
+            self.import_arrays([(scale * (1 + rng.random()),)
+                                for _ in range(3000)])
+            run = self.service.folder / f'run-{scale:g}-{optimizer}'
+            ended = self.service.fgnn(
+                'run', *self.service.job_words({
+                    **self.job, 'training.task': 'node_regression',
+                    'training.optimizer': optimizer,
+                    'training.learning_rate': 1e-4}),
+                '--run-dir', str(run), check=False)
+            lines = (run / 'metrics.jsonl').read_text().splitlines()
+            self.assertEqual(ended.returncode, 1 if words else 0, ended)
+            for word in (*words, *(('scale the targets',) if words else ())):
+                self.assertIn(word, ended.stderr)
+            for line in lines:
+                self.assertNotIn('null', line.split('"seconds"')[0])
+            summary = json.loads((run / 'summary.json').read_text())
+            self.assertEqual(summary['state'],
+                             'failed' if words else 'completed')
+            for key in ('valid_rmse', 'test_rmse', 'test_mae', 'test_r2'):
+                self.assertTrue(words or math.isfinite(summary[key]), key)
 
     def test_sets_are_learned_and_predicted_by_name(self):
         truth = self.import_sets()

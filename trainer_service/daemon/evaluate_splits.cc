@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "trainer_service/daemon/diverged.h"
 
 namespace fgnn {
 namespace {
@@ -50,6 +51,7 @@ absl::StatusOr<EvaluationAnswer> RankSplits(
     score.roc_auc = rankings[i].roc_auc;
     score.mean_rank = rankings[i].mean_rank;
     score.mrr = rankings[i].mrr;
+    FGNN_RETURN_IF_ERROR(CheckScores(score, Objective::kLinks));
   }
   answer.seconds = stopwatch.Seconds();
   return answer;
@@ -74,6 +76,8 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
   FGNN_ASSIGN_OR_RETURN(answer.splits, backend.Evaluate(weights, vertices));
   for (size_t i = 0; i < splits.size(); ++i) {
     answer.splits[i].split = splits[i];
+    FGNN_RETURN_IF_ERROR(
+        CheckScores(answer.splits[i], backend.model_options().objective));
   }
   answer.seconds = stopwatch.Seconds();
   return answer;

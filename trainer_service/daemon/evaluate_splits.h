@@ -13,7 +13,8 @@ namespace fgnn {
 
 // Returns the scores of splits of the back end's dataset. If the job predicts
 // links, returns the ranks of the splits' edges. InvalidArgument: a split is
-// not "train", "valid" or "test". Otherwise returns errors of the back end.
+// not "train", "valid" or "test". Aborted: a score is not finite. Otherwise
+// returns errors of the back end.
 absl::StatusOr<EvaluationAnswer> EvaluateSplits(
     TrainerBackend& backend, const ScoredWeights& weights,
     const std::vector<std::string>& splits);

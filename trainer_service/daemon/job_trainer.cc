@@ -1,13 +1,13 @@
 #include "trainer_service/daemon/job_trainer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "trainer_service/daemon/diverged.h"
 
 namespace fgnn {
 namespace {
@@ -94,14 +94,23 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
 
 // Makes the next step, or the first weights. Returns false if neither is due.
 absl::StatusOr<bool> JobTrainer::MakeStep() {
-  FGNN_ASSIGN_OR_RETURN(const bool made,
-                        steps_->TryStep([this](const StepTensors& step) {
-                          OptimizerOptions optimizer = optimizer_;
-                          optimizer.learning_rate *= segment_->rate_factor();
-                          return backend_->Step(seed_, optimizer, step);
-                        }));
+  FGNN_ASSIGN_OR_RETURN(
+      const bool made, steps_->TryStep([this](const StepTensors& step) {
+        OptimizerOptions optimizer = optimizer_;
+        optimizer.learning_rate *= segment_->rate_factor();
+        return Explain(backend_->Step(seed_, optimizer, step), step);
+      }));
   if (made) times_.sync += times_.since_last.Restart();
   return made;
+}
+
+absl::Status JobTrainer::Explain(const absl::Status& made,
+                                 const StepTensors& step) const {
+  if (!absl::IsAborted(made) || step.is_initial()) return made;
+  const uint64_t epoch =
+      segment_->shape().EpochOfStep(StepNumber(step.step_number - 1));
+  return Diverged(absl::StrCat("in epoch ", epoch + 1, ", ", made.message()),
+                  backend_->model_options().objective);
 }
 
 // Returns the next batch; nullopt: there is none. If the device is to do other
@@ -234,14 +243,8 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
       const BatchResult result,
       backend_->Gradient({version, board_.weights(version)}, batch,
                          extracted.features.get(), board_.gradient(seq)));
-  if (!std::isfinite(result.loss)) {
-    return absl::AbortedError(absl::StrCat(
-        "the loss is ", result.loss, " in epoch ", batch.epoch + 1, ", batch ",
-        batch.batch, " (", seq.value(),
-        " of the job) with training.learning_rate ", optimizer_.learning_rate,
-        ": training diverged; lower it, or check the features with 'fgnn "
-        "dataset validate'"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckLoss(result.loss, batch, optimizer_.learning_rate,
+                                 backend_->model_options().objective));
   record->loss = static_cast<float>(result.loss);
   record->num_correct = result.num_correct;
   return absl::OkStatus();

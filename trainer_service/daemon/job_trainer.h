@@ -53,8 +53,9 @@ class JobTrainer {
 
   // Does the next piece of work. Returns false if there is none now, or if the
   // device's sampler has the turn.
-  // Cancelled: the job was stopped. Aborted: the loss is not finite, naming
-  // epoch and batch. DataLoss: a batch arrives damaged again and again.
+  // Cancelled: the job was stopped. Aborted: a loss, a gradient, a weight or a
+  // number of the optimizer is not finite, naming epoch and batch or step.
+  // DataLoss: a batch arrives damaged again and again.
   // Other errors: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
 
@@ -118,6 +119,8 @@ class JobTrainer {
   };
 
   absl::StatusOr<bool> MakeStep();
+  // Returns the status of a step, with what can be done if it is not finite.
+  absl::Status Explain(const absl::Status& made, const StepTensors& step) const;
   static absl::Status CopyFirst(const FirstWeights& first,
                                 const StepTensors& step);
   absl::StatusOr<std::optional<ExtractedBatch>> Fetch();

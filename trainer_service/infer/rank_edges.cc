@@ -15,6 +15,7 @@
 #include "shared/device/memory.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/dot_product.h"
+#include "trainer_service/compute/finite.h"
 #include "trainer_service/infer/scores.h"
 
 namespace fgnn {
@@ -65,10 +66,9 @@ class Ranker {
 
  private:
   float Score(uint64_t source, uint64_t destination) const {
-    const float score = DotProduct(
+    return DotProduct(
         embeddings_ + static_cast<int64_t>(source) * columns_,
         embeddings_ + static_cast<int64_t>(destination) * columns_, columns_);
-    return std::isnan(score) ? -INFINITY : score;
   }
 
   absl::Status RankOne(const EdgeView& edges, uint64_t place,
@@ -83,12 +83,14 @@ class Ranker {
     DrawRankedNegatives(place, num_nodes_, negatives.data());
     const float score = Score(edge.source, edge.destination);
     uint32_t doubled_rank = 2;
+    bool finite = std::isfinite(score);
     for (const GlobalId negative : negatives) {
       const float other = Score(edge.source, negative);
+      finite = finite && std::isfinite(other);
       doubled_rank += (other > score ? 1U : 0U) + (other >= score ? 1U : 0U);
     }
     scores.doubled_ranks[place] = doubled_rank;
-    scores.scores[place] = score;
+    scores.scores[place] = finite ? score : NAN;
     scores.scores[edges.size() + place] = Score(edge.source, negatives[0]);
     return absl::OkStatus();
   }
@@ -97,6 +99,10 @@ class Ranker {
     EdgeRanking ranking;
     ranking.num_edges = scores.doubled_ranks.size();
     if (ranking.num_edges == 0) return ranking;
+    if (!AllFinite(scores.scores)) {
+      ranking.mean_rank = ranking.mrr = NAN;
+      return ranking;
+    }
     uint64_t sum = 0;
     for (const uint32_t doubled_rank : scores.doubled_ranks) {
       sum += doubled_rank;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/sync/adam.h"
+#include "trainer_service/sync/finite_step.h"
 #include "trainer_service/sync/sgd.h"
 
 namespace fgnn {
@@ -204,8 +206,34 @@ absl::StatusOr<float> ClipScale(double clip_norm,
   for (const double of_piece : squares) sum += of_piece;
   const double norm = std::sqrt(sum);
   // With a norm that is not a number the factor is 1. The weights get values
-  // that are not numbers then, which ends the job.
+  // that are not numbers then, which the step refuses.
   return norm > clip_norm ? static_cast<float>(clip_norm / norm) : 1;
+}
+
+// Makes the step of each piece. Returns the first one whose weights or state
+// are not finite; nullopt: all are.
+absl::StatusOr<std::optional<Piece>> StepPieces(
+    const OptimizerOptions& options, const StepTensors& tensors,
+    const std::vector<Piece>& pieces, const StepSum& sum,
+    const StepSum& clipped, ThreadTeam& team) {
+  std::vector<uint8_t> finite(pieces.size());
+  FGNN_RETURN_IF_ERROR(
+      team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
+        const auto index = static_cast<size_t>(task);
+        const Piece& piece = pieces[index];
+        alignas(64) float gradient[kFloatsPerTask];
+        SumGradients(tensors, piece.measured ? sum : clipped, piece, gradient);
+        if (piece.measured) {
+          MovePiece(tensors, piece, gradient);
+        } else {
+          StepPiece(options, tensors, piece, gradient);
+        }
+        // What was written is still in the processor's cache.
+        finite[index] = IsFinite(tensors, piece.offset, piece.count) ? 1 : 0;
+      }));
+  const auto wrong = std::find(finite.begin(), finite.end(), 0);
+  if (wrong == finite.end()) return std::nullopt;
+  return pieces[static_cast<size_t>(wrong - finite.begin())];
 }
 
 }  // namespace
@@ -244,16 +272,13 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   if (clip_scale != 1) {
     FGNN_ASSIGN_OR_RETURN(clipped, MakeSum(tensors, sum.scales, clip_scale));
   }
-  return team.Run(static_cast<int64_t>(pieces.size()), [&](int64_t task, int) {
-    const Piece& piece = pieces[static_cast<size_t>(task)];
-    alignas(64) float gradient[kFloatsPerTask];
-    SumGradients(tensors, piece.measured ? sum : clipped, piece, gradient);
-    if (piece.measured) {
-      MovePiece(tensors, piece, gradient);
-    } else {
-      StepPiece(of_step, tensors, piece, gradient);
-    }
-  });
+  FGNN_ASSIGN_OR_RETURN(
+      const std::optional<Piece> wrong,
+      StepPieces(of_step, tensors, pieces, sum, clipped, team));
+  if (!wrong.has_value()) return absl::OkStatus();
+  std::vector<float> gradient(wrong->count);
+  SumGradients(tensors, sum, *wrong, gradient.data());
+  return CheckFinite(parameters, options, tensors, wrong->offset, gradient);
 }
 
 absl::Status MakeStep(const Model& model, uint64_t seed,

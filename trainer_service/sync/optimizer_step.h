@@ -25,7 +25,8 @@ std::vector<float> StepScales(absl::Span<const uint32_t> num_seeds);
 // result has the same bits for any number of threads. Weight decay applies only
 // to the parameters that are marked for it. Measured parameters move towards
 // the sum instead, which is not scaled for them. Returns InvalidArgument if
-// sizes do not agree, or if no batch has a seed.
+// sizes do not agree, or if no batch has a seed. Aborted: the gradient, a new
+// weight or its new state is not finite; the message names step and weight.
 absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
                                const OptimizerOptions& options,
                                const StepTensors& tensors, ThreadTeam& team);

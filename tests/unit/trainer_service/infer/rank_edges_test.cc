@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "tests/unit/trainer_service/infer/small_graph.h"
@@ -69,6 +70,20 @@ TEST(RankEdgesTest, RanksAsBruteForceDoes) {
   EXPECT_NEAR(rankings[0].mrr, reciprocal_sum / count, 0.002);
   ASSERT_TRUE(rankings[0].roc_auc.has_value());
   EXPECT_NEAR(*rankings[0].roc_auc, wins / count / count, 1e-4);
+}
+
+TEST(RankEdgesTest, AScoreThatIsNotFiniteIsNoScore) {
+  for (const float wrong : {INFINITY, NAN}) {
+    std::vector<float> features = RandomFeatures();
+    features[7 * kColumns] = wrong;
+    SmallGraph graph(2, 0, features);
+    const std::vector<uint32_t> ends = SomeEdges(50);
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const std::vector<EdgeRanking> rankings,
+        RankEdges(graph.Input(), {EdgeView(absl::MakeConstSpan(ends))}));
+    EXPECT_TRUE(std::isnan(rankings[0].mrr)) << wrong;
+    EXPECT_TRUE(std::isnan(rankings[0].mean_rank)) << wrong;
+  }
 }
 
 TEST(RankEdgesTest, EqualScoresCountHalf) {

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
@@ -190,9 +192,66 @@ TEST_F(ClippingTest, AGradientThatIsNoNumberIsNotHidden) {
   for (const float wrong : {NAN, INFINITY}) {
     gradients_[1][5000] = wrong;
     const Result result = StepClippedTo(1, 2);
-    FGNN_ASSERT_OK(result.status);
-    EXPECT_FALSE(std::isfinite(result.weights[5000])) << wrong;
+    EXPECT_THAT(result.status,
+                StatusIs(absl::StatusCode::kAborted,
+                         testing::HasSubstr("gradient of weight is")));
   }
+}
+
+// What overflows for each optimizer, though its gradient does not.
+TEST_F(OptimizerStepTest, RefusesWhatIsNotFinite) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const auto expect = [](const Result& result, const std::string& what) {
+    EXPECT_THAT(result.status,
+                StatusIs(absl::StatusCode::kAborted,
+                         testing::AllOf(testing::StartsWith("in step 3 the "),
+                                        testing::HasSubstr(what))));
+  };
+  for (const OptimizerOptions& options : {kAdam, kAdamW, kMomentum, kSgd}) {
+    const auto gradients = gradients_;
+    const auto old_weights = old_weights_;
+    old_state_.assign(StateFloatsPerParameter(options) * kNumParameters, 0);
+    for (const int threads : {1, 3}) {
+      for (const float wrong : {NAN, INFINITY, -INFINITY}) {
+        for (const size_t place : {size_t{0}, kNumParameters - 1}) {
+          gradients_[1][place] = wrong;
+          expect(Step(options, threads),
+                 place == 0 ? "gradient of weight is" : "gradient of bias is");
+          gradients_ = gradients;
+        }
+      }
+      old_weights_[9000] = kMost;
+      gradients_[0][9000] = gradients_[1][9000] = -kMost;
+      if (options.kind == OptimizerKind::kSgd) {
+        expect(Step(options, threads),
+               "new value of weight is inf; its gradient is -3.3");
+      } else {
+        expect(Step(options, threads),
+               "second moment of weight is inf; its gradient is -3.3");
+      }
+      gradients_ = gradients;
+      old_weights_ = old_weights;
+    }
+  }
+  old_state_.assign(kNumParameters, 0);
+  old_state_[9800] = kMost;
+  gradients_[0][9800] = gradients_[1][9800] = kMost;
+  expect(Step(kMomentum, 2), "momentum of bias is inf; its gradient is 3.3");
+}
+
+TEST_F(OptimizerStepTest, ClippedGradientsOfAnySizeArePassed) {
+  gradients_[0][5] = gradients_[1][5] = 1e30F;
+  OptimizerOptions options = kAdam;
+  options.clip_norm = 1;
+  EXPECT_THAT(Step(options, 2).status, IsOk());
+}
+
+TEST_F(OptimizerStepTest, RefusesAMeasurementThatIsNotFinite) {
+  parameters_[1].measured = true;
+  gradients_[0][kNumParameters - 2] = INFINITY;
+  EXPECT_THAT(Step(kAdam, 2).status,
+              StatusIs(absl::StatusCode::kAborted,
+                       testing::HasSubstr("gradient of bias is inf")));
 }
 
 TEST_F(OptimizerStepTest, TheLearningRateIsThatOfTheStep) {

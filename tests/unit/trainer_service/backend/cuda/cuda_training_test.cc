@@ -235,6 +235,41 @@ TEST_F(CudaTrainingTest, TrainsAJobAsTheCpuDoes) {
 }
 
 // Two batches are held at once, and a walk's edges have weights.
+TEST_F(CudaTrainingTest, EndsAJobWhoseNumbersAreNotFinite) {
+  spec_.training.learning_rate = 1e30;
+  Open();
+  const std::unique_ptr<Segment> segment =
+      Segment::Create(SmallSegmentOptions("job")).value();
+  GlobalQueue sampler(segment.get(), kSamplerOwner, 0);
+  GlobalQueue(segment.get(), kNoOwner).OpenForSampling(BatchSeq(14));
+  GradientBoard board(segment.get(), kNoOwner);
+  board.OpenForTraining(StepNumber(kJobSteps));
+  BoardExchange steps(segment.get(), kTrainer);
+  JobTrainer trainer(spec_, cuda_.get(), &steps, segment.get(), kTrainer);
+  absl::Status trained;
+  for (int work = 0; work < 30 && trained.ok(); ++work) {
+    SampleNext(&sampler, segment->options().job_key, &*order_);
+    trained = trainer.DoNext().status();
+  }
+  EXPECT_THAT(trained, StatusIs(absl::StatusCode::kAborted,
+                                testing::HasSubstr("the loss is ")));
+  std::vector<float> old(cuda_->num_parameters());
+  std::vector<float> state(2 * old.size());
+  const std::vector<float> wrong(old.size(), INFINITY);
+  std::vector<float> made(old.size());
+  std::vector<float> made_state(state.size());
+  StepTensors step;
+  step.old_weights = old;
+  step.old_optimizer_state = state;
+  step.new_weights = absl::MakeSpan(made);
+  step.new_optimizer_state = absl::MakeSpan(made_state);
+  step.gradients = {wrong};
+  step.num_seeds = {3};
+  EXPECT_THAT(cuda_->Step(1, OptimizerOf(spec_.training), step),
+              StatusIs(absl::StatusCode::kAborted,
+                       testing::HasSubstr("in step 1 the gradient of ")));
+}
+
 TEST_F(CudaTrainingTest, PlansForTheWeightsOfEdges) {
   constexpr uint64_t kEdges = 60000;
   spec_.features.ahead = 1;
