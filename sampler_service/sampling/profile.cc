@@ -10,6 +10,7 @@
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/thread.h"
+#include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 
@@ -50,6 +51,38 @@ std::vector<HopSize> HopsOf(absl::Span<const std::byte> block) {
   return hops;
 }
 
+// Returns what limits.memory leaves each of so many batches that are made at
+// once, beside the tables of all threads. An error says that the tables do not
+// fit. Their pages are taken as batches touch them. `program_bytes`: what the
+// process had before.
+absl::StatusOr<uint64_t> LeftForABatch(const ProfileOptions& options,
+                                       uint64_t program_bytes,
+                                       uint64_t table_bytes,
+                                       uint64_t num_batches) {
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
+  const uint64_t limit =
+      options.limit_bytes == UINT64_MAX
+          ? UINT64_MAX
+          : options.limit_bytes - std::min(options.limit_bytes, program_bytes);
+  const uint64_t threads = std::max(options.num_threads, 1u);
+  const uint64_t have = std::min(available, limit);
+  const bool by_limit = limit < available;
+  if (table_bytes <= have / threads) {
+    return by_limit
+               ? (have - threads * table_bytes) / std::min(threads, num_batches)
+               : UINT64_MAX;
+  }
+  return absl::Status(
+      by_limit ? absl::StatusCode::kInvalidArgument
+               : absl::StatusCode::kResourceExhausted,
+      absl::StrCat(
+          by_limit ? "limits.memory: " : "memory: ", "the job needs at least ",
+          FormatBytes(threads * table_bytes), " for the tables of ", threads,
+          " threads that sample, ", FormatBytes(have),
+          by_limit ? " allowed" : " available", "; lower sampling.threads",
+          by_limit ? ", or raise limits.memory" : ""));
+}
+
 absl::Status ProfileThread(const SamplerInput& input,
                            const SamplerOptions& sampling,
                            const ProfileOptions& options, uint64_t num_batches,
@@ -57,7 +90,11 @@ absl::Status ProfileThread(const SamplerInput& input,
                            ThreadProfile& profile) {
   FGNN_ASSIGN_OR_RETURN(profile.sampler, options.factory(input, sampling));
   SamplingProfile& seen = profile.seen;
-  ScratchBlock block(seen.bound_task_bytes);
+  FGNN_ASSIGN_OR_RETURN(
+      const uint64_t left_bytes,
+      LeftForABatch(options, seen.program_bytes,
+                    profile.sampler->workspace_bytes(), num_batches));
+  ScratchBlock block(seen.bound_task_bytes, left_bytes);
   for (uint64_t batch = next++; batch < num_batches; batch = next++) {
     if (options.check) FGNN_RETURN_IF_ERROR(options.check());
     FGNN_ASSIGN_OR_RETURN(const SampledTask task,
@@ -136,6 +173,7 @@ absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
     std::vector<Thread> threads;
     for (ThreadProfile& profile : profiles) {
       profile.seen.bound_task_bytes = bound;
+      profile.seen.program_bytes = bytes_before;
       threads.emplace_back(
           absl::StrCat("fgnn-prof-", threads.size()), [&, mine = &profile] {
             mine->status = ProfileThread(input, sampling, options, num_batches,

@@ -21,6 +21,8 @@ struct ProfileOptions {
   // Bytes of the tables by which a sampler orders batches; 0: it does not.
   uint64_t order_bytes = 0;
   SamplerFactory factory;
+  // What the process may have in all, program included; see limits.memory.
+  uint64_t limit_bytes = UINT64_MAX;
   // Memory of the GPU before the job takes any; nullopt: samplers use cores.
   std::optional<GpuMemory> gpu = std::nullopt;
   // Called between batches, by several threads. An error ends the profile.
@@ -32,8 +34,9 @@ struct ProfileOptions {
 // count only where there is no other. The workspace is what the samplers of all
 // threads, and the order of batches, take once they have met most vertices. Of
 // a GPU, topology and batches are what a job has there that has room for both.
-// ResourceExhausted: a batch would not fit into this machine's memory. Other
-// errors: those of the factory, the samplers and `check`.
+// ResourceExhausted: samplers or a batch would not fit into this machine's
+// memory. InvalidArgument: they would not fit into the limit. Other errors:
+// those of the factory, the samplers and `check`.
 absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
                                                 const SamplerOptions& sampling,
                                                 const ProfileOptions& options);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
 #include "shared/device/memory.h"
 
 namespace fgnn {
@@ -46,17 +48,29 @@ absl::Status ScratchBlock::Tally(Sampler& sampler, BatchSeq drawn,
 }
 
 absl::Status ScratchBlock::Grow() {
-  const uint64_t bytes =
-      std::min(std::max(kFirstBytes, 2 * size_), RoundUp(bound_bytes_));
-  if (bytes == size_) {
+  if (size_ > 0 && size_ >= RoundUp(bound_bytes_)) {
     return absl::InternalError(absl::StrCat("a task exceeds its own bound of ",
                                             bound_bytes_, " bytes"));
   }
+  const uint64_t before = std::exchange(size_, 0);
+  memory_.reset();  // The contents are not needed, and its memory is.
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
-  if (bytes > available) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a mini-batch needs ", bytes, " bytes and ", available,
-        " are left; lower sampling.fanouts or sampling.batch_size"));
+  const uint64_t have =
+      std::min(limit_bytes_, available) / kAlignmentBytes * kAlignmentBytes;
+  const uint64_t wanted =
+      std::min(std::max(kFirstBytes, 2 * before), RoundUp(bound_bytes_));
+  const uint64_t bytes = std::min(wanted, have);
+  if (bytes <= before) {
+    const bool by_limit = limit_bytes_ < available;
+    return absl::Status(
+        by_limit ? absl::StatusCode::kInvalidArgument
+                 : absl::StatusCode::kResourceExhausted,
+        absl::StrCat(by_limit ? "limits.memory: " : "memory: ",
+                     "the job needs more than ", FormatBytes(before),
+                     " for a mini-batch of one thread, ", FormatBytes(have),
+                     by_limit ? " allowed" : " available",
+                     "; lower sampling.fanouts or sampling.batch_size",
+                     by_limit ? ", or raise limits.memory" : ""));
   }
   memory_.reset(
       static_cast<std::byte*>(std::aligned_alloc(kAlignmentBytes, bytes)));

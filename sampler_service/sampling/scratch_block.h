@@ -18,11 +18,14 @@ namespace fgnn {
 class ScratchBlock {
  public:
   // `bound_bytes` is MaxTaskBytesOf(): the block does not grow beyond it.
-  explicit ScratchBlock(uint64_t bound_bytes) : bound_bytes_(bound_bytes) {}
+  // `limit_bytes`: what limits.memory leaves for the block.
+  explicit ScratchBlock(uint64_t bound_bytes, uint64_t limit_bytes = UINT64_MAX)
+      : bound_bytes_(bound_bytes), limit_bytes_(limit_bytes) {}
 
   // Calls Sampler::Sample() with this block. The task is valid until the next
   // call. ResourceExhausted: the batch does not fit into this machine's memory.
-  // Other errors: the sampler's.
+  // InvalidArgument: it does not fit into the limit. Other errors: the
+  // sampler's.
   absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
 
   // Calls Sampler::Tally() with this block. Errors: as for Sample().
@@ -31,13 +34,15 @@ class ScratchBlock {
   absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
  private:
-  // Makes the block at least twice as large, up to the bound.
+  // Makes the block twice as large, up to the bound, the limit and the memory
+  // that is left.
   absl::Status Grow();
 
   struct Free {
     void operator()(std::byte* memory) const;
   };
   uint64_t bound_bytes_;
+  uint64_t limit_bytes_;
   std::unique_ptr<std::byte, Free> memory_;
   uint64_t size_ = 0;
 };

@@ -59,6 +59,14 @@ std::string LastLine(const fs::path& log) {
   return PrintableText(text, kLongest);
 }
 
+// Returns a line of a daemon's log without the time, level and name before its
+// message.
+std::string WordsOf(const std::string& line, const std::string& name) {
+  const std::string before = name + ": ";
+  const size_t at = line.find(before);
+  return at == std::string::npos ? line : line.substr(at + before.size());
+}
+
 }  // namespace
 
 DaemonWatch::DaemonWatch(HostState* state) : state_(state) {
@@ -124,6 +132,7 @@ void DaemonWatch::Check(Deadline now) {
   }
   for (auto& [name, daemon] : state_->table.daemons()) {
     if (daemon.process.has_value()) {
+      daemon.process->FollowMemory();
       CheckHealth(daemon, now);
     } else if (daemon.restarts.due.has_value() && *daemon.restarts.due <= now) {
       Spawn(daemon, now);
@@ -151,7 +160,9 @@ void DaemonWatch::Bury(Daemon& daemon, Deadline now) {
 void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
                               Deadline now) {
   const bool may_restart = daemon.restarts.budget.RecordDeath(now);
-  if (may_restart) {
+  // A daemon that no job waits for is tried again: what it refuses may change.
+  const bool is_final = burial.refused && !daemon.wanted_by.empty();
+  if (may_restart && !is_final) {
     if (state_->options.spawn) {
       daemon.restarts.due = now + daemon.restarts.budget.Backoff();
     }
@@ -163,14 +174,7 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
     if (job != nullptr) ++job->restarts;
     return;
   }
-  const fs::path log =
-      LogPath(state_->options.state_dir, daemon.placement.name);
-  const std::string last_line = LastLine(log);
-  const absl::Status why = absl::InternalError(absl::StrCat(
-      daemon.placement.name, " died ", daemon.restarts.budget.deaths(),
-      daemon.restarts.budget.deaths() == 1 ? " time" : " times", " in ",
-      kRestartWindow.count(), " minutes, last ", burial.how, "; see ",
-      log.string(), last_line.empty() ? "" : ", which ends: ", last_line));
+  const absl::Status why = WhyNotAgain(daemon, burial);
   // A batch that crashes daemons would crash those of the other devices too.
   if (burial.poison.empty() && state_->devices.Lose(daemon, MessageOf(why))) {
     ++state_->faults.devices_lost;
@@ -178,6 +182,33 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
   }
   LogError("{}", MessageOf(why));
   state_->FailJob(daemon.wanted_by, why);
+}
+
+absl::Status DaemonWatch::WhyNotAgain(const Daemon& daemon,
+                                      const DaemonTable::Burial& burial) const {
+  const fs::path log =
+      LogPath(state_->options.state_dir, daemon.placement.name);
+  const std::string last_line = LastLine(log);
+  if (burial.refused) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        daemon.placement.name, " refuses to start: ",
+        last_line.empty() ? burial.how
+                          : WordsOf(last_line, daemon.placement.name),
+        "; see ", log.string()));
+  }
+  const uint32_t deaths = daemon.restarts.budget.deaths();
+  const std::string died = absl::StrCat(
+      daemon.placement.name, " died ", deaths, deaths == 1 ? " time" : " times",
+      " in ", kRestartWindow.count(), " minutes, last ", burial.how);
+  const std::string see =
+      absl::StrCat("; see ", log.string(),
+                   last_line.empty() ? "" : ", which ends: ", last_line);
+  if (!burial.for_memory) return absl::InternalError(absl::StrCat(died, see));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      died,
+      "; lower sampling.batch_size, sampling.fanouts or model.hidden, or allow "
+      "more memory",
+      see));
 }
 
 // A job needs all its batches, so it fails for a batch that crashes daemons. It

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "scheduler/host/book/daemon.h"
 #include "scheduler/host/book/daemon_table.h"
 #include "scheduler/host/book/hang_watch.h"
@@ -36,6 +37,10 @@ class DaemonWatch {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   void PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
                    Deadline now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
+  // Returns why a daemon that has ended is not started again.
+  absl::Status WhyNotAgain(const Daemon& daemon,
+                           const DaemonTable::Burial& burial) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   void SetAside(const Daemon& daemon, const DaemonTable::Burial& burial)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   void CheckHealth(Daemon& daemon, Deadline now)

@@ -9,12 +9,8 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
@@ -25,48 +21,16 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
-// File names of one version of memory cgroups.
-struct CgroupFiles {
-  const char* limit;
-  const char* usage;
-  // Names of the lines of memory.stat that count page cache, descendants
-  // included.
-  const char* inactive_file;
-  const char* active_file;
-};
-constexpr CgroupFiles kVersion2 = {"memory.max", "memory.current",
-                                   "inactive_file ", "active_file "};
-constexpr CgroupFiles kVersion1 = {
-    "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ",
-    "total_active_file "};
-
-// Returns the number behind `name` at the beginning of a line.
-std::optional<uint64_t> NumberAfter(const std::string& text,
-                                    absl::string_view name) {
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (!absl::ConsumePrefix(&line, name)) continue;
-    const std::vector<absl::string_view> words =
-        absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    uint64_t number = 0;
-    if (!words.empty() && absl::SimpleAtoi(words[0], &number)) return number;
-  }
-  return std::nullopt;
-}
-
-std::optional<uint64_t> ReadNumber(const fs::path& path) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path);
-  if (!text.ok()) return std::nullopt;
-  return NumberAfter(*text, "");
-}
-
-// Returns the bytes that the cgroup in `folder` has left. Returns kUnlimited if
-// the cgroup sets no limit: the folder is missing, or the limit is "max".
-uint64_t LeftIn(const fs::path& folder, const CgroupFiles& files) {
-  const std::optional<uint64_t> limit = ReadNumber(folder / files.limit);
-  const std::optional<uint64_t> usage = ReadNumber(folder / files.usage);
+// Returns the bytes that the cgroup has left; kUnlimited if it sets no limit:
+// the folder is missing, or the limit is "max".
+uint64_t LeftIn(const MemoryGroup& group) {
+  const MemoryGroupFiles& files = *group.files;
+  const std::optional<uint64_t> limit = group.limit_bytes();
+  const std::optional<uint64_t> usage = ReadNumber(group.folder / files.usage);
   if (!limit.has_value() || !usage.has_value()) return kUnlimited;
   uint64_t page_cache = 0;
-  if (const auto stat = ReadSmallFile(folder / "memory.stat"); stat.ok()) {
+  if (const auto stat = ReadSmallFile(group.folder / "memory.stat");
+      stat.ok()) {
     page_cache = NumberAfter(*stat, files.inactive_file).value_or(0) +
                  NumberAfter(*stat, files.active_file).value_or(0);
   }
@@ -74,60 +38,33 @@ uint64_t LeftIn(const fs::path& folder, const CgroupFiles& files) {
   return *limit - std::min(held, *limit);
 }
 
-// Returns the least bytes that the cgroup `path` below `mount` and its
-// ancestors have left. In a container the path may be the host's while the
-// mount shows the container's. Missing folders set no limit, and the mount
-// itself is always asked.
-uint64_t LeftUpTo(const fs::path& mount, const std::string& path,
-                  const CgroupFiles& files) {
-  uint64_t left = LeftIn(mount, files);
-  fs::path folder = mount;
-  for (absl::string_view part : absl::StrSplit(path, '/', absl::SkipEmpty())) {
-    if (part == "..") break;  // The path is outside of this cgroup namespace.
-    const std::string name(part);
-    folder /= name;
-    left = std::min(left, LeftIn(folder, files));
-  }
-  return left;
-}
-
-uint64_t LeftInCgroups(const fs::path& root) {
-  const auto cgroups = ReadSmallFile(root / "proc/self/cgroup");
-  if (!cgroups.ok()) return kUnlimited;
-  const fs::path mount = root / "sys/fs/cgroup";
-  uint64_t left = kUnlimited;
-  // "0::/path" is version 2; "4:cpu,memory:/path" is version 1.
-  for (absl::string_view line : absl::StrSplit(*cgroups, '\n')) {
-    const std::vector<std::string> fields =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (fields.size() != 3) continue;
-    if (fields[1].empty()) {
-      left = std::min({left, LeftUpTo(mount, fields[2], kVersion2),
-                       LeftUpTo(mount / "unified", fields[2], kVersion2)});
-      continue;
-    }
-    const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), "memory") !=
-        controllers.end()) {
-      left = std::min({left, LeftUpTo(mount / "memory", fields[2], kVersion1),
-                       LeftUpTo(mount / fields[1], fields[2], kVersion1)});
-    }
-  }
-  return left;
+absl::StatusOr<uint64_t> ReadMeminfo(const fs::path& root, const char* name) {
+  const fs::path path = root / "proc/meminfo";
+  FGNN_ASSIGN_OR_RETURN(const std::string meminfo, ReadSmallFile(path));
+  const std::optional<uint64_t> kilobytes =
+      NumberAfter(meminfo, absl::StrCat(name, ":"));
+  if (kilobytes.has_value()) return *kilobytes * 1024;
+  return absl::UnavailableError(
+      absl::StrCat(path.string(), ": no ", name, " line"));
 }
 
 }  // namespace
 
 absl::StatusOr<uint64_t> AvailableMemoryBytes(const fs::path& root) {
-  const fs::path path = root / "proc/meminfo";
-  FGNN_ASSIGN_OR_RETURN(const std::string meminfo, ReadSmallFile(path));
-  const std::optional<uint64_t> kilobytes =
-      NumberAfter(meminfo, "MemAvailable:");
-  if (!kilobytes.has_value()) {
-    return absl::UnavailableError(
-        absl::StrCat(path.string(), ": no MemAvailable line"));
+  FGNN_ASSIGN_OR_RETURN(uint64_t left, ReadMeminfo(root, "MemAvailable"));
+  for (const MemoryGroup& group : MemoryGroupsOf(/*pid=*/0, root)) {
+    left = std::min(left, LeftIn(group));
   }
-  return std::min(*kilobytes * 1024, LeftInCgroups(root));
+  return left;
+}
+
+absl::StatusOr<uint64_t> AllowedMemoryBytes(
+    absl::Span<const MemoryGroup> groups, const fs::path& root) {
+  FGNN_ASSIGN_OR_RETURN(uint64_t allowed, ReadMeminfo(root, "MemTotal"));
+  for (const MemoryGroup& group : groups) {
+    allowed = std::min(allowed, group.limit_bytes().value_or(kUnlimited));
+  }
+  return allowed;
 }
 
 void FreeTable::operator()(void* memory) const {

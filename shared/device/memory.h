@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/device/memory_groups.h"
 
 namespace fgnn {
 
@@ -22,6 +23,13 @@ namespace fgnn {
 // and sys/; tests give one of their own. Unavailable if MemAvailable cannot be
 // read.
 absl::StatusOr<uint64_t> AvailableMemoryBytes(
+    const std::filesystem::path& root = "/");
+
+// Returns the bytes that processes of these cgroups may have in all: the least
+// of the limits and the machine's memory. Unavailable if MemTotal cannot be
+// read.
+absl::StatusOr<uint64_t> AllowedMemoryBytes(
+    absl::Span<const MemoryGroup> groups,
     const std::filesystem::path& root = "/");
 
 // Tells the kernel that mapped memory is read at random, so that it reads only

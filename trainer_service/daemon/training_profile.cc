@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
+#include "trainer_service/daemon/step_bound.h"
 #include "trainer_service/nn/made_up_batch.h"
 #include "trainer_service/sync/optimizer.h"
 
@@ -37,29 +39,49 @@ uint64_t BatchesHeld(const JobSpec& spec, bool matches) {
   return 1 + std::max<uint64_t>(waiting, matches ? kept : 0);
 }
 
-// Returns ResourceExhausted if the least need does not fit into memory. Called
-// before anything of that size is allocated.
-absl::Status CheckLeast(const JobSpec& spec, uint64_t feature_bytes,
-                        uint64_t parameter_bytes) {
+// Memory that a step may take.
+struct StepMemory {
+  uint64_t have_bytes = 0;
+  bool by_limit = false;  // Whether it is limits.memory that sets it.
+};
+
+// `program_bytes`: what this process has already.
+absl::StatusOr<StepMemory> MemoryForAStep(const JobSpec& spec,
+                                          uint64_t program_bytes) {
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   const uint64_t limit = spec.limits.memory_bytes.value_or(UINT64_MAX);
-  const uint64_t have = std::min(limit, available);
-  const uint64_t need = feature_bytes + parameter_bytes;
-  if (need <= have) return absl::OkStatus();
-  const bool by_limit = limit < available;
+  if (limit < available) {
+    return StepMemory{limit - std::min(limit, program_bytes), true};
+  }
+  return StepMemory{available, false};
+}
+
+// Returns the error of a job of which one step does not fit.
+absl::Status Refuse(const StepMemory& memory, const std::string& needs) {
   // A limit that is too low is an error in the job; little memory is not.
-  const auto code = by_limit ? absl::StatusCode::kInvalidArgument
-                             : absl::StatusCode::kResourceExhausted;
+  const auto code = memory.by_limit ? absl::StatusCode::kInvalidArgument
+                                    : absl::StatusCode::kResourceExhausted;
   return absl::Status(
-      code,
-      absl::StrCat(
-          by_limit ? "limits.memory: " : "memory: ",
-          "one training step needs at least ", FormatBytes(need),
-          " (features of a batch ", FormatBytes(feature_bytes),
-          " + weights, gradient and optimizer ", FormatBytes(parameter_bytes),
-          "), ", FormatBytes(have), by_limit ? " allowed" : " available",
-          "; lower sampling.batch_size, sampling.fanouts or model.hidden",
-          by_limit ? ", or raise limits.memory" : ""));
+      code, absl::StrCat(
+                memory.by_limit ? "limits.memory: " : "memory: ",
+                "the job needs ", needs, ", ", FormatBytes(memory.have_bytes),
+                memory.by_limit ? " allowed" : " available",
+                "; lower sampling.batch_size, sampling.fanouts or model.hidden",
+                memory.by_limit ? ", or raise limits.memory" : ""));
+}
+
+// Returns an error if the least need does not fit into memory. Called before
+// anything of that size is allocated.
+absl::Status CheckLeast(const StepMemory& memory, uint64_t feature_bytes,
+                        uint64_t parameter_bytes) {
+  const uint64_t need = feature_bytes + parameter_bytes;
+  if (need <= memory.have_bytes) return absl::OkStatus();
+  return Refuse(memory,
+                absl::StrCat("at least ", FormatBytes(need),
+                             " for one training step (features of a batch ",
+                             FormatBytes(feature_bytes),
+                             " + weights, gradient and optimizer ",
+                             FormatBytes(parameter_bytes), ")"));
 }
 
 // Memory that a job has in its segment. The measurement allocates its own.
@@ -82,9 +104,11 @@ absl::Status MakeFirstWeights(const JobSpec& spec, TrainerBackend& backend,
   return backend.Step(spec.training.seed, OptimizerOf(spec.training), step);
 }
 
-// Makes two steps. Returns the seconds of the second one.
-absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
-                                  OwnSegment& own, TaskFeatures& features) {
+// Extracts the batch's features and makes `times` steps. Returns the seconds of
+// the last one.
+absl::StatusOr<double> Train(const JobSpec& spec, TrainerBackend& backend,
+                             int times, OwnSegment& own,
+                             TaskFeatures& features) {
   TrainingTask task;
   task.task = &own.batch->task();
   task.labels = own.batch->labels();
@@ -95,7 +119,7 @@ absl::StatusOr<double> TrainTwice(const JobSpec& spec, TrainerBackend& backend,
                                     TrainerThread::kLoop, &features)
                            .status());
   Stopwatch watch;
-  for (int step = 0; step < 2; ++step) {
+  for (int step = 0; step < times; ++step) {
     watch.Restart();
     FGNN_RETURN_IF_ERROR(backend
                              .Gradient({0, own.weights}, task, &features,
@@ -111,6 +135,65 @@ uint64_t PairsOf(const JobSpec& spec, const Dataset& dataset) {
   const uint64_t edges = std::min<uint64_t>(spec.sampling.batch_size,
                                             dataset.train_edges().size());
   return edges * (uint64_t{spec.training.negatives} + 1);
+}
+
+// Makes a batch of one of `parts` parts of these sizes.
+absl::StatusOr<std::unique_ptr<MadeUpBatch>> MakeBatch(
+    const JobSpec& spec, const TrainerBackend& backend,
+    absl::Span<const HopSize> hops, uint64_t parts) {
+  const auto cut = [parts](uint64_t size) {
+    return (size + parts - 1) / parts;
+  };
+  std::vector<HopSize> sizes;
+  for (const HopSize& hop : hops) {
+    sizes.push_back(
+        {cut(hop.num_destinations), cut(hop.num_sources), cut(hop.num_edges)});
+  }
+  return MadeUpBatch::Make(
+      sizes, backend.dataset().num_nodes(),
+      {.num_pairs = cut(PairsOf(spec, backend.dataset())),
+       .target_columns = HasTargets(spec.training.objective())
+                             ? backend.model_options().num_classes
+                             : 0,
+       .weighs_edges = spec.sampling.weighs_edges()});
+}
+
+// Returns a rough guess at the bytes of a step: some arrays of each layer.
+uint64_t GuessStepBytes(absl::Span<const HopSize> hops,
+                        const ModelOptions& model) {
+  constexpr uint64_t kArrays = 8;
+  const uint64_t width = std::max<uint64_t>(model.input_columns, model.hidden);
+  uint64_t numbers = 0;
+  for (const HopSize& hop : hops) {
+    numbers += kArrays * (hop.num_sources * width + hop.num_edges);
+  }
+  return numbers * sizeof(float);
+}
+
+// Trains parts of the batch until it is known that memory holds a whole one.
+absl::Status TryParts(const JobSpec& spec, absl::Span<const HopSize> hops,
+                      const StepMemory& memory, uint64_t program_bytes,
+                      TrainerBackend& backend, OwnSegment& own) {
+  // What there is before any batch does not grow with it.
+  FGNN_ASSIGN_OR_RETURN(const PlacedBytes before, backend.BytesInUse());
+  const uint64_t taken = before.host - std::min(before.host, program_bytes);
+  StepBound bound(memory.have_bytes - std::min(memory.have_bytes, taken),
+                  GuessStepBytes(hops, backend.model_options()));
+  std::optional<uint64_t> parts = bound.NextParts();
+  for (; parts.has_value() && *parts > 1; parts = bound.NextParts()) {
+    FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, backend, hops, *parts));
+    const std::unique_ptr<TaskFeatures> features = backend.NewFeatures();
+    FGNN_RETURN_IF_ERROR(
+        Train(spec, backend, /*times=*/1, own, *features).status());
+    FGNN_ASSIGN_OR_RETURN(const PlacedBytes bytes, backend.BytesInUse());
+    bound.Add(bytes.host - std::min(bytes.host, before.host));
+  }
+  own.batch.reset();
+  if (parts.has_value()) return absl::OkStatus();
+  return Refuse(memory,
+                absl::StrCat("about ", FormatBytes(taken + bound.WholeBytes()),
+                             " for one training step, by what a part of a "
+                             "batch takes"));
 }
 
 // Returns the memory of the back end's GPU, of which training takes work_bytes.
@@ -135,31 +218,26 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   const uint64_t parameters = backend->num_parameters();
   const uint32_t state_floats =
       StateFloatsPerParameter(OptimizerOf(spec.training));
-  const uint64_t num_nodes = backend->dataset().num_nodes();
-  FGNN_RETURN_IF_ERROR(CheckHops(hops, num_nodes));
+  FGNN_RETURN_IF_ERROR(CheckHops(hops, backend->dataset().num_nodes()));
+  FGNN_ASSIGN_OR_RETURN(const StepMemory memory,
+                        MemoryForAStep(spec, needs.program_bytes));
   const uint64_t parameter_bytes =
       parameters * (2 + state_floats) * sizeof(float);
   // Checked before the batch is made. The least memory for its features is one
   // pointer per row.
   FGNN_RETURN_IF_ERROR(
-      CheckLeast(spec, hops.back().num_sources * sizeof(const std::byte*),
+      CheckLeast(memory, hops.back().num_sources * sizeof(const std::byte*),
                  parameter_bytes));
   OwnSegment own;
-  FGNN_ASSIGN_OR_RETURN(
-      own.batch,
-      MadeUpBatch::Make(
-          hops, num_nodes,
-          {.num_pairs = PairsOf(spec, backend->dataset()),
-           .target_columns = HasTargets(spec.training.objective())
-                                 ? backend->model_options().num_classes
-                                 : 0,
-           .weighs_edges = spec.sampling.weighs_edges()}));
-  const PlacedBytes feature_bytes = backend->BytesOfFeatures(own.batch->task());
-  FGNN_RETURN_IF_ERROR(CheckLeast(spec, feature_bytes.host, parameter_bytes));
   FGNN_RETURN_IF_ERROR(MakeFirstWeights(spec, *backend, own));
+  FGNN_RETURN_IF_ERROR(
+      TryParts(spec, hops, memory, needs.program_bytes, *backend, own));
+  FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, *backend, hops, 1));
+  const PlacedBytes feature_bytes = backend->BytesOfFeatures(own.batch->task());
+  FGNN_RETURN_IF_ERROR(CheckLeast(memory, feature_bytes.host, parameter_bytes));
   const std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
   FGNN_ASSIGN_OR_RETURN(needs.seconds_per_batch,
-                        TrainTwice(spec, *backend, own, *features));
+                        Train(spec, *backend, /*times=*/2, own, *features));
   FGNN_ASSIGN_OR_RETURN(const PlacedBytes bytes, backend->BytesInUse());
   const uint64_t before = needs.program_bytes + own.bytes();
   const uint64_t match_bytes = features->match_bytes();

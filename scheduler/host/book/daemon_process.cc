@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,18 +152,29 @@ bool DaemonProcess::WaitForEnd(Deadline deadline) const {
 
 ProcessEnd DaemonProcess::Reap() {
   siginfo_t info = {};
-  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()),
-               &info, WEXITED | WNOHANG) != 0 ||
+  rusage use = {};
+  // The C library's waitid() does not pass on the kernel's last argument.
+  if (::syscall(SYS_waitid, P_PIDFD, pidfd_.get(), &info, WEXITED | WNOHANG,
+                &use) != 0 ||
       info.si_pid == 0) {
-    return {.how = "for a reason that only its parent knows"};
+    ProcessEnd end = {.how = "for a reason that only its parent knows"};
+    if (kills_.HasKilled()) end.for_memory = kills_.Describe(0);
+    return end;
   }
   if (info.si_code == CLD_EXITED) {
-    return {.how = absl::StrCat("with exit code ", info.si_status)};
+    return {.how = absl::StrCat("with exit code ", info.si_status),
+            .exit_code = info.si_status};
   }
   constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
-  return {.how = absl::StrCat("by signal ", info.si_status),
-          .crashed = std::find(std::begin(kCrashes), std::end(kCrashes),
-                               info.si_status) != std::end(kCrashes)};
+  ProcessEnd end = {
+      .how = absl::StrCat("by signal ", info.si_status),
+      .crashed = std::find(std::begin(kCrashes), std::end(kCrashes),
+                           info.si_status) != std::end(kCrashes)};
+  if (info.si_status == SIGKILL && kills_.HasKilled()) {
+    end.for_memory =
+        kills_.Describe(static_cast<uint64_t>(use.ru_maxrss) * 1024);
+  }
+  return end;
 }
 
 absl::Status DaemonProcess::Signal(int signal) const {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/device/memory_kills.h"
 
 namespace fgnn {
 
@@ -24,8 +26,13 @@ struct LaunchOptions {
 };
 
 struct ProcessEnd {
-  std::string how;       // Text such as "by signal 11", "with exit code 2".
+  std::string how;  // Text such as "by signal 11", "with exit code 2".
+  std::optional<int> exit_code =
+      std::nullopt;      // nullopt: a signal, or unknown.
   bool crashed = false;  // Whether a signal that its own code caused ended it.
+  // Text that says that the kernel killed it for memory; empty: it did not, as
+  // far as is known.
+  std::string for_memory = "";
 };
 
 // Movable. Destroying it neither ends nor reaps the process.
@@ -47,6 +54,9 @@ class DaemonProcess {
   // Returns the pidfd, which is readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
 
+  // To be called now and then while the process lives: notices that it was
+  // moved to another memory cgroup.
+  void FollowMemory() { kills_.Follow(); }
   bool HasEnded() const { return WaitForEnd(Deadline::min()); }
   bool WaitForEnd(Deadline deadline) const;
   // Returns how an ended process ended, and reaps it if it is a child of this
@@ -57,10 +67,14 @@ class DaemonProcess {
 
  private:
   DaemonProcess(pid_t pid, uint64_t start_time, UniqueFd pidfd)
-      : pid_(pid), start_time_(start_time), pidfd_(std::move(pidfd)) {}
+      : pid_(pid),
+        start_time_(start_time),
+        pidfd_(std::move(pidfd)),
+        kills_(pid) {}
   pid_t pid_ = 0;
   uint64_t start_time_ = 0;
   UniqueFd pidfd_;
+  MemoryKills kills_;
 };
 
 }  // namespace fgnn

@@ -12,6 +12,8 @@
 namespace fgnn {
 namespace {
 
+constexpr int kWrongUse = 2;  // See ExitCode().
+
 bool Suits(const Daemon& daemon, const ExecutorPlacement& placement) {
   return daemon.placement.role == placement.role &&
          daemon.placement.device == placement.device;
@@ -186,10 +188,15 @@ void DaemonTable::GiveAnotherName(const std::string& name) {
 
 DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   ProcessEnd end = daemon.process->Reap();
-  Burial burial = {.how = std::move(end.how), .poison = {}};
+  Burial burial = {.how = std::move(end.how),
+                   .refused = !daemon.registered && end.exit_code == kWrongUse,
+                   .poison = {}};
   if (!daemon.killed_for.empty()) {
     absl::StrAppend(&burial.how, ", because it ",
                     std::exchange(daemon.killed_for, ""));
+  } else if (!end.for_memory.empty()) {
+    absl::StrAppend(&burial.how, ", ", end.for_memory);
+    burial.for_memory = true;
   }
   JobSegment* const segment = SegmentOf(daemon.attachment.job_id);
   if (daemon.attachment.owner != kNoOwner && segment != nullptr) {

@@ -87,7 +87,11 @@ class DaemonTable {
   // ended.
   bool ExpectsSurvivors() const;
   struct Burial {
-    std::string how;               // Text that says how it ended.
+    std::string how;          // Text that says how it ended.
+    bool for_memory = false;  // Whether the kernel killed it for memory.
+    // Whether it ended with the exit code of a wrong use before it registered.
+    // Started again it would do the same.
+    bool refused = false;
     std::vector<BatchSeq> poison;  // See JobSegment::Reclaimed.
   };
   // Reaps a process that has ended, and gives back what it held.

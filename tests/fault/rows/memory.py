@@ -64,8 +64,9 @@ def memory_limit(options, chance):
     with service_in(options) as service:
         service.fgnn('up', '--devices', 'cpu:0')
         tight = f'{chance.randint(12, 32)}MiB'
-        need = refused_need(service, {**settings, 'limits.memory': tight},
-                            tight.removesuffix('MiB'))
+        refused_need(service, {**settings, 'limits.memory': tight}, 'allowed')
+        need = service.json('plan', *service.job_words(settings))[
+            'total_bytes'] / (1 << 20)
         # A few of its MiB are measured, and not the same twice.
         most = f'{int(need * 0.9)}MiB'
         refused_need(service, {**settings, 'limits.memory': most},
@@ -87,8 +88,9 @@ def refused_need(service, settings, have, code=2):
     refused(answer, 'the job needs', have, code=code)
     check(not run_dir.exists(), f'{run_dir} is left')
     check(not service.segments(), f'left: {service.segments()}')
-    number, unit = re.search(r'the job needs ([\d.]+) (MiB|GiB)',
-                             answer.stderr).groups()
+    number, unit = re.search(
+        r'the job needs (?:about |at least )?([\d.]+) (MiB|GiB)',
+        answer.stderr).groups()
     return float(number) * {'MiB': 1, 'GiB': 1024}[unit]
 
 
@@ -108,7 +110,7 @@ def measured_in_a_group(service, settings):
         larger = {**settings, 'sampling.batch_size': 1024,
                   'queue.slots': SLOTS}
         need = refused_need(service, larger, 'MiB', code=1)
-        check(need > ROOM_MIB, f'{need} MiB are not more than {ROOM_MIB}')
+        check(need > ROOM_MIB / 2, f'{need} MiB are few beside {ROOM_MIB}')
         found = re.search(kills[1], (folder / kills[0]).read_text())
         check(found is None or found[1] == '0', 'the kernel has killed')
         check(list(service.processes()) == pids, 'a daemon is another one')

@@ -91,14 +91,17 @@ absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec,
 
 // Measures sampling on cores in this program, where the scheduler would ask a
 // sampler. This program is about as large as a sampler.
-absl::StatusOr<SamplingProfile> MeasureSamplingHere(const JobSampling& job,
+absl::StatusOr<SamplingProfile> MeasureSamplingHere(const JobSpec& spec,
+                                                    const JobSampling& job,
                                                     uint32_t num_threads) {
-  return ProfileSampling(job.input(), job.options,
-                         {.num_batches = kProfiledBatches,
-                          .num_threads = num_threads,
-                          .order_bytes = job.order_bytes(),
-                          .factory = job.factory,
-                          .check = nullptr});
+  return ProfileSampling(
+      job.input(), job.options,
+      {.num_batches = kProfiledBatches,
+       .num_threads = num_threads,
+       .order_bytes = job.order_bytes(),
+       .factory = job.factory,
+       .limit_bytes = spec.limits.memory_bytes.value_or(UINT64_MAX),
+       .check = nullptr});
 }
 
 // Fills in what samplers measure, one on each kind of device that has some, and
@@ -115,7 +118,7 @@ absl::Status MeasureSampling(const v1::JobSpec& effective,
   const auto measure =
       [&](const std::string& name) -> absl::StatusOr<SamplingProfile> {
     FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(name, programs));
-    if (!IsGpu(device)) return MeasureSamplingHere(job, num_threads);
+    if (!IsGpu(device)) return MeasureSamplingHere(spec, job, num_threads);
     return AskForSamplingProfile(programs.sampler, programs.state_dir,
                                  effective, kProfiledBatches, device.name);
   };

@@ -58,6 +58,13 @@ bool ReadOutput(int fd, Deadline deadline, std::string& output) {
 
 }  // namespace
 
+std::string ExplainMemoryKill(const MemoryKills& kills, int status,
+                              const rusage& use) {
+  const bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  if (!was_killed || !kills.HasKilled()) return "";
+  return kills.Describe(static_cast<uint64_t>(use.ru_maxrss) * 1024);
+}
+
 absl::StatusOr<std::filesystem::path> FindProgram(const std::string& name) {
   std::error_code error;
   const std::filesystem::path self =
@@ -84,6 +91,7 @@ absl::StatusOr<ProgramOutput> RunProgram(const std::filesystem::path& program,
   ::posix_spawn_file_actions_adddup2(&actions, writer.get(), 1);
   ::posix_spawn_file_actions_adddup2(&actions, writer.get(), 2);
   const std::string path = program.string();
+  const MemoryKills kills;
   pid_t pid = 0;
   const int failed = ::posix_spawn(&pid, path.c_str(), &actions, nullptr,
                                    MakeArgv(path, args).data(), environ);
@@ -95,11 +103,17 @@ absl::StatusOr<ProgramOutput> RunProgram(const std::filesystem::path& program,
   const bool ended = ReadOutput(reader.get(), deadline, result.output);
   if (!ended) ::kill(pid, SIGKILL);
   int status = 0;
+  rusage use = {};
   // The program has closed its output or was killed: it will end at once.
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::wait4(pid, &status, 0, &use) < 0 && errno == EINTR) {
   }
   if (!ended) {
     return absl::DeadlineExceededError(absl::StrCat(path, " did not end"));
+  }
+  if (std::string killed = ExplainMemoryKill(kills, status, use);
+      !killed.empty()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, " ended by signal 9, ", killed));
   }
   result.exit_code =
       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

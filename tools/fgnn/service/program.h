@@ -2,6 +2,7 @@
 #ifndef FGNN_TOOLS_FGNN_SERVICE_PROGRAM_H_
 #define FGNN_TOOLS_FGNN_SERVICE_PROGRAM_H_
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/device/memory_kills.h"
 
 namespace fgnn {
 
@@ -23,10 +25,16 @@ struct ProgramOutput {
 };
 
 // Runs a program to its end without input. DeadlineExceeded: it took too long
-// and was killed.
+// and was killed. ResourceExhausted: the kernel killed it for memory.
 absl::StatusOr<ProgramOutput> RunProgram(const std::filesystem::path& program,
                                          const std::vector<std::string>& args,
                                          Deadline deadline);
+
+// Returns how the kernel killed a child of this process for memory, by the
+// child's wait status and use; empty: it did not. `kills`: made before the
+// child was started.
+std::string ExplainMemoryKill(const MemoryKills& kills, int status,
+                              const rusage& use);
 
 // Replaces this process by that program. Returns only if that fails.
 absl::Status ReplaceByProgram(const std::filesystem::path& program,

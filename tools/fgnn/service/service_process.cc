@@ -99,9 +99,9 @@ std::string WaitForWord(int ready_fd, Deadline deadline) {
 }
 
 // Returns false if the child has not ended at the deadline.
-bool AwaitChild(pid_t pid, Deadline deadline, int& status) {
+bool AwaitChild(pid_t pid, Deadline deadline, int& status, rusage& use) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  while (::waitpid(pid, &status, WNOHANG) == 0) {
+  while (::wait4(pid, &status, WNOHANG, &use) == 0) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - MonotonicClock::now());
     if (left.count() <= 0) return false;
@@ -132,21 +132,28 @@ absl::StatusCode CodeOfFailure(const std::string& word, int status) {
 // Returns the reason why a scheduler, our child, is not ready. `word` is what
 // it wrote of its start.
 absl::Status ExplainFailure(pid_t pid, const std::string& word,
-                            const std::filesystem::path& log, size_t log_size) {
+                            const std::filesystem::path& log, size_t log_size,
+                            const MemoryKills& kills) {
   int status = 0;
+  rusage use = {};
   // End of file comes shortly before the end of the process. One that has said
   // that it failed ends by itself.
   const std::chrono::seconds patience =
       word.empty() ? std::chrono::seconds(1) : kEndTimeout;
-  if (!AwaitChild(pid, DeadlineIn(patience), status)) {
+  if (!AwaitChild(pid, DeadlineIn(patience), status, use)) {
     // The scheduler leads a process group: its daemons get the signal too.
     ::kill(-pid, SIGTERM);
-    if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status)) {
+    if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status, use)) {
       ::kill(-pid, SIGKILL);
     }
     return absl::DeadlineExceededError(
         absl::StrCat("the scheduler was not ready in ", kReadyTimeout.count(),
                      " s; see ", log.string()));
+  }
+  if (const std::string killed = ExplainMemoryKill(kills, status, use);
+      !killed.empty()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the scheduler did not start: it ended by signal 9, ", killed));
   }
   const std::string words = LastWords(log, log_size);
   const std::string message =
@@ -241,6 +248,7 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
+  const MemoryKills kills;
   const pid_t pid = ::fork();
   if (pid < 0) return ErrnoToStatus(errno, "start the scheduler");
   if (pid == 0) {
@@ -250,7 +258,7 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
   const std::string word =
       WaitForWord(ready_reader.get(), DeadlineIn(kReadyTimeout));
   if (word == "ready") return pid;
-  return ExplainFailure(pid, word, log, log_size);
+  return ExplainFailure(pid, word, log, log_size, kills);
 }
 
 }  // namespace fgnn

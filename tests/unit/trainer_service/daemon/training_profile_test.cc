@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "shared/device/anonymous_memory.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/backend/cpu_factory.h"
@@ -233,6 +236,39 @@ TEST_F(TrainingProfileTest, WhatCannotFitIsRefusedBeforeItIsMade) {
                              HasSubstr("features of a batch 960 B"),
                              HasSubstr("1.00 MiB allowed"),
                              HasSubstr("model.hidden"))));
+}
+
+// A layer's outputs are 3,000 x 16,384 numbers, 188 MiB. What is tried stays
+// below the limit.
+TEST_F(TrainingProfileTest, AStepThatDoesNotFitIsNotTried) {
+  RmatOptions options;
+  options.common.out = folder_ / "narrow";
+  options.common.feature_columns = 4;
+  options.common.num_classes = 3;
+  options.scale = 12;
+  options.edge_factor = 2;
+  FGNN_ASSERT_OK(GenerateRmat(options));
+  JobSpec spec = SmallJob(options.common.out);
+  spec.model.hidden = 16384;
+  const std::vector<HopSize> hops = {{8, 3000, 4000}, {3000, kWideNodes, 5000}};
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t before, AnonymousMemoryBytes());
+  constexpr uint64_t kAllowed = 100 * kProfiledMiB;
+  spec.limits.memory_bytes = before + kAllowed;
+  std::ofstream("/proc/self/clear_refs") << "5";  // The most so far is now.
+  rusage use = {};
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &use), 0);
+  const uint64_t most_before = static_cast<uint64_t>(use.ru_maxrss) * 1024;
+  EXPECT_THAT(
+      ProfileTraining(spec, hops, 2, CpuFactory()),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("limits.memory: the job needs about "),
+                     HasSubstr(" MiB for one training step"),
+                     HasSubstr(" allowed"), HasSubstr("model.hidden"))));
+  ASSERT_EQ(::getrusage(RUSAGE_SELF, &use), 0);
+  const uint64_t most = static_cast<uint64_t>(use.ru_maxrss) * 1024;
+  EXPECT_LE(most - most_before, kAllowed);
+  spec.limits.memory_bytes = before + 16 * kAllowed;
+  EXPECT_THAT(ProfileTraining(spec, hops, 2, CpuFactory()), IsOk());
 }
 
 TEST_F(TrainingProfileTest, HopsOfNoBatchAreRefused) {
