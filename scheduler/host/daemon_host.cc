@@ -13,6 +13,7 @@
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/config/job_spec.h"
+#include "shared/config/state_dir.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/log.h"
 
@@ -49,6 +50,13 @@ void KeepNewer(UniqueFd returned, UniqueFd* newest) {
   }
 }
 
+// Returns whether a new daemon may be able to go on: memory of the host was
+// short for a moment. A GPU's is short for good.
+bool MayPass(const absl::Status& failure, const ExecutorPlacement& placement) {
+  return absl::IsResourceExhausted(failure) &&
+         KindOf(placement.device) == DeviceKind::kCpu;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
@@ -68,11 +76,17 @@ absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
 
 DaemonHost::DaemonHost(std::unique_ptr<HostState> state, ExecutorCalls* calls)
     : state_(std::move(state)),
+      gpus_(state_->options.program_dir / "fgnn-sampler",
+            LogPath(state_->options.state_dir, "gpus")),
       stopper_(state_.get(), calls),
       placer_(state_.get(), &stopper_),
       watch_(state_.get()) {}
 
 DaemonHost::~DaemonHost() = default;
+
+absl::Status DaemonHost::CheckGpus(const std::vector<std::string>& devices) {
+  return options().spawn ? gpus_.Check(devices) : absl::OkStatus();
+}
 
 absl::Status DaemonHost::Register(const DaemonRegistration& registration) {
   FGNN_RETURN_IF_ERROR(CheckVersions(registration, options().version));
@@ -101,6 +115,10 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   daemon->health.turns = heartbeat.turns;
   daemon->figures.batches = heartbeat.batches;
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {
+    if (MayPass(heartbeat.failure, daemon->placement)) {
+      return state_->Kill(
+          *daemon, absl::StrCat("cannot go on: ", heartbeat.failure.message()));
+    }
     state_->FailJob(heartbeat.job_id,
                     Annotate(heartbeat.failure, heartbeat.name));
   }

@@ -25,6 +25,7 @@
 #include "scheduler/host/daemon_placer.h"
 #include "scheduler/host/daemon_stopper.h"
 #include "scheduler/host/daemon_watch.h"
+#include "scheduler/host/gpu_asker.h"
 #include "scheduler/host/host_state.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
@@ -55,6 +56,9 @@ class DaemonHost {
   const DaemonHostOptions& options() const { return state_->options; }
 
   // ---- For rpc/, on threads of the server.
+  // Checks that the GPUs among a job's devices are there, if this host starts
+  // its daemons itself. See GpuAsker::Check().
+  absl::Status CheckGpus(const std::vector<std::string>& devices);
   // Registers a daemon. AlreadyExists: a living daemon has the name.
   // FailedPrecondition: the daemon has another version, or a service that
   // starts its daemons itself did not start it. Unavailable: the earlier daemon
@@ -117,6 +121,7 @@ class DaemonHost {
   absl::Status CheckGoesOn(const std::string& job_id) const;
 
   const std::unique_ptr<HostState> state_;
+  GpuAsker gpus_;
   DaemonStopper stopper_;
   DaemonPlacer placer_;
   // Declared last, so that it stops before the other members are destroyed.

@@ -1,5 +1,6 @@
 #include "scheduler/host/host_state.h"
 
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "shared/base/status.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 
@@ -39,6 +41,16 @@ void HostState::FailJob(const std::string& job_id, const absl::Status& why) {
   if (job == nullptr || !job->failure.ok()) return;
   job->failure = why;
   changed.NotifyAll();
+}
+
+absl::Status HostState::Kill(Daemon& daemon, const std::string& why) {
+  if (!daemon.killed_for.empty() || !daemon.process.has_value()) {
+    return absl::OkStatus();
+  }
+  LogError("{} (pid {}) {}; killed", daemon.placement.name,
+           daemon.process->pid(), why);
+  daemon.killed_for = why;
+  return daemon.process->Signal(SIGKILL);
 }
 
 }  // namespace fgnn

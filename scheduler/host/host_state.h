@@ -72,6 +72,10 @@ struct HostState {
   // consequences.
   void FailJob(const std::string& job_id, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Kills a daemon, and notes why; it is started again as often as its restarts
+  // allow. Does nothing if it was killed before.
+  absl::Status Kill(Daemon& daemon, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const DaemonHostOptions options;
   const UniqueFd wake;  // An eventfd, for Wake().

@@ -126,7 +126,8 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                         }));
   read.request.by_operator = caller_.is_operator;
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
-  absl::Status check = CheckPaths(user, read);
+  absl::Status check = host_->CheckGpus(read.spec.devices);
+  check.Update(CheckPaths(user, read));
   if (check.ok()) {
     check = request.resume()
                 ? CheckResumption(read.spec, *datasets_)

@@ -18,6 +18,7 @@
 #include "shared/device/cuda/device_array.h"
 #include "shared/device/cuda/pinned_range.h"
 #include "shared/device/cuda/status.h"
+#include "shared/device/gpu_count.h"
 #include "shared/measured/profiles.h"
 #include "shared/telemetry/log.h"
 
@@ -157,11 +158,11 @@ class CudaDeviceSamplers final : public DeviceSamplers {
   const int index_;
 };
 
-absl::StatusOr<int> CountGpus() {
+absl::StatusOr<size_t> CountGpus() {
   int count = 0;
   const absl::Status counted =
       CudaStatus(cudaGetDeviceCount(&count), "CUDA finds no GPU");
-  if (counted.ok()) return count;
+  if (counted.ok()) return static_cast<size_t>(count);
   return absl::InvalidArgumentError(absl::StrCat(
       std::string(counted.message()), "; install or update NVIDIA's driver"));
 }
@@ -169,9 +170,9 @@ absl::StatusOr<int> CountGpus() {
 }  // namespace
 
 absl::StatusOr<std::string> DescribeGpus() {
-  FGNN_ASSIGN_OR_RETURN(const int count, CountGpus());
+  FGNN_ASSIGN_OR_RETURN(const size_t count, CountGpus());
   std::vector<std::string> gpus;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < static_cast<int>(count); ++i) {
     cudaDeviceProp properties;
     FGNN_RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, i),
                                     absl::StrCat("ask for cuda:", i)));
@@ -183,19 +184,12 @@ absl::StatusOr<std::string> DescribeGpus() {
 
 absl::StatusOr<std::unique_ptr<DeviceSamplers>> OpenCudaSamplers(
     const Device& device) {
-  const absl::StatusOr<int> counted = CountGpus();
-  const int count = counted.value_or(0);
-  if (!counted.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "device ", device.name, ": ", std::string(counted.status().message()),
-        ", or use a cpu device"));
-  }
-  if (device.index >= count) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "device ", device.name, ": this machine has ", count,
-        count == 1 ? " GPU" : " GPUs",
-        count == 0 ? "" : absl::StrCat(", cuda:0 to cuda:", count - 1),
-        "; use one of them, or a cpu device"));
+  const std::string why = WhyGpuIsMissing(device.index, CountGpus());
+  if (!why.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device ", device.name, ": ", why,
+                     "; use another one, or a cpu "
+                     "device"));
   }
   return std::make_unique<CudaDeviceSamplers>(device.name, device.index);
 }

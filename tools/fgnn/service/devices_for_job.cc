@@ -85,28 +85,4 @@ absl::StatusOr<std::vector<std::string>> DevicesForJob(
   return devices;
 }
 
-absl::Status CheckGpusAreHere(const std::vector<std::string>& devices,
-                              const GpuCounter& count_gpus) {
-  absl::StatusOr<size_t> has = 0;
-  bool is_counted = false;
-  for (const std::string& name : devices) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-    if (device.kind != DeviceKind::kCuda) continue;
-    if (!is_counted) has = count_gpus();
-    is_counted = true;
-    if (has.ok() && static_cast<size_t>(device.index) < *has) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "devices: ", name, ": ",
-        !has.ok()
-            ? absl::StrCat("no GPU can be used: ", MessageOf(has.status()))
-            : absl::StrCat("this machine has ", *has,
-                           *has == 1 ? " GPU, cuda:0"
-                                     : absl::StrCat(" GPUs, cuda:0 to "
-                                                    "cuda:",
-                                                    *has - 1)),
-        "; name another device, e.g. ", AllCoresDevice()));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace fgnn

@@ -3,19 +3,14 @@
 #define FGNN_TOOLS_FGNN_SERVICE_DEVICES_FOR_JOB_H_
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job.pb.h"
+#include "shared/device/gpu_count.h"
 
 namespace fgnn {
-
-// Returns the number of this machine's GPUs. An error says why none can be
-// used.
-using GpuCounter = std::function<absl::StatusOr<size_t>()>;
 
 // Asks fgnn-sampler, which is beside this program.
 absl::StatusOr<size_t> CountGpusHere();
@@ -28,12 +23,6 @@ absl::StatusOr<size_t> CountGpusHere();
 // have: this machine does not have the devices. `spec` may lack its defaults.
 absl::StatusOr<std::vector<std::string>> DevicesForJob(
     const v1::JobSpec& spec, const GpuCounter& count_gpus);
-
-// Checks that this machine has every GPU among `devices`, the names of devices.
-// GPUs are counted only if one is named. InvalidArgument names the first that
-// is not there, and says why.
-absl::Status CheckGpusAreHere(const std::vector<std::string>& devices,
-                              const GpuCounter& count_gpus);
 
 }  // namespace fgnn
 

@@ -6,12 +6,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "fgnn/v1/executor.pb.h"
 #include "shared/base/error_json.h"
 #include "shared/base/status.h"
+#include "shared/device/gpu_count.h"
 #include "shared/rpc/measured_proto.h"
 #include "tools/fgnn/service/program.h"
 
@@ -92,17 +91,7 @@ absl::StatusOr<SamplingProfile> AskForSamplingProfile(
 absl::StatusOr<size_t> CountGpus(const std::filesystem::path& sampler) {
   FGNN_ASSIGN_OR_RETURN(const ProgramOutput ran,
                         RunProgram(sampler, {"gpus"}, DeadlineIn(kGpuTimeout)));
-  const std::string line = LastLine(ran.output);
-  // "cuda:0 NAME, BYTES; cuda:1 NAME, BYTES"
-  if (ran.exit_code == 0) {
-    const std::vector<std::string> gpus =
-        absl::StrSplit(line, "; ", absl::SkipWhitespace());
-    return gpus.size();
-  }
-  return absl::UnavailableError(
-      line.empty()
-          ? absl::StrCat(sampler.string(), " gpus ended with ", ran.exit_code)
-          : std::string(absl::StripPrefix(line, "fgnn: ")));
+  return ParseGpuCount(ran.exit_code, ran.output);
 }
 
 absl::StatusOr<TrainingProfile> AskForTrainingProfile(

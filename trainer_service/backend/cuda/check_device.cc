@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/device/cuda/status.h"
+#include "shared/device/gpu_count.h"
 
 namespace fgnn {
 
@@ -15,12 +16,13 @@ absl::Status CheckCudaDevice(int device) {
                         error == cudaErrorInsufficientDriver;
   if (!has_none) return CudaStatus(error, "cannot ask for CUDA devices");
   cudaGetLastError();  // It is reported here, and would be the next call's.
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cuda:", device, " is not there: ",
+  const absl::StatusOr<size_t> counted =
       error == cudaSuccess
-          ? absl::StrCat("this machine has ", count, " CUDA devices")
-          : absl::StrCat("there is no driver (", cudaGetErrorString(error),
-                         ")"),
+          ? absl::StatusOr<size_t>(static_cast<size_t>(count))
+          : absl::UnavailableError(absl::StrCat(
+                "there is no driver (", cudaGetErrorString(error), ")"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cuda:", device, " is not there: ", WhyGpuIsMissing(device, counted),
       "; see fgnn doctor, or use cpu:0-7 or the like"));
 }
 

@@ -7,6 +7,7 @@
 namespace fgnn {
 
 // FailedPrecondition, with the way out: GPU number `device` is not there.
+// Unimplemented: this build has no CUDA.
 absl::Status CheckCudaDevice(int device);
 
 }  // namespace fgnn

@@ -1,5 +1,6 @@
 // Builds without CUDA link this file in the place of the GPU's back ends.
 #include "absl/strings/str_cat.h"
+#include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
 
 namespace fgnn {
@@ -13,6 +14,8 @@ absl::Status Unavailable(int device) {
 }
 
 }  // namespace
+
+absl::Status CheckCudaDevice(int device) { return Unavailable(device); }
 
 BackendFactory CudaBackends(int device) {
   return [device](const JobSpec& /*spec*/, int /*num_threads*/)

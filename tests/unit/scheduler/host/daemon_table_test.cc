@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/host/book/daemon_views.h"
 #include "tests/unit/scheduler/host/daemon_table_fixture.h"
 
@@ -50,6 +51,25 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   members_.Open(segment_.get());
   EXPECT_THAT(members_.Attachable("job"),
               ElementsAre("sampler.0", "trainer.0"));
+}
+
+TEST_F(DaemonTableTest, ADaemonThatRefusesToStartIsToldApart) {
+  Place("job", {kSampler});
+  for (const bool registers : {false, true}) {
+    for (const int code : {0, 1, 2, 3}) {
+      Daemon& sampler = daemon("sampler.0");
+      sampler.process = DaemonProcess::Spawn(
+                            {.program = "/bin/sh",
+                             .arguments = {"-c", absl::StrCat("exit ", code)},
+                             .log = temp_ / "log"})
+                            .value();
+      sampler.registered = registers;
+      ASSERT_TRUE(
+          sampler.process->WaitForEnd(DeadlineIn(std::chrono::hours(1))));
+      EXPECT_EQ(table_.Bury(sampler, now_).refused, !registers && code == 2)
+          << code;
+    }
+  }
 }
 
 TEST_F(DaemonTableTest, LeadsADaemonThroughItsStates) {

@@ -174,6 +174,26 @@ TEST_F(TwoJobsTest, AFailureIsOfOneJob) {
                                                HasSubstr("sampler.1: mine")));
 }
 
+TEST_F(TwoJobsTest, ADaemonThatLackedMemoryIsStartedAgain) {
+  FGNN_ASSERT_OK(Want("b", "cpu:0", /*restarts=*/0));
+  const auto lacks = [this](const std::string& name, const char* job) {
+    const pid_t pid = processes_[name]->pid();
+    EXPECT_THAT(host_->Heartbeat({.name = name,
+                                  .pid = pid,
+                                  .job_id = job,
+                                  .failure = absl::ResourceExhaustedError(
+                                      "need 9, have 5")}),
+                IsOk());
+    EXPECT_TRUE(Daemons("").WaitUntilGone({name, pid, ""}, DeadlineIn(kLong)));
+  };
+  lacks("trainer.1", "a");
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
+  lacks("trainer.0", "b");
+  EXPECT_THAT(Daemons("b").Failure(),
+              StatusIs(absl::StatusCode::kInternal,
+                       HasSubstr("because it cannot go on: need 9, have 5")));
+}
+
 TEST_F(TwoJobsTest, OneLeavesAndTheOtherStays) {
   for (const DaemonAddress& daemon : Daemons("b").Attached()) {
     Daemons("b").EndDetach(daemon);

@@ -101,6 +101,8 @@ TEST(CheckGpusAreHereTest, NamesTheFirstGpuThatIsNotThere) {
                       "cuda:1; name another device, e.g. cpu:"));
   EXPECT_THAT(CheckGpusAreHere({"cpu:0", "cuda:1"}, gpus(1)),
               refused("devices: cuda:1: this machine has 1 GPU, cuda:0; name"));
+  EXPECT_THAT(CheckGpusAreHere({"cuda:0"}, gpus(0)),
+              refused("devices: cuda:0: this machine has no GPU; name"));
   EXPECT_THAT(CheckGpusAreHere({"cuda:0"}, NoGpus),
               refused("devices: cuda:0: no GPU can be used: this build has no "
                       "CUDA; name another device"));
