@@ -27,6 +27,9 @@
 
 namespace {
 
+// Descriptors that a sampler of one job opens.
+constexpr uint64_t kDescriptors = 24;
+
 // Volatile, so that the text stands in the program's file and not in code. A
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
@@ -130,6 +133,8 @@ int main(int argc, char** argv) {
   // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
+    FGNN_RETURN_IF_ERROR(
+        fgnn::CheckDescriptorLimit(options.name, kDescriptors));
     const auto daemon =
         fgnn::SamplerDaemon::Start(options, OpenSamplers, &stop);
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();

@@ -23,6 +23,7 @@
 #include "scheduler/status_page/status_page.h"
 #include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
+#include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/end_limit.h"
 #include "shared/config/socket_group.h"
@@ -54,6 +55,13 @@ constexpr seconds kEndLimit{60};
 // Limit for running jobs to write their checkpoints when a signal ends the
 // service. A service manager waits for ten seconds at least.
 constexpr seconds kLetGoLimit{8};
+
+// Descriptors that the least service has opened once it listens, and those that
+// clients' calls and a job take for a while.
+constexpr uint64_t kDescriptorsToStart = 20;
+constexpr uint64_t kDescriptorsToWork = 10;
+// Descriptors for the two daemons of a device: a pidfd each, and connections.
+constexpr uint64_t kDescriptorsOfDevice = 6;
 
 // Returns the server of the service's pages; nullptr: none are asked for.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
@@ -135,6 +143,10 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
     const SchedulerOptions& options, const SignalWaiter* stop) {
   FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
                         DevicesOfFlag(options.devices));
+  // gRPC ends a program that has none left for it.
+  FGNN_RETURN_IF_ERROR(CheckDescriptorLimit(
+      "the service", kDescriptorsToStart + kDescriptorsToWork +
+                         kDescriptorsOfDevice * devices.size()));
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
   FGNN_RETURN_IF_ERROR(SetSocketGroup(options.state_dir, options.socket_group));
@@ -220,15 +232,19 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
           parts->table.get(), parts->host.get()));
   // A service that ends when idle starts daemons only for its jobs.
   const bool keeps_daemons = options.spawn_daemons && !options.exit_when_idle;
-  parts->runner = std::make_unique<JobRunner>(JobRunnerOptions{
-      .environment = {.dispatcher = &parts->table->dispatcher(),
-                      .host = parts->host.get(),
-                      .calls = &parts->calls,
-                      .paths = &parts->options.paths,
-                      .totals = &parts->totals},
-      .decode = DecodeSpec,
-      .kept = keeps_daemons ? PairPerDevice(devices)
-                            : std::vector<ExecutorPlacement>{}});
+  JobRunnerOptions runner;
+  runner.environment.dispatcher = &parts->table->dispatcher();
+  runner.environment.host = parts->host.get();
+  runner.environment.calls = &parts->calls;
+  runner.environment.paths = &parts->options.paths;
+  runner.environment.totals = &parts->totals;
+  runner.decode = DecodeSpec;
+  if (keeps_daemons) runner.kept = PairPerDevice(devices);
+  parts->runner = std::make_unique<JobRunner>(std::move(runner));
+  // What was opened is known by now, pages and port included.
+  FGNN_RETURN_IF_ERROR(CheckDescriptorLimit(
+      "the service",
+      kDescriptorsToWork + kDescriptorsOfDevice * devices.size()));
   LogInfo("serves {} on {}, start {}", options.state_dir.string(),
           absl::StrJoin(devices, " "), generation);
   return std::unique_ptr<SchedulerDaemon>(

@@ -53,8 +53,11 @@ absl::StatusCode CodeOfErrno(int error_number) {
 absl::Status ErrnoToStatus(int error_number, std::string_view what) {
   const std::string reason = error_number == 0 ? "failed without an errno"
                                                : std::strerror(error_number);
-  return absl::Status(CodeOfErrno(error_number),
-                      absl::StrCat(std::string(what), ": ", reason));
+  const bool too_many = error_number == EMFILE;
+  return absl::Status(
+      CodeOfErrno(error_number),
+      absl::StrCat(std::string(what), ": ", reason,
+                   too_many ? "; raise the limit with 'ulimit -n'" : ""));
 }
 
 absl::Status Annotate(const absl::Status& status, std::string_view context) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/files/descriptor_limit.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 #include "tools/bench/allocation_counter.h"
@@ -14,6 +15,7 @@
 
 int main(int argc, char** argv) {
   fgnn::InitLog("fgnn");
+  fgnn::RaiseDescriptorLimit();
   fgnn::CommandContext context;
   const auto state_dir = fgnn::DefaultStateDir(
       std::getenv("FGNN_STATE_DIR"), std::getenv("XDG_STATE_HOME"),

@@ -15,6 +15,7 @@
 #include "shared/telemetry/json_log.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
 #include "trainer_service/commands/trainer_commands.h"
 #include "trainer_service/commands/version_text.h"
@@ -25,6 +26,10 @@
 namespace {
 
 constexpr int kLeastMappedBytes = 128 << 10;
+// Descriptors that a trainer of one job opens.
+constexpr uint64_t kDescriptors = 24;
+// Exit code of a device that is not there.
+constexpr int kWrongUse = 2;
 // Volatile, so that the text stands in the program's file and not in code. A
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
@@ -55,14 +60,21 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
   if (log_json) fgnn::LogAsJson();
   if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
   if (!named.ok()) return fgnn::ExitCode(named);
+  // Start() returns the error of a name that is wrong.
+  const fgnn::Device device =
+      fgnn::ParseDeviceName(options.device).value_or(fgnn::Device());
+  if (device.kind == fgnn::DeviceKind::kCuda) {
+    const absl::Status here = fgnn::CheckCudaDevice(device.index);
+    if (!here.ok()) fgnn::LogError("{}", fgnn::MessageOf(here));
+    if (!here.ok()) return kWrongUse;
+  }
   fgnn::RaiseDescriptorLimit();
   // Made before any thread starts, so that every thread inherits the signal
   // mask.
   const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
   const absl::Status status = fgnn::CatchExceptions([&] {
-    // Start() returns the error of a name that is wrong.
-    const fgnn::Device device =
-        fgnn::ParseDeviceName(options.device).value_or(fgnn::Device());
+    FGNN_RETURN_IF_ERROR(
+        fgnn::CheckDescriptorLimit(options.name, kDescriptors));
     const auto daemon = fgnn::TrainerDaemon::Start(
         options,
         {BackendsOn(device, plugins), ExchangesOn(device),

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
+#include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
@@ -18,6 +19,9 @@
 
 namespace fgnn {
 namespace {
+
+// Descriptors that a client opens for its calls.
+constexpr uint64_t kDescriptorsOfAClient = 10;
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -88,6 +92,8 @@ Request NameJob(const std::string& job_id) {
 
 absl::StatusOr<ServiceClient> ServiceClient::Connect(
     const ServicePlace& place) {
+  // gRPC ends a program that has none left for it.
+  FGNN_RETURN_IF_ERROR(CheckDescriptorLimit("fgnn", kDescriptorsOfAClient));
   if (place.is_remote()) return ConnectRemote(place);
   const std::filesystem::path& state_dir = place.state_dir;
   FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));

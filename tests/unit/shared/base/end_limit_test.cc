@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "shared/base/clock.h"
 #include "shared/base/files/descriptor_limit.h"
 #include "shared/base/threads/notification.h"
@@ -56,6 +59,26 @@ TEST(DescriptorLimitTest, IsRaisedToWhatIsAllowed) {
               const uint64_t said = RaiseDescriptorLimit();
               ::getrlimit(RLIMIT_NOFILE, &limit);
               ::_exit(said == most && limit.rlim_cur == most ? 0 : 1);
+            }),
+            0);
+}
+
+TEST(DescriptorLimitTest, NamesNeedHaveAndTheWayOut) {
+  EXPECT_EQ(ExitCodeOf([] {
+              rlimit limit = {};
+              ::getrlimit(RLIMIT_NOFILE, &limit);
+              limit.rlim_cur = 64;
+              ::setrlimit(RLIMIT_NOFILE, &limit);
+              const absl::Status refused = CheckDescriptorLimit("it", 64);
+              const std::string said(refused.message());
+              ::_exit(CheckDescriptorLimit("it", 20).ok() &&
+                              absl::IsResourceExhausted(refused) &&
+                              said.find("it needs ") == 0 &&
+                              said.find("may have 64; raise the limit with "
+                                        "'ulimit -n 1024'") !=
+                                  std::string::npos
+                          ? 0
+                          : 1);
             }),
             0);
 }
