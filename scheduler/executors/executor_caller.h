@@ -17,6 +17,7 @@
 #include "scheduler/executors/daemon_address.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/executors/job_daemons.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
@@ -31,6 +32,7 @@ struct ExecutorsOfJob {
   uint64_t dataset_content = 0;
   std::vector<ExecutorPlacement> placements;
   uint32_t restarts = 0;  // Most restarts of each daemon in ten minutes.
+  ShortageClock clock = MonotonicClock::now;
 };
 
 // Timeout of long calls. A daemon refuses calls of an hour or more, as calls

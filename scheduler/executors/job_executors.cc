@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -181,7 +182,13 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   const absl::StatusOr<AttachTicket> ticket = daemons_->BeginAttach(name);
   if (absl::IsNotFound(ticket.status())) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(ticket.status());
-  const absl::Status status = CallAttach(*ticket);
+  absl::Status status = CallAttach(*ticket);
+  ShortageWait wait(caller_.job().job_id, absl::StrCat("attaching ", name),
+                    caller_.job().clock, [this] { return caller_.MayGoOn(); });
+  while (absl::IsResourceExhausted(status)) {
+    status = wait.BeforeNextTry(status);
+    if (status.ok()) status = CallAttach(*ticket);
+  }
   if (status.ok()) {
     daemons_->EndAttach(*ticket);
     LogInfo("attached {} to job {} as owner {}", name, caller_.job().job_id,

@@ -30,15 +30,23 @@ double SecondsLeftOf(const Job& job, double uncounted) {
   return std::max(0.0, job.time_limit_seconds - job.run_seconds - uncounted);
 }
 
+int64_t DeviceAccount::NowMs() const {
+  return started_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(
+                           clock_() - started_)
+                           .count();
+}
+
 absl::Status DeviceAccount::Recover(JobStore& store) {
-  const int64_t now_ms = UnixMilliseconds();
+  const int64_t now_ms = NowMs();
   const auto remembered = std::chrono::duration_cast<std::chrono::milliseconds>(
       UserShares::kHalfLife * kRememberedHalfLives);
   FGNN_ASSIGN_OR_RETURN(const std::vector<JobUse> uses,
                         store.UseSince(now_ms - remembered.count()));
   for (const JobUse& use : uses) {
+    // What ended later than now was stored by a clock that was wrong. Without
+    // the limit nothing else would count beside it.
     shares_.Charge(use.user, use.device_seconds,
-                   use.until_ms == 0 ? now_ms : use.until_ms);
+                   use.until_ms == 0 ? now_ms : std::min(now_ms, use.until_ms));
   }
   return absl::OkStatus();
 }
@@ -46,7 +54,7 @@ absl::Status DeviceAccount::Recover(JobStore& store) {
 void DeviceAccount::Begin(ActiveJob& active) {
   active.stay->uncharged.Restart();
   active.stay->prepaid = kLeastCharge * NumDevicesOf(active.job);
-  shares_.Charge(active.job.user, active.stay->prepaid, UnixMilliseconds());
+  shares_.Charge(active.job.user, active.stay->prepaid, NowMs());
 }
 
 void DeviceAccount::Charge(ActiveJob& active) {
@@ -56,7 +64,7 @@ void DeviceAccount::Charge(ActiveJob& active) {
   active.job.device_seconds += of_devices;
   const double paid = std::min(active.stay->prepaid, of_devices);
   active.stay->prepaid -= paid;
-  shares_.Charge(active.job.user, of_devices - paid, UnixMilliseconds());
+  shares_.Charge(active.job.user, of_devices - paid, NowMs());
 }
 
 }  // namespace fgnn

@@ -2,19 +2,30 @@
 #ifndef FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
 #define FGNN_SCHEDULER_JOBS_DEVICE_ACCOUNT_H_
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/order/user_shares.h"
 #include "scheduler/store/job_store.h"
+#include "shared/base/clock.h"
 
 namespace fgnn {
 
 // Not thread-safe: the caller holds the table's mutex.
 class DeviceAccount {
  public:
+  // `wall_ms` is asked once: the time that charges count from goes on by
+  // `clock`, so that jumps of the machine's clock weigh no charge anew.
+  explicit DeviceAccount(
+      const std::function<int64_t()>& wall_ms = UnixMilliseconds,
+      std::function<Deadline()> clock = MonotonicClock::now)
+      : clock_(std::move(clock)), started_ms_(wall_ms()), started_(clock_()) {}
+
   // Reads from the store the device seconds of users before the service
   // started.
   absl::Status Recover(JobStore& store);
@@ -29,6 +40,12 @@ class DeviceAccount {
   }
 
  private:
+  // Returns the Unix milliseconds by the clock.
+  int64_t NowMs() const;
+
+  const std::function<Deadline()> clock_;
+  const int64_t started_ms_;
+  const Deadline started_;
   UserShares shares_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/run/run_start.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -163,8 +164,7 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
     return absl::OkStatus();
   }
   parts_.progress.EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
-  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                        run_.executors.evaluation().Evaluate("", {"valid"}));
+  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate("", {"valid"}));
   facts.valid = evaluation.ScoresOf("valid").value_or(Scores());
   facts.evaluate_seconds = evaluation.seconds;
   parts_.scores.SetValid(facts.valid.compared());
@@ -182,12 +182,23 @@ absl::Status JobRun::Test() {
     if (!test_warning_.empty()) return absl::OkStatus();
     checkpoint = run_.folder->checkpoints().Best().string();
   }
-  FGNN_ASSIGN_OR_RETURN(
-      const Evaluation evaluation,
-      run_.executors.evaluation().Evaluate(checkpoint, {"test"}));
+  FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
+                        Evaluate(checkpoint, {"test"}));
   parts_.scores.SetTest(evaluation.ScoresOf("test"));
   parts_.progress.ShowTest();
   return absl::OkStatus();
+}
+
+absl::StatusOr<Evaluation> JobRun::Evaluate(
+    const std::string& checkpoint, const std::vector<std::string>& splits) {
+  ShortageWait wait(run_.job.id, "the evaluation", run_.environment.clock,
+                    [this] { return run_.executors.Tick(); });
+  while (true) {
+    absl::StatusOr<Evaluation> evaluation =
+        run_.executors.evaluation().Evaluate(checkpoint, splits);
+    if (evaluation.ok()) return evaluation;
+    FGNN_RETURN_IF_ERROR(wait.BeforeNextTry(evaluation.status()));
+  }
 }
 
 // The compared score is known from the checkpoint, the others from the best

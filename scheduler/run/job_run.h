@@ -64,6 +64,9 @@ class JobRun {
   absl::Status WaitForVersion(uint64_t version);
   absl::Status Validate(uint32_t epoch, EpochFacts& facts);
   absl::Status Test();
+  // Evaluates as JobEvaluation does, and waits for a passing shortage.
+  absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
+                                      const std::vector<std::string>& splits);
   absl::Status KeepGoing();
   bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
   Scores ScoresOfBest() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
@@ -14,10 +15,6 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{500};
-// Longest wait for room on the disk for a summary. The job keeps its devices
-// meanwhile.
-constexpr std::chrono::seconds kSummaryPatience{60};
-constexpr std::chrono::seconds kSummaryEvery{2};
 
 }  // namespace
 
@@ -85,17 +82,16 @@ absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
                                      JobState state,
                                      const absl::Status& error) {
   JobDispatcher& dispatcher = *options_.environment.dispatcher;
-  const Deadline patience = DeadlineIn(kSummaryPatience);
+  ShortageWait wait(id, "its summary", options_.environment.clock,
+                    [&dispatcher, &id]() -> absl::Status {
+                      return dispatcher.closed()
+                                 ? absl::CancelledError("the service ends")
+                                 : dispatcher.CancelCause(id);
+                    });
   while (true) {
     absl::Status written = run.WriteSummary(state, error);
-    if (!absl::IsResourceExhausted(written) || state != JobState::kCompleted ||
-        dispatcher.closed() || !dispatcher.CancelCause(id).ok() ||
-        MonotonicClock::now() >= patience) {
-      return written;
-    }
-    LogWarning("job {}: its summary waits for room: {}", id,
-               MessageOf(written));
-    dispatcher.WaitUntilClosed(DeadlineIn(kSummaryEvery));
+    if (written.ok() || state != JobState::kCompleted) return written;
+    FGNN_RETURN_IF_ERROR(wait.BeforeNextTry(written));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/planning/gpu_plan.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -45,9 +46,15 @@ absl::Status RunCaches::RankByOnlineCounts() {
   }
   progress_.EnterPhase("ranking what was counted");
   const Stopwatch watch;
-  const absl::StatusOr<uint64_t> key =
+  ShortageWait wait(run_.job.id, "the ranking", run_.environment.clock,
+                    [this] { return run_.executors.Tick(); });
+  absl::StatusOr<uint64_t> key =
       run_.executors.ranking().RankByOnlineCounts(run_.job.run_dir);
-  if (!key.ok()) return Annotate(key.status(), "cache.policy");
+  while (!key.ok()) {
+    const absl::Status next = wait.BeforeNextTry(key.status());
+    if (!next.ok()) return Annotate(next, "cache.policy");
+    key = run_.executors.ranking().RankByOnlineCounts(run_.job.run_dir);
+  }
   CachePlan plan = segment.cache_plan();
   plan.rank_order_key = *key;
   FGNN_RETURN_IF_ERROR(segment.SetCachePlan(plan));

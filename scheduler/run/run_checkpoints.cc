@@ -1,6 +1,7 @@
 #include "scheduler/run/run_checkpoints.h"
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/figures/run_state.h"
 #include "shared/base/status.h"
 #include "shared/queue/job_shape.h"
@@ -77,17 +78,32 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
        .digests_bytes = lengths.digests_bytes});
 }
 
+absl::Status RunCheckpoints::Save(const std::filesystem::path& path,
+                                  uint64_t version, uint32_t epochs_done) {
+  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
+  return run_.executors.calls().SaveCheckpoint(path, version, epochs_done,
+                                               state);
+}
+
 // A full disk must not cost the work of hours: training goes on, and the next
 // checkpoint is tried again.
 absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
                                             uint32_t epochs_done, bool& saved) {
   // Training is closed, so this version stays the newest.
   const uint64_t version = run_.board().version().value_or(0);
-  const absl::StatusOr<std::string> state = State();
-  const absl::Status status = state.ok()
-                                  ? run_.executors.calls().SaveCheckpoint(
-                                        path, version, epochs_done, *state)
-                                  : state.status();
+  const bool is_last =
+      epochs_done == run_.spec.training.epochs || scores_.IsOver(epochs_done);
+  absl::Status status = Save(path, version, epochs_done);
+  if (!status.ok() && (is_last || lost_ + 1 >= kLostCheckpoints)) {
+    ShortageWait wait(run_.job.id, absl::StrCat("checkpoint ", path.string()),
+                      run_.environment.clock,
+                      [this] { return run_.executors.Tick(); });
+    while (!status.ok()) {
+      status = wait.BeforeNextTry(status);
+      if (!status.ok()) break;
+      status = Save(path, version, epochs_done);
+    }
+  }
   saved = status.ok();
   if (saved) {
     lost_ = 0;
@@ -101,7 +117,6 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
   }
   LogError("job {}: checkpoint {}: {}", run_.job.id, path.string(),
            MessageOf(status));
-  const bool is_last = epochs_done == run_.spec.training.epochs;
   if (lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
   return Annotate(status, path.string());
 }
@@ -110,7 +125,6 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
   // Before its first step the job starts anew.
   if (version == 0 || saved_version_ == version) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving step ", version));
-  FGNN_ASSIGN_OR_RETURN(const std::string state, State());
   const CheckpointFolder& checkpoints = run_.folder->checkpoints();
   const JobShape shape(run_.segment);
   const StepNumber step(version);
@@ -119,8 +133,7 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
   const std::filesystem::path path =
       whole_epochs ? checkpoints.OfEpoch(run_.epochs_done)
                    : checkpoints.OfStep(run_.epochs_done, version);
-  FGNN_RETURN_IF_ERROR(run_.executors.calls().SaveCheckpoint(
-      path, version, run_.epochs_done, state));
+  FGNN_RETURN_IF_ERROR(Save(path, version, run_.epochs_done));
   saved_version_ = version;
   return run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
 }

@@ -54,6 +54,8 @@ class RunCheckpoints {
   // error if too many failed in a row, or the last one did.
   absl::Status SaveTolerantly(const std::filesystem::path& path,
                               uint32_t epochs_done, bool& saved);
+  absl::Status Save(const std::filesystem::path& path, uint64_t version,
+                    uint32_t epochs_done);
   // Returns the run state that a checkpoint keeps.
   absl::StatusOr<std::string> State();
   // Returns whether the checkpoint is of this run after so many epochs.

@@ -5,14 +5,16 @@
 namespace fgnn {
 namespace {
 
-ExecutorsOfJob ExecutorsFor(const Job& job, const DecodedSpec& decoded) {
+ExecutorsOfJob ExecutorsFor(const Job& job, const DecodedSpec& decoded,
+                            const ShortageClock& clock) {
   const JobSpec& spec = decoded.spec;
   return {.job_id = job.id,
           .spec_bytes = decoded.bytes,
           .dataset = spec.dataset,
           .dataset_content = job.progress.dataset_content,
           .placements = ExecutorsOf(spec),
-          .restarts = spec.limits.restarts};
+          .restarts = spec.limits.restarts,
+          .clock = clock};
 }
 
 }  // namespace
@@ -24,7 +26,8 @@ RunContext::RunContext(Job job_to_run, DecodedSpec decoded_spec,
       spec(decoded.spec),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
-                ExecutorsFor(job, decoded), std::move(keep_going)) {}
+                ExecutorsFor(job, decoded, environment.clock),
+                std::move(keep_going)) {}
 
 bool RunContext::IsDue(uint32_t every, uint32_t epoch) const {
   return epoch + 1 == spec.training.epochs ||

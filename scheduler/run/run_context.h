@@ -7,6 +7,7 @@
 
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/executors/job_executors.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/figures/run_totals.h"
 #include "scheduler/files/access/path_rules.h"
 #include "scheduler/files/job_dataset.h"
@@ -15,6 +16,7 @@
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/planning/memory_ledger.h"
 #include "scheduler/store/job.h"
+#include "shared/base/clock.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 
@@ -28,6 +30,7 @@ struct JobEnvironment {
   MemoryLedger* memory = nullptr;
   const PathRules* paths = nullptr;  // nullptr: jobs may name any file.
   RunTotals* totals = nullptr;       // nullptr: nothing is added up.
+  ShortageClock clock = MonotonicClock::now;
 };
 
 // Not thread-safe: for the job's thread.

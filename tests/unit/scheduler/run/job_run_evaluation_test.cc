@@ -32,6 +32,37 @@ TEST_F(JobRunTest, StopsOnceItGetsNoBetter) {
               HasSubstr("training.patience is 2"));
 }
 
+TEST_F(JobRunTest, AMomentWithoutMemoryIsWaitedFor) {
+  const absl::Status little =
+      absl::ResourceExhaustedError("inference needs 19 MiB, have 6 MiB");
+  calls_.evaluations = {1, little, little, 3, 2, little, 1, little, 4};
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
+  EXPECT_EQ(calls_.evaluated.size(), 9U);
+  EXPECT_EQ(Summary()["best_epoch"], 2);
+  EXPECT_EQ(Summary()["test_accuracy"], 1.0);
+}
+
+TEST_F(JobRunTest, ALastingWantOfMemoryFailsWithNeedAndHave) {
+  calls_.evaluations = std::deque<absl::StatusOr<uint64_t>>(
+      100, absl::ResourceExhaustedError("inference needs 19 MiB, have 6 MiB"));
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       testing::AllOf(HasSubstr("needs 19 MiB, have 6 MiB"),
+                                      HasSubstr("was tried for 60 s"))));
+  EXPECT_GT(calls_.evaluated.size(), 2U);
+  EXPECT_LT(calls_.evaluated.size(), 32U);
+}
+
+TEST_F(JobRunTest, WhatIsNoShortageIsNotTriedAgain) {
+  calls_.evaluations = {absl::AbortedError("the loss is inf"), 1};
+  EXPECT_EQ(Run().state, JobState::kFailed);
+  EXPECT_EQ(calls_.evaluated.size(), 1U);
+}
+
 TEST_F(JobRunTest, LowersTheLearningRateOnAPlateau) {
   spec_.training.schedule = "plateau";
   spec_.training.plateau_epochs = 1;

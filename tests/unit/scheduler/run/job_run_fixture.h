@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -102,7 +103,8 @@ class JobRunTest : public testing::Test {
   Job RunToItsEnd() {
     const JobRunner runner({.environment = {.dispatcher = &table_->dispatcher(),
                                             .host = host_.get(),
-                                            .calls = &calls_},
+                                            .calls = &calls_,
+                                            .clock = clock_},
                             .decode =
                                 [this](const Job&) {
                                   calls_.dataset = spec_.dataset;
@@ -178,6 +180,11 @@ class JobRunTest : public testing::Test {
   JobSpec spec_ = DefaultJob();
   JobRequest request_;                   // Further fields that Run() submits.
   std::function<void()> while_it_runs_;  // Called on the test's thread.
+  // A look at it takes ten seconds, so that no test waits for a shortage.
+  std::atomic<int> looks_ = 0;
+  ShortageClock clock_ = [this] {
+    return Deadline() + std::chrono::seconds(10) * ++looks_;
+  };
   ScriptedCalls calls_;
   std::unique_ptr<DaemonHost> host_;
   std::unique_ptr<JobTable> table_;

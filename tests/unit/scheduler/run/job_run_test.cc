@@ -234,14 +234,41 @@ TEST_F(JobRunTest, TrainingGoesOnWithoutACheckpointThatCannotBeWritten) {
   EXPECT_EQ(Summary()["best_epoch"], 2);
 }
 
+TEST_F(JobRunTest, TheLastCheckpointWaitsForRoom) {
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  const absl::Status full = absl::ResourceExhaustedError("disk full");
+  const absl::Status written;
+  calls_.saves = {written, written, written, full, full};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+}
+
 TEST_F(JobRunTest, ThreeCheckpointsInARowThatCannotBeWrittenFailTheJob) {
   calls_.evaluations = {1, 1, 1, 1, 1};
-  calls_.saves = {3, absl::ResourceExhaustedError("disk full")};
+  calls_.saves =
+      std::deque<absl::Status>(100, absl::ResourceExhaustedError("disk full"));
   const Job job = Run();
+  EXPECT_GT(calls_.saves.size(), 70U);
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
                                   HasSubstr("disk full")));
   EXPECT_EQ(Metrics().size(), 3U);
+}
+
+TEST_F(JobRunTest, ADaemonWithoutRoomForTheJobIsAskedAgain) {
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  calls_.attaches = {absl::ResourceExhaustedError("needs 9 MiB, have 5 MiB")};
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ExpectEveryBatchOnce();
+  calls_.evaluations = {1, 1, 1, 1, 1};
+  calls_.attaches = std::deque<absl::Status>(
+      100, absl::ResourceExhaustedError("needs 9 MiB, have 5 MiB"));
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       testing::AllOf(HasSubstr("needs 9 MiB, have 5 MiB"),
+                                      HasSubstr("was tried for 60 s"))));
 }
 
 TEST_F(JobRunTest, SeveralTrainersMakeTheSameWeights) {

@@ -53,6 +53,7 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::Status Attach(const std::string& socket, const AttachCall& call,
                       const Patience& /*patience*/) override {
     if (on_attach) on_attach();
+    if (!attaches.empty()) FGNN_RETURN_IF_ERROR(TakeFirst(&attaches));
     const auto segment = host_->SegmentFor(::getpid(), call.job_id);
     if (!segment.ok()) return segment.status();
     const auto plan =
@@ -244,6 +245,7 @@ class ScriptedCalls final : public ExecutorCalls {
   Objective objective = Objective::kClasses;  // Decides which scores it gives.
   fs::path dataset;                           // Dataset of the job's spec.
   std::deque<absl::Status> saves;             // Next answers; empty: OK.
+  std::deque<absl::Status> attaches;          // Next answers; empty: OK.
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_attach;
   std::function<void()> on_profile;
