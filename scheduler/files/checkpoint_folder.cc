@@ -3,7 +3,7 @@
 #include <string>
 #include <system_error>
 
-#include "absl/strings/match.h"
+#include "scheduler/files/run_files.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
@@ -14,18 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Name of the new best checkpoint before it replaces the old one.
-constexpr char kNextBest[] = ".best.next";
-
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
-}
-
-// Returns whether a killed writer left the file. Other files are the user's.
-bool IsLeftover(const std::string& name) {
-  return name == kNextBest || ((absl::StartsWith(name, "epoch-") ||
-                                absl::StartsWith(name, "best.")) &&
-                               IsTemporaryName(name));
 }
 
 absl::Status RemoveTemporaries(const fs::path& checkpoints) {
@@ -35,7 +25,8 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
     const std::string name = entry.path().filename().string();
     // Folders stay: one that had a checkpoint's name was moved aside for the
     // user to look at.
-    if (IsLeftover(name) && fs::is_regular_file(entry.symlink_status(error))) {
+    if (IsCheckpointLeftover(name) &&
+        fs::is_regular_file(entry.symlink_status(error))) {
       found.push_back(entry.path());
     }
   }
@@ -70,7 +61,7 @@ absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
   FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
   const fs::path folder = held.path();
   const fs::path from = folder / checkpoint.filename();
-  const fs::path next = folder / kNextBest;
+  const fs::path next = folder / kNextBestName;
   std::error_code error;
   fs::remove(next, error);
   fs::create_hard_link(from, next, error);

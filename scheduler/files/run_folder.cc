@@ -9,7 +9,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/files/run_timeline.h"
+#include "scheduler/files/access/user_path.h"
+#include "scheduler/files/run_files.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
@@ -18,11 +19,6 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kJobYaml[] = "job.yaml";
-constexpr char kCheckpoints[] = "checkpoints";
-constexpr char kSummary[] = "summary.json";
-constexpr char kDigests[] = "batches.crc";
 
 absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
   return ErrnoToStatus(error.value(), path.string());
@@ -68,23 +64,12 @@ absl::Status CutFile(const fs::path& path, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-// Makes a folder and its parents, and syncs their entries: without its entry a
+// Makes a folder in the run's folder, and syncs its name: without it, the
 // folder's files do not survive a power cut.
-absl::Status MakeFolder(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0777) != 0) {
-    const int error = errno;
-    if (error == EEXIST) return absl::OkStatus();
-    if (error != ENOENT || !path.has_relative_path()) {
-      return ErrnoToStatus(error, absl::StrCat("make ", path.string()));
-    }
-    FGNN_RETURN_IF_ERROR(MakeFolder(path.parent_path()));
-    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-      return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
-    }
-  }
-  const absl::Status synced = SyncFolder(path.parent_path());
-  // A parent that may be written but not read cannot be synced.
-  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+absl::Status MakeInside(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return SyncFolder(path.parent_path());
+  if (errno == EEXIST) return absl::OkStatus();
+  return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
 }
 
 // Returns whether a job that was killed before it had written job.yaml may have
@@ -95,22 +80,11 @@ bool IsOfRunThatNeverBegan(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_status status = entry.symlink_status(error);
   if (error) return false;
-  if (name == kCheckpoints && fs::is_directory(status)) {
+  if (name == kCheckpointsName && fs::is_directory(status)) {
     return fs::is_empty(entry.path(), error) && !error;
   }
   return fs::is_regular_file(status) && IsTemporaryName(name) &&
-         name.starts_with(kJobYaml);
-}
-
-// A run that never began cannot be resumed, since its folder has no job.yaml.
-// So its folder counts as empty, and the job can be submitted again.
-absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (!IsOfRunThatNeverBegan(entry)) return false;
-  }
-  if (error) return ErrorOf(error, path);
-  return true;
+         name.starts_with(kJobYamlName);
 }
 
 // Returns an error if the folder, or a parent, was replaced by a link since the
@@ -129,8 +103,8 @@ absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
   return RunLock::Take(path);
 }
 
-// Returns OK if no folder above the path is a run's. Whoever deletes that run
-// would delete this one too.
+// Returns OK if no folder above the path is a run's. A folder of that run's
+// checkpoints could pass as one of them.
 absl::Status CheckIsInNoRun(const fs::path& path) {
   const fs::path real = CanonicalRunDir(path);
   for (fs::path above = real.parent_path(); above.has_relative_path();
@@ -147,6 +121,17 @@ absl::Status CheckIsInNoRun(const fs::path& path) {
 }
 
 }  // namespace
+
+// A run that never began cannot be resumed, since its folder has no job.yaml.
+// So its folder counts as empty, and the job can be submitted again.
+absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (!IsOfRunThatNeverBegan(entry)) return false;
+  }
+  if (error) return ErrorOf(error, path);
+  return true;
+}
 
 absl::Status CheckRunFolderIsFree(const fs::path& path) {
   if (!path.is_absolute()) {
@@ -174,13 +159,15 @@ double SecondsBefore(const fs::path& run_dir, const std::string& job_id) {
   const double recorded = record.has_value() ? record->seconds_before : 0;
   // The summary of this job itself has its own seconds too.
   if (record.has_value() && record->job_id == job_id) return recorded;
-  const absl::StatusOr<std::string> text = ReadSmallFile(run_dir / kSummary);
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(run_dir / kSummaryName);
   if (!text.ok()) return recorded;
   return SecondsInSummary(*text).value_or(recorded);
 }
 
 std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(run_dir / kSummary);
+  const absl::StatusOr<std::string> text =
+      ReadSmallFile(run_dir / kSummaryName);
   if (!text.ok()) return std::nullopt;
   return ParseCompletedRun(*text);
 }
@@ -188,18 +175,18 @@ std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
 RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
       metrics_(path_ / kMetricsName),
-      digests_(path_ / kDigests),
-      checkpoints_(path_ / kCheckpoints),
+      digests_(path_ / kDigestsName),
+      checkpoints_(path_ / kCheckpointsName),
       lock_(std::move(lock)) {}
 
 // The folder is checked twice: before it is locked, so that nothing is left in
 // another user's folder, and after that, when the answer stays true.
 absl::StatusOr<RunFolder> RunFolder::Create(
     const fs::path& path, const std::string& job_yaml, const RunRecord& record,
-    absl::FunctionRef<absl::Status()> claim) {
+    absl::FunctionRef<absl::Status()> claim, const FileUser& user) {
   FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
-  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_RETURN_IF_ERROR(MakeFolderAs(user, path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
   FGNN_RETURN_IF_ERROR(claim());
@@ -215,13 +202,14 @@ absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
   return RunFolder(path, std::move(lock));
 }
 
-absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path) {
+absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
+                                            const FileUser& user) {
   FGNN_RETURN_IF_ERROR(CheckIsItself(path));
   // The earlier run may have ended before it had made the folder.
-  FGNN_RETURN_IF_ERROR(MakeFolder(path));
+  FGNN_RETURN_IF_ERROR(MakeFolderAs(user, path));
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
   RunFolder folder(path, std::move(lock));
-  FGNN_RETURN_IF_ERROR(MakeFolder(folder.checkpoints_.path()));
+  FGNN_RETURN_IF_ERROR(MakeInside(folder.checkpoints_.path()));
   FGNN_RETURN_IF_ERROR(folder.checkpoints_.Check());
   return folder;
 }
@@ -229,20 +217,20 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path) {
 absl::Status RunFolder::GoOn(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
-  FGNN_RETURN_IF_ERROR(MakeFolder(checkpoints_.path()));
+  FGNN_RETURN_IF_ERROR(MakeInside(checkpoints_.path()));
   // The summary is removed only after the checks, so that a refused folder
   // keeps it.
   FGNN_RETURN_IF_ERROR(checkpoints_.Check());
   std::error_code error;
-  fs::remove(path_ / kSummary, error);
+  fs::remove(path_ / kSummaryName, error);
   if (error) return ErrorOf(error, path_);
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
-  return WriteFileAtomically(path_ / kJobYaml, job_yaml);
+  return WriteFileAtomically(path_ / kJobYamlName, job_yaml);
 }
 
 bool RunFolder::has_begun() const {
   std::error_code error;
-  return fs::exists(path_ / kJobYaml, error);
+  return fs::exists(path_ / kJobYamlName, error);
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) {
@@ -278,19 +266,19 @@ absl::StatusOr<Scores> RunFolder::ScoresOf(uint32_t epoch) const {
 absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
   Lengths lengths;
   FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetricsName));
-  FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigests));
+  FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigestsName));
   return lengths;
 }
 
 absl::Status RunFolder::CheckHas(const Lengths& lengths) const {
   FGNN_RETURN_IF_ERROR(
       OpenWith(path_ / kMetricsName, lengths.metrics_bytes).status());
-  return OpenWith(path_ / kDigests, lengths.digests_bytes).status();
+  return OpenWith(path_ / kDigestsName, lengths.digests_bytes).status();
 }
 
 absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
   FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetricsName, lengths.metrics_bytes));
-  return CutFile(path_ / kDigests, lengths.digests_bytes);
+  return CutFile(path_ / kDigestsName, lengths.digests_bytes);
 }
 
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
@@ -300,14 +288,14 @@ absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
 
 absl::Status RunFolder::RemoveLeftovers() const {
   FGNN_RETURN_IF_ERROR(checkpoints_.RemoveLeftovers());
-  for (const char* name : {kJobYaml, kSummary, kTimelineName}) {
+  for (const char* name : kReplacedFiles) {
     FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
   }
   return absl::OkStatus();
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
-  return WriteFileAtomically(path_ / kSummary, SummaryToJson(summary));
+  return WriteFileAtomically(path_ / kSummaryName, SummaryToJson(summary));
 }
 
 }  // namespace fgnn

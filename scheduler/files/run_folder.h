@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_metrics.h"
+#include "scheduler/files/access/file_user.h"
 #include "scheduler/files/checkpoint_folder.h"
 #include "scheduler/files/held_lines.h"
 #include "scheduler/files/run_lock.h"
@@ -34,6 +35,9 @@ namespace fgnn {
 // checkpoints. AlreadyExists: the folder has other files. InvalidArgument: the
 // path is not absolute or inside of another run, or a file is in the way.
 absl::Status CheckRunFolderIsFree(const std::filesystem::path& path);
+
+// Returns whether the folder has at most what a run leaves that never began.
+absl::StatusOr<bool> IsEmptyRunFolder(const std::filesystem::path& path);
 
 // Returns the seconds that the run in the folder had taken before this job:
 // those in its summary, or in the record of a job that left none. 0: nothing is
@@ -53,12 +57,12 @@ class RunFolder {
   // Makes the folder with its parents, if CheckRunFolderIsFree() allows it, and
   // job.yaml in it. `claim` is called once the folder exists, is empty and is
   // locked, before anything of the run is in it. FailedPrecondition: another
-  // job has the folder.
+  // job has the folder. PermissionDenied: `user` may not make it.
   static absl::StatusOr<RunFolder> Create(
       const std::filesystem::path& path, const std::string& job_yaml,
-      const RunRecord& record, absl::FunctionRef<absl::Status()> claim = [] {
-        return absl::OkStatus();
-      });
+      const RunRecord& record,
+      absl::FunctionRef<absl::Status()> claim = [] { return absl::OkStatus(); },
+      const FileUser& user = ServiceUser());
 
   // Takes the folder of a run that goes on without a break, and changes only
   // its record. FailedPrecondition: another job has the folder.
@@ -69,7 +73,8 @@ class RunFolder {
   // left; makes the folder if that run ended before it did. GoOn() has to be
   // called before anything is written. FailedPrecondition: another job has the
   // folder.
-  static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path);
+  static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
+                                          const FileUser& user = ServiceUser());
   // Writes job.yaml and the record of the job that goes on in the folder.
   // Removes summary.json, since the run goes on.
   absl::Status GoOn(const std::string& job_yaml, const RunRecord& record) const;

@@ -257,6 +257,7 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
   job.dataset = request.dataset;
   job.user = request.user;
+  job.file_user = request.file_user;
   job.name = request.name.empty() ? owner.name : request.name;
   job.priority = request.priority;
   job.retries = request.retries;

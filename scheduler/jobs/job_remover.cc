@@ -1,7 +1,6 @@
 #include "scheduler/jobs/job_remover.h"
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/files/run_removal.h"
 #include "scheduler/jobs/job_table_parts.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
@@ -18,8 +17,10 @@ absl::StatusOr<Job> JobRemover::FindRemovable(const std::string& id) {
       " is not stored yet; make room on the disk of the state folder"));
 }
 
-absl::StatusOr<bool> JobRemover::Remove(const std::string& id) {
-  return DeleteJob([&] { return FindRemovable(id); },
+absl::StatusOr<RemovedRun> JobRemover::Remove(
+    const std::string& id,
+    absl::FunctionRef<absl::StatusOr<RemovedRun>(const Job&)> remove) {
+  return DeleteJob([&] { return FindRemovable(id); }, remove,
                    [this](const std::string& job_id) -> absl::Status {
                      const MutexLock lock(&parts_.mutex);
                      FGNN_RETURN_IF_ERROR(parts_.store.Delete(job_id));

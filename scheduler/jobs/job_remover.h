@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "scheduler/files/run_removal.h"
 #include "scheduler/store/job.h"
 
 namespace fgnn {
@@ -17,12 +19,15 @@ class JobRemover {
   // Borrows the table's parts.
   explicit JobRemover(JobTableParts* parts) : parts_(*parts) {}
 
-  // Removes the job with this whole id: first its folder, then the job. Returns
-  // whether there was a folder to remove, see RemoveRunFolder(). The table
+  // Removes the job with this whole id: first its folder, see
+  // RemoveRunFolder(), then the job. `remove` removes the folder. The table
   // serves other calls meanwhile. FailedPrecondition: CheckMayRemove() does not
   // allow it. Unavailable: the job's end is not stored yet. NotFound: no such
   // job.
-  absl::StatusOr<bool> Remove(const std::string& id);
+  absl::StatusOr<RemovedRun> Remove(
+      const std::string& id,
+      absl::FunctionRef<absl::StatusOr<RemovedRun>(const Job&)> remove =
+          RemoveByOwnRights);
 
  private:
   absl::StatusOr<Job> FindRemovable(const std::string& id);

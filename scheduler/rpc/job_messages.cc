@@ -101,11 +101,12 @@ void ToMessage(const Job& job, v1::Job* message) {
   }
 }
 
-void ToMessage(const Job& job, bool folder_deleted,
+void ToMessage(const Job& job, const RemovedRun& removed,
                v1::DeleteJobResponse* message) {
   message->set_job_id(PrintableText(job.id));
   message->set_run_dir(PrintableText(job.run_dir));
-  message->set_folder_deleted(folder_deleted);
+  message->set_folder_deleted(removed.folder_deleted);
+  message->set_left(PrintableText(removed.left));
 }
 
 absl::StatusOr<JobFilter> FilterOf(const v1::ListJobsRequest& request) {

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/executors/executor_view.h"
+#include "scheduler/files/run_removal.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_store.h"
 
@@ -12,8 +13,8 @@ namespace fgnn {
 
 void ToMessage(const ExecutorView& view, v1::Executor* message);
 void ToMessage(const Job& job, v1::Job* message);
-// Tells of a job that was deleted, and whether its run's folder was.
-void ToMessage(const Job& job, bool folder_deleted,
+// Tells of a job that was deleted, and what became of its run's folder.
+void ToMessage(const Job& job, const RemovedRun& removed,
                v1::DeleteJobResponse* message);
 // Returns the conditions of the request, all but its limit. InvalidArgument: a
 // number in `states` is no state.

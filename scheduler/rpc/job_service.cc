@@ -12,6 +12,7 @@
 #include "scheduler/files/access/path_rules.h"
 #include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_folder.h"
+#include "scheduler/files/run_removal.h"
 #include "scheduler/files/submission.h"
 #include "scheduler/rpc/calling_user.h"
 #include "scheduler/rpc/job_messages.h"
@@ -116,6 +117,8 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                        const v1::SubmitJobRequest& request,
                                        v1::SubmitJobResponse* response) {
   FGNN_ASSIGN_OR_RETURN(const FileUser user, CallingUser(caller_, context));
+  FGNN_RETURN_IF_ERROR(CheckReaches(RunCallerOf(caller_, user),
+                                    facts_.state_dir, request.run_dir()));
   FGNN_ASSIGN_OR_RETURN(
       ReadRequest read,
       ReadSubmitRequest(request, caller_.name, facts_.devices,
@@ -125,6 +128,10 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                                      facts_.state_dir, run_dir);
                         }));
   read.request.by_operator = caller_.is_operator;
+  // An operator goes on with the runs of all users.
+  if (!(caller_.is_operator && request.resume())) {
+    read.request.file_user = FileUserText(user);
+  }
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
   absl::Status check = host_->CheckGpus(read.spec.devices);
   check.Update(CheckPaths(user, read));
@@ -295,10 +302,17 @@ grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
   return ServeChange(
       *context, *audit_, caller_, *request, *response, [&]() -> absl::Status {
         FGNN_ASSIGN_OR_RETURN(const Job own, FindOwn(request->job_id()));
-        FGNN_ASSIGN_OR_RETURN(const bool folder_deleted,
-                              table_->remover().Remove(own.id));
+        FGNN_ASSIGN_OR_RETURN(const FileUser user,
+                              CallingUser(caller_, *context));
+        FGNN_ASSIGN_OR_RETURN(
+            const RemovedRun removed,
+            table_->remover().Remove(own.id, [&](const Job& job) {
+              return RemoveRunFolder(job.run_dir, job.id,
+                                     RunCallerOf(caller_, user),
+                                     facts_.state_dir);
+            }));
         LogInfo("job {}: deleted by {}", own.id, caller_.name);
-        ToMessage(own, folder_deleted, response);
+        ToMessage(own, removed, response);
         return absl::OkStatus();
       });
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/files/access/path_rules.h"
 #include "scheduler/files/take_over.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
@@ -74,11 +75,22 @@ absl::Status RunStart::Begin() {
   return parts_.records.OpenTimeline();
 }
 
+absl::StatusOr<FileUser> RunStart::CheckFolderRights() const {
+  FileUser user = ParseFileUser(run_.job.file_user);
+  FGNN_RETURN_IF_ERROR(
+      FindRunFolderAs({.user = user, .name = run_.job.user},
+                      run_.environment.host->options().state_dir,
+                      run_.job.run_dir)
+          .status());
+  return user;
+}
+
 absl::StatusOr<RunFolder> RunStart::KeepFolder() const {
   if (run_.job.folder == FolderUse::kResume) {
     return absl::FailedPreconditionError(
         "it had not begun to write into the folder that it resumes");
   }
+  FGNN_RETURN_IF_ERROR(CheckFolderRights().status());
   return RunFolder::Keep(run_.job.run_dir, Record());
 }
 
@@ -174,15 +186,16 @@ absl::Status RunStart::OwnFolder() {
 }
 
 absl::Status RunStart::OpenFolder() {
+  FGNN_ASSIGN_OR_RETURN(const FileUser user, CheckFolderRights());
   if (run_.job.folder == FolderUse::kMake) {
-    FGNN_ASSIGN_OR_RETURN(
-        run_.folder,
-        RunFolder::Create(run_.job.run_dir, run_.decoded.yaml, Record(),
-                          [this] { return OwnFolder(); }));
+    FGNN_ASSIGN_OR_RETURN(run_.folder,
+                          RunFolder::Create(
+                              run_.job.run_dir, run_.decoded.yaml, Record(),
+                              [this] { return OwnFolder(); }, user));
     run_.in_folder = true;
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir));
+  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir, user));
   run_.seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
   return PlanToGoOn();
 }

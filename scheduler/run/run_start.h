@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_state.h"
+#include "scheduler/files/access/file_user.h"
 #include "scheduler/files/resume_point.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
@@ -31,6 +32,9 @@ class RunStart {
   absl::Status Begin();
 
  private:
+  // Returns the job's user, who still has a right to the run's folder.
+  // PermissionDenied: that changed since the submission.
+  absl::StatusOr<FileUser> CheckFolderRights() const;
   // Takes the folder of a run that goes on. FailedPrecondition: the folder is
   // still as an earlier run left it.
   absl::StatusOr<RunFolder> KeepFolder() const;

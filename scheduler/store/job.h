@@ -63,6 +63,9 @@ struct Job {
   std::string dataset;  // Dataset as in the spec, to search for.
   // Name of the job's user; empty: nobody.
   std::string user;
+  // The user by whose rights the run folder is opened, as ParseFileUser() reads
+  // it. Empty: the service's own user.
+  std::string file_user;
   std::string name;                // Name that the client gave; empty: none.
   int32_t priority = 0;            // Jobs of higher priority go first.
   std::vector<std::string> after;  // Ids of jobs that have to complete first.

@@ -36,7 +36,8 @@ CREATE TABLE IF NOT EXISTS jobs (
   run_seconds REAL NOT NULL,
   device_seconds REAL NOT NULL,
   devices TEXT NOT NULL,
-  folder INTEGER NOT NULL
+  folder INTEGER NOT NULL,
+  file_user TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state);
 CREATE INDEX IF NOT EXISTS jobs_by_run_dir ON jobs (run_dir);
@@ -64,7 +65,10 @@ INSERT OR IGNORE INTO service VALUES (1, 0);
 // The first release has version 5; earlier versions were never released. A
 // release that changes the tables adds a step from the version before.
 inline StoreSchema JobSchema() {
-  return {.baseline = 5, .tables = kJobTables, .steps = {}};
+  return {.baseline = 5,
+          .tables = kJobTables,
+          .steps = {"ALTER TABLE jobs ADD COLUMN file_user TEXT NOT NULL "
+                    "DEFAULT ''"}};
 }
 
 }  // namespace fgnn

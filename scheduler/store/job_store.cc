@@ -21,7 +21,7 @@ constexpr char kColumns[] =
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
     "dataset, user, name, priority, after, retries, attempts, "
     "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
-    "devices, folder";
+    "devices, folder, file_user";
 
 // Returns the error in a row; OK: the job has none. An unknown code, of a
 // damaged row, becomes kUnknown.
@@ -67,6 +67,7 @@ Job ReadRow(const StoreStatement& row) {
   job.folder = folder == 1   ? FolderUse::kResume
                : folder == 2 ? FolderUse::kOwn
                              : FolderUse::kMake;
+  job.file_user = row.Text(28);
   const auto state = ParseJobState(row.Integer(1));
   job.state = state.value_or(JobState::kFailed);
   if (!state.has_value()) {
@@ -144,7 +145,7 @@ absl::Status JobStore::Insert(const Job& job) {
       database_.Prepare(
           absl::StrCat("INSERT INTO jobs (", kColumns,
                        ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(job.spec_bytes);
@@ -171,6 +172,7 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(job.device_seconds);
   statement.Bind(absl::StrJoin(job.devices, " "));
   statement.Bind(static_cast<int64_t>(job.folder));
+  statement.Bind(job.file_user);
   const int code = statement.Step();
   return code == SQLITE_DONE ? absl::OkStatus()
                              : database_.ErrorOf(code, "add a job");

@@ -70,7 +70,14 @@ class PortTest(harness.ServiceTest):
         self.start_service()
         mine = self.make_user('submit', 'mine')
         local = self.service.run({}, '--digest')
-        run_dir = self.service.folder / 'remote'
+        # A remote user who may not operate makes what everybody may make.
+        closed = self.fgnn(mine, 'submit', *self.service.job_words(),
+                           '--run-dir', self.service.folder / 'remote', code=1)
+        self.assertIn(f'may not write in {self.service.folder}', closed.stderr)
+        results = self.service.folder / 'results'
+        results.mkdir()
+        results.chmod(0o777)
+        run_dir = results / 'remote'
         out = self.fgnn(mine, 'run', *self.service.job_words(), '--run-dir',
                         run_dir, '--digest', '--name', 'far').stdout
         self.assertIn('epoch 2/2', out)

@@ -16,12 +16,11 @@ class RemovalTest(harness.ServiceTest):
         (self.outside / 'kept').write_text('kept')
 
     def run_job(self, *words):
-        """Runs a job to its end; its id and folder, with a link in it."""
+        """Runs a job to its end; its id and folder."""
         out = self.service.fgnn('run', *self.service.job_words(), '--json',
                                 *words).stdout
         summary = json.loads(out.splitlines()[-1])
         run_dir = pathlib.Path(summary['run_dir'])
-        (run_dir / 'link').symlink_to(self.outside)
         return summary['job_id'], run_dir
 
     def jobs(self):
@@ -49,13 +48,24 @@ class RemovalTest(harness.ServiceTest):
         deleted = self.service.json('rm', 'First')
         self.assertEqual(deleted, {'dry_run': False, 'deleted': [
             {'job_id': first, 'run_dir': str(first_dir),
-             'folder_deleted': True}]})
+             'folder_deleted': True, 'left': ''}]})
         self.assert_gone(first, first_dir)
         self.service.fgnn('up')
         self.service.fgnn('rm', second, third[4:])
         self.assert_gone(second, second_dir)
         self.assert_gone(third, third_dir)
         self.assert_refused(['rm', second], second)
+
+    def test_what_no_run_makes_stays_and_is_said(self):
+        job, run_dir = self.run_job('--digest', '--trace')
+        (run_dir / 'link').symlink_to(self.outside)
+        (run_dir / 'plot.svg').write_text('mine')
+        said = self.service.fgnn('rm', job).stdout
+        self.assertIn(f'job {job} deleted; {run_dir} stays: it holds ', said)
+        self.assertEqual({path.name for path in run_dir.iterdir()},
+                         {'link', 'plot.svg'})
+        self.assertNotIn(job, self.jobs())
+        self.assertEqual((self.outside / 'kept').read_text(), 'kept')
 
     def test_a_job_that_has_not_ended_stays(self):
         self.service.fgnn('up')

@@ -6,6 +6,7 @@
 #include <linux/xattr.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +14,10 @@
 #include <cstring>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -23,6 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxAclBytes = 64 << 10;  // The kernel's own limit.
 constexpr unsigned kAll = 7;
+// Text of a user who may do what everybody may.
+constexpr char kNobody[] = "nobody";
 
 struct AclEntry {
   unsigned tag = 0;
@@ -126,6 +132,12 @@ std::string AclOf(uid_t user) {
 
 }  // namespace
 
+FileUser ServiceUser() { return {.uid = ::geteuid(), .groups = {}}; }
+
+bool IsTrusted(const FileUser& user) {
+  return user.uid == 0 || user.uid == ::geteuid();
+}
+
 absl::StatusOr<bool> MayAccess(const FileUser& user, const fs::path& path,
                                unsigned wanted) {
   struct stat file = {};
@@ -136,6 +148,29 @@ absl::StatusOr<bool> MayAccess(const FileUser& user, const fs::path& path,
   std::vector<AclEntry> entries = EntriesOf(file);
   FGNN_RETURN_IF_ERROR(ReadAcl(path, entries));
   return Suffices(user, file, entries, wanted);
+}
+
+std::string FileUserText(const FileUser& user) {
+  if (IsTrusted(user)) return "";
+  if (!user.uid.has_value()) return kNobody;
+  return absl::StrCat(*user.uid, ":", absl::StrJoin(user.groups, ","));
+}
+
+FileUser ParseFileUser(const std::string& text) {
+  if (text.empty()) return ServiceUser();
+  const size_t end = text.find(':');
+  uid_t uid = 0;
+  if (end == std::string::npos ||
+      !absl::SimpleAtoi(text.substr(0, end), &uid)) {
+    return {};
+  }
+  FileUser user = {.uid = uid, .groups = {}};
+  for (const absl::string_view word :
+       absl::StrSplit(text.substr(end + 1), ',')) {
+    gid_t group = 0;
+    if (absl::SimpleAtoi(word, &group)) user.groups.push_back(group);
+  }
+  return user;
 }
 
 absl::Status ShareFolder(const fs::path& folder, uid_t user) {

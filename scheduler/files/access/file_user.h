@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,7 +24,12 @@ struct FileUser {
 
 // What a user asks for, as in a mode: a sum of these.
 inline constexpr unsigned kMayRead = 4;
+inline constexpr unsigned kMayWrite = 2;
 inline constexpr unsigned kMayEnter = 1;
+
+// Returns whether the user is root or the user of this process, for whom this
+// process needs no check.
+bool IsTrusted(const FileUser& user);
 
 // Returns whether the user may do all of `wanted` with the file or folder.
 // Folders above it are not looked at; a link is followed. Returns true for
@@ -31,6 +37,15 @@ inline constexpr unsigned kMayEnter = 1;
 absl::StatusOr<bool> MayAccess(const FileUser& user,
                                const std::filesystem::path& path,
                                unsigned wanted);
+
+// Returns the user of this process.
+FileUser ServiceUser();
+
+// Returns the user as text for the job store; empty for one who IsTrusted().
+std::string FileUserText(const FileUser& user);
+// Reads it. Empty text, as of a job of an earlier release, gives
+// ServiceUser(). Damaged text gives a user who may do what everybody may.
+FileUser ParseFileUser(const std::string& text);
 
 // Opens a folder of this process's user to another user: both may read and
 // enter what is in it, and no one else. What is made in it later is open to the

@@ -1,5 +1,7 @@
 #include "scheduler/files/access/path_rules.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "scheduler/files/access/user_path.h"
 #include "scheduler/files/access/user_runs.h"
+#include "scheduler/files/run_files.h"
+#include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
@@ -78,13 +83,12 @@ bool Exists(const fs::path& path) {
 // read it all, or this process cannot look.
 std::optional<fs::path> FindClosedTo(const FileUser& user, const fs::path& path,
                                      unsigned wanted) {
-  for (const fs::path& folder : FoldersAbove(path)) {
-    const absl::StatusOr<bool> may = MayAccess(user, folder, kMayEnter);
-    if (may.ok() && !*may) return folder;
-  }
-  const absl::StatusOr<bool> may = MayAccess(user, path, wanted);
-  if (may.ok() && !*may) return path;
-  return std::nullopt;
+  const absl::StatusOr<FoundPath> found = FindAs(user, path);
+  if (!found.ok()) return std::nullopt;
+  if (found->is_closed) return found->name;
+  if (!found->missing.empty()) return std::nullopt;
+  const absl::StatusOr<bool> may = Has(user, *found, wanted);
+  return may.ok() && !*may ? std::optional(found->name) : std::nullopt;
 }
 
 // What a job names, and what the service reads of it.
@@ -158,12 +162,10 @@ absl::Status CheckServiceReads(const Named& named) {
 
 absl::Status CheckUserReads(const Named& named, const FileUser& user) {
   std::optional<fs::path> closed = FindClosedTo(
-      user, named.path, named.parts.empty() ? kMayRead : kMayRead | kMayEnter);
+      user, named.asked, named.parts.empty() ? kMayRead : kMayRead | kMayEnter);
   for (const fs::path& part : named.parts) {
     if (closed.has_value()) break;
-    if (!Exists(part)) continue;
-    const fs::path real = CanonicalRunDir(part);
-    closed = FindClosedTo(user, real, kMayRead);
+    closed = FindClosedTo(user, part, kMayRead);
   }
   if (!closed.has_value()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
@@ -179,6 +181,61 @@ absl::Status CheckUserReads(const Named& named, const FileUser& user) {
 // Returns the folder of the service's own runs.
 fs::path RunsPath(const fs::path& state_dir) {
   return RunDirPath(state_dir, "x").parent_path();
+}
+
+bool IsInOwnRuns(const RunCaller& caller, const fs::path& state_dir,
+                 const fs::path& run_dir) {
+  return IsBelow(CanonicalRunDir(run_dir),
+                 CanonicalRunDir(UserRunsPath(state_dir, caller.name)));
+}
+
+// Returns whether the caller might remove the empty folder and make another.
+bool MayReplace(const FileUser& user, const FoundPath& found) {
+  const absl::StatusOr<FoundPath> parent =
+      FindAs(user, found.name.parent_path());
+  if (!parent.ok() || parent->is_closed || !parent->missing.empty()) {
+    return false;
+  }
+  const absl::StatusOr<bool> may = Has(user, *parent, kMayWrite | kMayEnter);
+  const bool is_sticky = (parent->info.st_mode & S_ISVTX) != 0;
+  return may.ok() && *may && (!is_sticky || user.uid == parent->info.st_uid);
+}
+
+// Returns whether a service of this process's user has made the folder for a
+// run of the caller. In a folder with the sticky bit, such as /tmp, anybody may
+// have put another run's record. A run that was killed at once left a folder
+// without one.
+bool IsRunMadeFor(const RunCaller& caller, const FoundPath& found) {
+  if (found.info.st_uid != ::geteuid() || (found.info.st_mode & S_ISVTX) != 0) {
+    return false;
+  }
+  const std::string owner = OwnerOnDisk(found.path());
+  if (!owner.empty()) return owner == caller.name;
+  const absl::StatusOr<bool> is_empty = IsEmptyRunFolder(found.path());
+  return is_empty.ok() && *is_empty && MayReplace(caller.user, found);
+}
+
+// Checks a folder that is there: it is the caller's or the service's, and so is
+// the folder of checkpoints in it. Whoever may write above that one may have
+// moved it there.
+absl::Status CheckIsRunOf(const RunCaller& caller, const std::string& what,
+                          const FoundPath& found) {
+  const uid_t owner = found.info.st_uid;
+  if (caller.user.uid != owner && !IsRunMadeFor(caller, found)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        what, " belongs to ", UserName(owner),
+        ", and is no run that the service has made for ", caller.name,
+        "; name a folder of your own, or one that is not there yet"));
+  }
+  struct stat inner = {};
+  const bool has_others = ::fstatat(found.place.get(), kCheckpointsName, &inner,
+                                    AT_SYMLINK_NOFOLLOW) == 0 &&
+                          caller.user.uid != inner.st_uid &&
+                          inner.st_uid != ::geteuid();
+  if (!has_others) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(what, " has ", kCheckpointsName, " of ",
+                   UserName(inner.st_uid), " in it; name another folder"));
 }
 
 // Checks that the folder lies in a root, or among the service's own runs.
@@ -247,14 +304,49 @@ absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
                 .parts = {}});
 }
 
+absl::Status CheckReaches(const RunCaller& caller, const fs::path& state_dir,
+                          const fs::path& asked) {
+  const fs::path real = CanonicalRunDir(asked);
+  if (!asked.is_absolute() || caller.is_operator || IsTrusted(caller.user) ||
+      IsIn(real, CanonicalRunDir(state_dir))) {
+    return absl::OkStatus();
+  }
+  FGNN_ASSIGN_OR_RETURN(const FoundPath found, FindAs(caller.user, asked));
+  if (!found.is_closed) return absl::OkStatus();
+  return ClosedTo(caller.user, absl::StrCat("run_dir ", asked.string()),
+                  "enter", found.name);
+}
+
+absl::StatusOr<FoundPath> FindRunFolderAs(const RunCaller& caller,
+                                          const fs::path& state_dir,
+                                          const fs::path& run_dir) {
+  const FileUser& user = caller.user;
+  if (IsTrusted(user) || IsInOwnRuns(caller, state_dir, run_dir)) {
+    return FindAs(ServiceUser(), run_dir);
+  }
+  const std::string what = absl::StrCat("run_dir ", run_dir.string());
+  FGNN_ASSIGN_OR_RETURN(FoundPath found, FindAs(user, run_dir));
+  if (found.is_closed) return ClosedTo(user, what, "enter", found.name);
+  if (found.missing.empty()) {
+    // The message that it is no folder is another check's.
+    if (!S_ISDIR(found.info.st_mode)) return found;
+    FGNN_RETURN_IF_ERROR(CheckIsRunOf(caller, what, found));
+    if (user.uid != found.info.st_uid) return found;
+  }
+  FGNN_ASSIGN_OR_RETURN(const bool may,
+                        Has(user, found, kMayWrite | kMayEnter));
+  if (!may) return ClosedTo(user, what, "write in", found.name);
+  return found;
+}
+
 absl::Status CheckNewRunPath(const PathRules& rules, const RunCaller& caller,
                              const fs::path& state_dir,
                              const fs::path& run_dir) {
   if (run_dir.empty()) return absl::OkStatus();
   const fs::path runs = RunsPath(state_dir);
   const fs::path own = UserRunsPath(state_dir, caller.name);
-  const bool is_own = IsBelow(run_dir, CanonicalRunDir(own));
-  if (!caller.is_operator && !is_own && IsIn(run_dir, CanonicalRunDir(runs))) {
+  if (!caller.is_operator && !IsInOwnRuns(caller, state_dir, run_dir) &&
+      IsIn(run_dir, CanonicalRunDir(runs))) {
     return absl::PermissionDeniedError(
         absl::StrCat("run_dir ", run_dir.string(),
                      " is among the runs of the service, where ", caller.name,
@@ -266,7 +358,7 @@ absl::Status CheckNewRunPath(const PathRules& rules, const RunCaller& caller,
   if (run_dir != CanonicalRunDir(runs) && run_dir != CanonicalRunDir(own) &&
       std::count(rules.run_roots.begin(), rules.run_roots.end(), run_dir) ==
           0) {
-    return absl::OkStatus();
+    return FindRunFolderAs(caller, state_dir, run_dir).status();
   }
   return absl::PermissionDeniedError(
       absl::StrCat("run_dir ", run_dir.string(),
@@ -279,15 +371,8 @@ absl::Status CheckResumedRunPath(const PathRules& rules,
                                  const fs::path& run_dir) {
   FGNN_RETURN_IF_ERROR(
       CheckMayHoldRuns(rules, caller.user, state_dir, run_dir));
-  const fs::path own = CanonicalRunDir(UserRunsPath(state_dir, caller.name));
-  if (caller.is_operator || IsBelow(run_dir, own) ||
-      OwnerOnDisk(run_dir) == caller.name ||
-      !FindClosedTo(caller.user, run_dir / "job.yaml", kMayRead).has_value()) {
-    return absl::OkStatus();
-  }
-  return absl::PermissionDeniedError(absl::StrCat(
-      "run_dir ", run_dir.string(), " is not a run of ", caller.name, ", and ",
-      caller.name, " may not read it; resume a run of your own"));
+  if (caller.is_operator) return absl::OkStatus();
+  return FindRunFolderAs(caller, state_dir, run_dir).status();
 }
 
 }  // namespace fgnn

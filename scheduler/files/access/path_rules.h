@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/files/access/file_user.h"
+#include "scheduler/files/access/user_path.h"
 
 namespace fgnn {
 
@@ -50,20 +51,38 @@ struct RunCaller {
   bool is_operator = false;  // Whether the user may change runs of others.
 };
 
+// Checks that the caller may enter the folders on the way to a run's folder, as
+// the caller wrote it: a link or ".." in a closed folder would tell what is
+// there. In the state folder the other checks decide. PermissionDenied.
+absl::Status CheckReaches(const RunCaller& caller,
+                          const std::filesystem::path& state_dir,
+                          const std::filesystem::path& asked);
+
+// Looks up the folder of a run, and checks that the caller may have it by the
+// caller's own rights: may enter the folders above it, and may make it, or has
+// it already. A folder that is there has to be the caller's, or of a run that a
+// service of this process's user has made for the caller. The service's own
+// user and root may have all that the service may, and all callers what is
+// below UserRunsPath(). PermissionDenied: the message tells nothing of what is
+// in a folder that the caller may not enter.
+absl::StatusOr<FoundPath> FindRunFolderAs(
+    const RunCaller& caller, const std::filesystem::path& state_dir,
+    const std::filesystem::path& run_dir);
+
 // Checks that the folder of a new run lies in a root, or among the service's
 // own runs, and is none of these folders itself. `run_dir` is canonical, see
 // CanonicalRunDir(), or empty. Among the service's runs, a user who is no
 // operator has what is below UserRunsPath(). Users other than the service's may
-// name no other folder of the state folder. PermissionDenied: it lies
-// elsewhere.
+// name no other folder of the state folder. Calls FindRunFolderAs().
+// PermissionDenied: it lies elsewhere.
 absl::Status CheckNewRunPath(const PathRules& rules, const RunCaller& caller,
                              const std::filesystem::path& state_dir,
                              const std::filesystem::path& run_dir);
 
 // Checks the folder of a run that is to go on, before anything in it is read.
-// It lies where a run may lie. For a user who is no operator, it is in
-// UserRunsPath(), or the user's by OwnerOnDisk(), or the user may read its
-// job.yaml. PermissionDenied: the message does not tell what is there.
+// It lies where a run may lie. A user who is no operator needs the rights of
+// FindRunFolderAs(). PermissionDenied: the message does not tell what is
+// there.
 absl::Status CheckResumedRunPath(const PathRules& rules,
                                  const RunCaller& caller,
                                  const std::filesystem::path& state_dir,

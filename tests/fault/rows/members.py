@@ -170,6 +170,72 @@ class Attempts:
             (folder / name).unlink()
             (folder / 'was').rename(folder / name)
 
+    def take_folders(self, colleague_runs):
+        """Runs in folders where the member could make and remove nothing."""
+        words = self.service.job_words({**TINY, 'devices': '[cpu:1]'})
+        closed = self.service.folder_of(users.COLLEAGUE, 'closed')
+        closed.chmod(0o700)
+        (closed / 'results').mkdir()
+        self.service.give(closed / 'results', users.COLLEAGUE)
+        open_one = self.service.folder_of(users.COLLEAGUE, 'open')
+        open_one.chmod(0o755)
+        linked = self.service.folder_of(users.MEMBER, 'way')
+        (linked / 'in').symlink_to(closed)
+        for what, folder in (
+                ('a closed folder', closed),
+                ('a folder in a closed one', closed / 'results'),
+                ('a new folder in a closed one', closed / 'new'),
+                ('a closed folder by a link', linked / 'in/new'),
+                ('a folder that is open to read', open_one),
+                ('a new folder in that', open_one / 'new'),
+                ('a root folder', pathlib.Path('/root/.fgnn')),
+                ('a file in a closed folder', pathlib.Path('/root/.bashrc')),
+                ('a run of another', colleague_runs)):
+            before = sorted(map(str, closed.rglob('*')))
+            answer = self.service.fgnn('submit', *words, '--run-dir',
+                                       str(folder), check=False,
+                                       **users.MEMBER)
+            check(answer.returncode == 1 and 'not a folder' not in
+                  answer.stderr, f'{what}: said {answer.stderr!r}')
+            check(sorted(map(str, closed.rglob('*'))) == before and
+                  not any(open_one.iterdir()), f'{what}: something was made')
+            self.count += 1
+        self.swap_run(open_one)
+
+    def swap_run(self, treasure):
+        """Another folder in the place of the member's own ended run, as deep as
+        30,000 levels or of a colleague."""
+        home = self.service.folder_of(users.MEMBER, 'home')
+        home.chmod(0o777)
+        words = self.service.job_words({**TINY, 'devices': '[cpu:1]'})
+        job = self.service.json_as(users.MEMBER, 'submit', *words, '--run-dir',
+                                   str(home / 'run'))['job_id']
+        self.service.fgnn('watch', job, **users.MEMBER)
+        (treasure / 'metrics.jsonl').write_text('kept')
+        record = (home / 'run/run.json').read_text()
+        (treasure / 'run.json').write_text(record)
+        (home / 'run').rename(home / 'was')
+        treasure.rename(home / 'run')
+        subprocess.run(
+            [sys.executable, '-c', 'import os\nfor _ in range(30000):\n'
+             ' os.mkdir("d")\n os.chdir("d")'], cwd=home / 'was', check=True)
+        before = memory_of(self.service)
+        said = self.service.fgnn('rm', job, **users.MEMBER).stdout
+        check('stays: ' in said, f'rm said {said!r}')
+        check((home / 'run/metrics.jsonl').read_text() == 'kept',
+              'rm removed what is a colleague\'s')
+        job = self.service.json_as(users.MEMBER, 'submit', *words, '--run-dir',
+                                   str(home / 'deep'))['job_id']
+        self.service.fgnn('watch', job, **users.MEMBER)
+        (home / 'was/d').rename(home / 'deep/d')
+        said = self.service.fgnn('rm', job, **users.MEMBER).stdout
+        check('it holds d,' in said, f'rm of a deep folder said {said!r}')
+        grown = memory_of(self.service) - before
+        check(grown < 64 << 20, f'rm took {grown} bytes of memory')
+        # Deeper than a path can be.
+        subprocess.run(['rm', '-rf', home / 'deep'], check=True)
+        self.count += 2
+
     # ---- Of daemons.
 
     def connect(self):
@@ -242,6 +308,13 @@ class Attempts:
                           [('fgnn-user', name)])
 
 
+def memory_of(service):
+    """Bytes of memory of the scheduler."""
+    pid, = pids_of(service, 'fgnn-scheduler')
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(status.split('VmRSS:')[1].split()[0]) << 10
+
+
 def can_connect(who, door):
     """"connected", "answered" or "refused"; tried by a process of the user."""
     return subprocess.run(
@@ -299,7 +372,7 @@ def members_of(options, user, words_of_up=()):
     with users.service_of_a_user(options, user) as service:
         service.fgnn('up', '--devices', *DEVICES, *words_of_up, **user)
         runs = service.folder_of(user, 'runs')
-        runs.chmod(0o755)
+        runs.chmod(0o777)
         words = service.job_words(LONG)
         expected = runs / 'expected'
         service.fgnn('run', *words, '--run-dir', str(expected), '--digest',
@@ -319,6 +392,7 @@ def members_of(options, user, words_of_up=()):
                         lambda: attempts.change_jobs(expected),
                         attempts.connect, attempts.write,
                         lambda: attempts.plant_links(expected / 'checkpoints'),
+                        lambda: attempts.take_folders(expected),
                         attempts.plant_plugin):
             attempt()
             service.fgnn('status')

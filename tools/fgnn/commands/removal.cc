@@ -35,13 +35,17 @@ class RemovalReport {
     if (json_) {
       jobs_.push_back({{"job_id", job.job_id()},
                        {"run_dir", job.run_dir()},
-                       {"folder_deleted", job.folder_deleted()}});
+                       {"folder_deleted", job.folder_deleted()},
+                       {"left", job.left()}});
       return;
     }
-    std::cout << "job " << job.job_id() << " deleted, "
-              << (job.folder_deleted() ? "with "
-                                       : "without a folder of its own at ")
-              << PrintableText(job.run_dir()) << std::endl;
+    const std::string folder = PrintableText(job.run_dir());
+    std::cout << "job " << job.job_id() << " deleted"
+              << (job.folder_deleted() ? ", with " + folder
+                  : job.left().empty()
+                      ? "; it had no folder at " + folder
+                      : "; " + folder + " stays: " + PrintableText(job.left()))
+              << std::endl;
   }
   void AddPlanned(const v1::Job& job) {
     if (json_) {
@@ -161,8 +165,8 @@ absl::Status Prune(const PruneFlags& flags, const CommandContext& context) {
 void AddRemovalCommands(Command app, CommandContext& context) {
   const Command rm = app.AddSubcommand(
       "rm",
-      "Delete jobs that have ended, and the folders of their runs with all "
-      "that is in them; also while no service runs");
+      "Delete jobs that have ended, with the files that their runs have made; "
+      "also while no service runs");
   const auto names = std::make_shared<std::vector<std::string>>();
   rm.AddOption("JOB", *names, kJobHelp).Required().Takes("JOB");
   rm.OnRun([names, &context] { context.status = Remove(*names, context); });

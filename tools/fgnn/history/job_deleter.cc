@@ -49,11 +49,19 @@ absl::StatusOr<v1::DeleteJobResponse> JobDeleter::Delete(
     FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
     return job;
   };
+  const RunCaller self = {
+      .user = ServiceUser(), .name = {}, .is_operator = true};
   FGNN_ASSIGN_OR_RETURN(
-      const bool folder_deleted,
-      DeleteJob(find, [&](const std::string& id) { return store.Delete(id); }));
+      const RemovedRun removed,
+      DeleteJob(
+          find,
+          [&](const Job& ended) {
+            return RemoveRunFolder(ended.run_dir, ended.id, self,
+                                   /*state_dir=*/{});
+          },
+          [&](const std::string& id) { return store.Delete(id); }));
   v1::DeleteJobResponse response;
-  ToMessage(job, folder_deleted, &response);
+  ToMessage(job, removed, &response);
   return response;
 }
 

@@ -57,6 +57,41 @@ TEST_F(ServiceJobsTest, AJobIsItsUsersToChange) {
   EXPECT_EQ(Cancel(id)->state(), v1::JOB_STATE_CANCELLED);
 }
 
+TEST_F(ServiceJobsTest, AUsersRunIsMadeAndRemovedByTheUsersRights) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  StartService();
+  BecomeUser(kSomeUser);
+  const fs::path home = temp_ / "home";
+  fs::create_directories(home / "results");
+  ASSERT_EQ(::chown(home.c_str(), kOtherUser, kOtherUser), 0);
+  ASSERT_EQ(::chown((home / "results").c_str(), kOtherUser, kOtherUser), 0);
+  const auto refused = [](const std::string& words) {
+    return StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr(words));
+  };
+  EXPECT_THAT(Submit(Spec(), "", home / "results"),
+              refused("belongs to uid 3000002"));
+  EXPECT_THAT(Submit(Spec(), "", home / "new"), refused("may not write in"));
+  fs::permissions(home, fs::perms(0700));
+  for (const char* name : {"results", "new", "results/in"}) {
+    EXPECT_THAT(Submit(Spec(), "", home / name),
+                refused("may not enter " + home.string()));
+  }
+  EXPECT_TRUE(fs::is_empty(home / "results"));
+  // A run of the user, in whose folder another user's file lies by then.
+  fs::permissions(home, fs::perms(0777));
+  const std::string id = Submit(Spec(), "", home / "new")->job_id();
+  EXPECT_EQ(Watch(id).state(), v1::JOB_STATE_COMPLETED);
+  std::ofstream(home / "new/notes.txt") << "not the run's";
+  v1::DeleteJobRequest request;
+  request.set_job_id(id);
+  fs::permissions(home, fs::perms(0700));
+  const auto closed = Call(&v1::JobService::Stub::DeleteJob, request);
+  FGNN_ASSERT_OK(closed.status());
+  EXPECT_FALSE(closed->folder_deleted());
+  EXPECT_THAT(closed->left(), HasSubstr("may not enter"));
+  EXPECT_TRUE(fs::exists(home / "new/metrics.jsonl"));
+}
+
 TEST_F(ServiceJobsTest, NobodyCallsInAnothersName) {
   if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
   Order("hold");

@@ -105,7 +105,7 @@ TEST_F(JobQueueTest, DeletingJobsAndARestartGiveNoUserMore) {
   const std::string of_bob = Submit({.user = "bob"});
   ASSERT_EQ(Start(), first);
   Complete(first);
-  FGNN_ASSERT_OK(table_->remover().Remove(first));
+  FGNN_ASSERT_OK(table_->remover().Remove(first).status());
   Reopen();
   EXPECT_EQ(Start(), of_bob);
   Complete(of_bob);

@@ -184,9 +184,9 @@ TEST_F(JobTableTest, ARunThatIsGoneOnWithStays) {
   FGNN_ASSERT_OK(RunFolder::Keep(request.run_dir, {.job_id = second.id}));
   table_->dispatcher().MarkRunning(second.id);
   table_->dispatcher().End(second.id, JobState::kCompleted, absl::OkStatus());
-  EXPECT_FALSE(*table_->remover().Remove(first.id));
+  EXPECT_FALSE(table_->remover().Remove(first.id)->folder_deleted);
   EXPECT_TRUE(std::filesystem::exists(request.run_dir));
-  EXPECT_TRUE(*table_->remover().Remove(second.id));
+  EXPECT_TRUE(table_->remover().Remove(second.id)->folder_deleted);
   EXPECT_FALSE(std::filesystem::exists(request.run_dir));
 }
 

@@ -94,7 +94,7 @@ class JobRunTest : public testing::Test {
     request.spec_bytes = "spec";
     request.digest = true;
     request.resume = !resumed_dir.empty();
-    request.run_dir = resumed_dir.string();
+    if (request.resume) request.run_dir = resumed_dir.string();
     id_ = table_->Submit(request)->id;
     return RunToItsEnd();
   }

@@ -311,6 +311,31 @@ TEST_F(JobRunTest, DamagedDataIsRefusedAndLeavesNothing) {
   EXPECT_FALSE(fs::exists(RunDir()));
 }
 
+// The folder may have been closed, or a link put in its way, while it waited.
+TEST_F(JobRunTest, AJobStartsInNoFolderThatItsUserHasNoRightTo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  fs::permissions(temp_.path(), fs::perms(0755));
+  const fs::path above = fs::canonical(temp_.path()) / "above";
+  fs::create_directories(above / "closed");
+  fs::permissions(above / "closed", fs::perms(0700));
+  fs::permissions(above, fs::perms(0777));
+  request_.user = "ann";
+  request_.file_user = "64002:64002";
+  request_.run_dir = (above / "closed/run").string();
+  EXPECT_THAT(Run().error,
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("uid 64002 may not enter " +
+                                 (above / "closed").string())));
+  EXPECT_TRUE(fs::is_empty(above / "closed"));
+  request_.run_dir = (above / "run").string();
+  EXPECT_EQ(Run().state, JobState::kCompleted);
+  // It goes on in the folder that the service has made for it, and no other.
+  EXPECT_EQ(Resume().state, JobState::kCompleted);
+  request_.user = "bob";
+  request_.file_user = "64003:64003";
+  EXPECT_THAT(Resume().error, StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
 TEST_F(JobRunTest, ARunFolderThatIsTakenIsRefused) {
   std::ofstream(temp_ / "runs") << "a file";
   const Job job = Run();

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <fstream>
 #include <string>
@@ -237,10 +238,28 @@ TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(JobStoreTest, AStoreOfTheFirstReleaseIsRead) {
+  FGNN_ASSERT_OK(Open().Insert(SomeJob("one")));
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_ / "jobs.sqlite").c_str(), &database),
+            SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database,
+                         "ALTER TABLE jobs DROP COLUMN file_user; "
+                         "PRAGMA user_version = 5",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].file_user, "");
+  EXPECT_THAT(Open().Insert(SomeJob("two")), IsOk());
+}
+
 TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   Job job = SomeJob("one");
   job.dataset = "/data";
   job.user = "ann";
+  job.file_user = "1000:1000,4";
   job.name = "a name";
   job.priority = -7;
   job.after = {"a", "b"};
@@ -271,6 +290,7 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   EXPECT_EQ(jobs[0].device_seconds, 3);
   EXPECT_THAT(jobs[0].devices, ElementsAre("cpu:0-1", "cpu:3"));
   EXPECT_EQ(jobs[0].folder, FolderUse::kOwn);
+  EXPECT_EQ(jobs[0].file_user, "1000:1000,4");
   EXPECT_EQ(Open().UseSince(0).value().front().device_seconds, 3);
 }
 

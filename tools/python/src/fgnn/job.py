@@ -122,10 +122,10 @@ class Job:
         return self._become(self._service.calls.go_on(self.id))
 
     def delete(self) -> bool:
-        """Deletes the folder of its run with all files in it, and then the job
+        """Deletes what its run has made, the run's folder, and then the job
         itself, as `fgnn rm` does; this object keeps what the service said
-        last. False: there was no folder, or another job has gone on in it, so
-        that it stays.
+        last. False: there was no folder, or it stays, since it has other files
+        in it or another job has gone on in it.
 
         WrongState: it has not ended, or a job that has not ended needs it.
         NotFound: it was deleted before.

@@ -182,8 +182,17 @@ TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
       .dataset_roots = {},
       .run_roots =
           MakeRoots({(temp_ / "results").string()}, "--run-root").value()};
-  EXPECT_THAT(check({}, temp_ / "anywhere"), IsOk());
-  EXPECT_THAT(check(rules, temp_ / "results" / "one"), IsOk());
+  // The rights of the caller decide, not those of the service.
+  for (const PathRules& each : {PathRules(), rules}) {
+    fs::permissions(temp_ / "results", fs::perms(0755));
+    EXPECT_THAT(check(each, temp_ / "results" / "one"),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("uid 64002 may not write in " +
+                                   (temp_ / "results").string())));
+    fs::permissions(temp_ / "results", fs::perms(0777));
+    EXPECT_THAT(check(each, temp_ / "results" / "one"), IsOk());
+    EXPECT_THAT(check(each, temp_ / "results" / "a" / "b"), IsOk());
+  }
   EXPECT_THAT(check(rules, state / "runs" / "ann" / "one"), IsOk());
   EXPECT_THAT(check(rules, ""), IsOk());
   EXPECT_THAT(check(rules, temp_ / "results" / ".." / "one"),
@@ -192,6 +201,61 @@ TEST_F(PathRulesTest, ARunLiesInARootOrAmongTheServicesOwn) {
   EXPECT_FALSE(check(rules, temp_ / "results" / "link" / "one").ok());
   EXPECT_FALSE(check({}, state / "plugins").ok());
   EXPECT_FALSE(check({}, state / "runs" / ".." / "logs").ok());
+}
+
+TEST_F(PathRulesTest, AFolderThatIsThereIsTheCallersOrMadeForTheCaller) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const RunCaller ann = {.user = {.uid = kAnn, .groups = {}}, .name = "ann"};
+  const fs::path above = temp_ / "above";
+  const fs::path run = above / "run";
+  fs::create_directories(run);
+  fs::permissions(above, fs::perms(0777));
+  const auto find = [&] {
+    return FindRunFolderAs(ann, temp_ / "state", run).status();
+  };
+  EXPECT_THAT(find(), IsOk());  // Empty, and ann could make another.
+  fs::permissions(above, fs::perms(01777));
+  EXPECT_THAT(find(), StatusIs(StatusCode::kPermissionDenied));
+  for (const uid_t owner : {kBob, uid_t{0}}) {
+    fs::permissions(run, fs::perms(0777));
+    std::ofstream(run / "notes.txt") << "not ann's";
+    ASSERT_EQ(::chown(run.c_str(), owner, owner), 0);
+    EXPECT_THAT(find(), StatusIs(StatusCode::kPermissionDenied,
+                                 HasSubstr("is no run that the service has "
+                                           "made for ann")));
+  }
+  std::ofstream(run / "run.json") << R"({"job_id":"job-1","user":"ann"})";
+  EXPECT_THAT(find(), IsOk());
+  fs::permissions(run, fs::perms(01777));  // Anybody may have moved it there.
+  EXPECT_FALSE(find().ok());
+  ASSERT_EQ(::chown(run.c_str(), kAnn, kAnn), 0);
+  EXPECT_THAT(find(), IsOk());
+  fs::permissions(run, fs::perms(0500));
+  EXPECT_THAT(find(), StatusIs(StatusCode::kPermissionDenied,
+                               HasSubstr("may not write in " + run.string())));
+}
+
+// The text is the same whatever there is in the folder.
+TEST_F(PathRulesTest, AClosedFolderIsNotToldOf) {
+  const RunCaller ann = {.user = {.uid = kAnn, .groups = {}}, .name = "ann"};
+  const fs::path closed = temp_ / "closed";
+  fs::create_directories(closed / "there");
+  fs::create_directories(temp_ / "open");
+  std::ofstream(closed / "file") << "secret";
+  fs::create_symlink(temp_ / "open", closed / "link");
+  fs::permissions(closed, fs::perms(0700));
+  fs::permissions(temp_ / "open", fs::perms(0777));
+  const std::string way = " may not enter " + closed.string();
+  for (const char* name : {"there", "there/in", "file", "file/in", "missing",
+                           "link", "link/in", "../closed/there/../../open"}) {
+    const absl::Status there =
+        CheckReaches(ann, temp_ / "state", closed / name);
+    EXPECT_THAT(there,
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr(std::string(name) + ": uid 64002" + way)))
+        << name;
+  }
+  EXPECT_THAT(CheckReaches(ann, temp_ / "state", temp_ / "open/in"), IsOk());
 }
 
 TEST_F(PathRulesTest, ANewRunTakesNoFolderOfManyRunsAndNoneOfOthers) {
@@ -224,7 +288,7 @@ TEST_F(PathRulesTest, ANewRunTakesNoFolderOfManyRunsAndNoneOfOthers) {
   EXPECT_THAT(CheckNewRunPath(rules, service, state, runs / "one"), IsOk());
 }
 
-TEST_F(PathRulesTest, ARunThatIsToGoOnIsTheCallersOrOpenToTheCaller) {
+TEST_F(PathRulesTest, ARunThatIsToGoOnIsTheCallers) {
   const fs::path state = temp_ / "state";
   const RunCaller ann = {.user = {.uid = kAnn, .groups = {}}, .name = "ann"};
   const fs::path run = temp_ / "closed" / "run";
@@ -233,23 +297,39 @@ TEST_F(PathRulesTest, ARunThatIsToGoOnIsTheCallersOrOpenToTheCaller) {
   };
   fs::create_directories(run);
   std::ofstream(run / "job.yaml") << "dataset: secret";
+  // To read a run is not enough: the service would write into it.
+  EXPECT_FALSE(check(run).ok());
+  std::ofstream(run / "run.json") << R"({"job_id":"job-1","user":"ann"})";
   EXPECT_THAT(check(run), IsOk());
   fs::permissions(temp_ / "closed", fs::perms(0700));
   const absl::Status there = check(run);
   EXPECT_THAT(there, StatusIs(StatusCode::kPermissionDenied,
-                              HasSubstr("ann may not read it")));
+                              HasSubstr("may not enter")));
   // The same is said of what is not there.
   EXPECT_EQ(check(temp_ / "closed" / "no").code(), there.code());
   RunCaller boss = ann;
   boss.is_operator = true;
   EXPECT_THAT(CheckResumedRunPath({}, boss, state, run), IsOk());
-  std::ofstream(run / "run.json") << R"({"job_id":"job-1","user":"ann"})";
-  EXPECT_THAT(check(run), IsOk());
   // A run of ann's that ended before it had a folder.
   fs::create_directories(state / "runs");
   fs::permissions(state, fs::perms(0700));
   EXPECT_THAT(check(state / "runs/ann/job-2"), IsOk());
   EXPECT_FALSE(check(state / "runs/bob/job-2").ok());
+}
+
+TEST_F(PathRulesTest, TheUserOfAJobIsReadAgainFromTheStore) {
+  const FileUser ann = {.uid = kAnn, .groups = {kGroup, 7}};
+  const FileUser read = ParseFileUser(FileUserText(ann));
+  EXPECT_EQ(read.uid, ann.uid);
+  EXPECT_EQ(read.groups, ann.groups);
+  EXPECT_EQ(ParseFileUser(FileUserText({})).uid, std::nullopt);
+  EXPECT_EQ(FileUserText(ServiceUser()), "");
+  EXPECT_EQ(FileUserText({.uid = 0, .groups = {}}), "");
+  EXPECT_TRUE(IsTrusted(ParseFileUser("")));
+  // Damage gives nobody more rights.
+  for (const char* text : {"x", ":", "-1:2", "0x0:", "root", "99999999999:"}) {
+    EXPECT_EQ(ParseFileUser(text).uid, std::nullopt) << text;
+  }
 }
 
 TEST_F(PathRulesTest, AFolderThatCannotBeSharedIsNotMade) {
