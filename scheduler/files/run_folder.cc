@@ -76,7 +76,7 @@ absl::Status MakeInside(const fs::path& path) {
 // left the entry.
 bool IsOfRunThatNeverBegan(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
-  if (name == kRunRecordName) return true;
+  if (name == kRunRecordName || name == kRunLockName) return true;
   std::error_code error;
   const fs::file_status status = entry.symlink_status(error);
   if (error) return false;

@@ -1,5 +1,6 @@
 #include "scheduler/files/run_lock.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/files/file.h"
+#include "shared/base/files/private_file.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
 
@@ -19,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxRecordBytes = 1 << 16;
+// Tries to lock, while holders remove the lock's file.
+constexpr int kMaxAttempts = 100;
 
 std::string TextAt(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
@@ -58,6 +62,15 @@ std::string DescribeHolder(const fs::path& path) {
                           : "");
 }
 
+// Returns whether the folder's lock is the file that is open as `lock`.
+bool IsLockOf(int folder, int lock) {
+  struct stat locked = {};
+  struct stat named = {};
+  return ::fstat(lock, &locked) == 0 &&
+         ::fstatat(folder, kRunLockName, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         named.st_ino == locked.st_ino && named.st_dev == locked.st_dev;
+}
+
 }  // namespace
 
 std::optional<RunRecord> ReadRunRecord(const fs::path& run_dir) {
@@ -94,21 +107,43 @@ fs::path CanonicalRunDir(const fs::path& run_dir) {
   return canonical.has_filename() ? canonical : canonical.parent_path();
 }
 
-absl::StatusOr<RunLock> RunLock::Take(const fs::path& run_dir) {
-  const fs::path path = run_dir / kRunRecordName;
-  // The descriptor is closed on exec: a daemon that outlives the scheduler must
-  // not hold the lock.
-  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPlainFile(path, O_RDWR | O_CREAT));
+absl::StatusOr<bool> RunLock::TryLock(const fs::path& run_dir) {
+  const fs::path path = run_dir / kRunLockName;
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPrivateFile(path));
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) {
       return ErrnoToStatus(errno, absl::StrCat("lock ", path.string()));
     }
     return absl::FailedPreconditionError(absl::StrCat(
-        "run_dir ", run_dir.string(), " is in use by ", DescribeHolder(path),
+        "run_dir ", run_dir.string(), " is in use by ", DescribeHolder(path_),
         "; wait until it has ended, or name another folder"));
   }
-  return RunLock(std::move(fd), path);
+  if (!IsLockOf(folder_.get(), fd.get())) return false;
+  lock_ = std::move(fd);
+  return true;
+}
+
+absl::StatusOr<RunLock> RunLock::Take(const fs::path& run_dir) {
+  RunLock lock;
+  lock.path_ = run_dir / kRunRecordName;
+  // Descriptors are closed on exec: a daemon that outlives the scheduler must
+  // not hold the lock.
+  lock.folder_.Reset(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.folder_.valid()) return ErrnoToStatus(errno, run_dir.string());
+  bool is_locked = false;
+  for (int attempt = 0; attempt < kMaxAttempts && !is_locked; ++attempt) {
+    FGNN_ASSIGN_OR_RETURN(is_locked, lock.TryLock(run_dir));
+  }
+  if (!is_locked) {
+    return absl::UnavailableError(
+        absl::StrCat("run_dir ", run_dir.string(),
+                     ": other jobs take and leave it; try "
+                     "again"));
+  }
+  FGNN_ASSIGN_OR_RETURN(lock.record_,
+                        OpenPlainFile(lock.path_, O_RDWR | O_CREAT));
+  return lock;
 }
 
 absl::Status RunLock::Write(const RunRecord& record) const {
@@ -123,10 +158,10 @@ absl::Status RunLock::Write(const RunRecord& record) const {
           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
       "\n";
   const auto size = static_cast<ssize_t>(text.size());
-  const ssize_t written = ::pwrite(fd_.get(), text.data(), text.size(), 0);
+  const ssize_t written = ::pwrite(record_.get(), text.data(), text.size(), 0);
   if (written >= 0 && written < size) errno = ENOSPC;
-  if (written != size || ::ftruncate(fd_.get(), size) != 0 ||
-      ::fsync(fd_.get()) != 0) {
+  if (written != size || ::ftruncate(record_.get(), size) != 0 ||
+      ::fsync(record_.get()) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("write ", path_.string()));
   }
   return absl::OkStatus();
@@ -135,16 +170,23 @@ absl::Status RunLock::Write(const RunRecord& record) const {
 RunLock& RunLock::operator=(RunLock&& other) noexcept {
   if (this != &other) {
     Unlock();
-    fd_ = std::move(other.fd_);
+    folder_ = std::move(other.folder_);
+    lock_ = std::move(other.lock_);
+    record_ = std::move(other.record_);
     path_ = std::move(other.path_);
   }
   return *this;
 }
 
-// Closing alone is not enough: a child before its exec shares the lock.
+// Closing alone is not enough: a child before its exec shares the lock. The
+// file goes first, while nobody else can have the lock.
 void RunLock::Unlock() {
-  if (fd_.valid()) ::flock(fd_.get(), LOCK_UN);
-  fd_.Reset();
+  if (!lock_.valid()) return;
+  if (IsLockOf(folder_.get(), lock_.get())) {
+    ::unlinkat(folder_.get(), kRunLockName, 0);
+  }
+  ::flock(lock_.get(), LOCK_UN);
+  lock_.Reset();
 }
 
 }  // namespace fgnn

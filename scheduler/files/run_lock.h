@@ -1,5 +1,7 @@
-// The lock of a run's folder: run.json in it, which the job that has the folder
-// keeps locked. The lock ends with the process; the text stays:
+// The lock of a run's folder: run.lock in it, which the job that has the folder
+// keeps locked, and which other users can neither read nor lock. It ends with
+// the process, and the file goes with it. A record in run.json says whose the
+// folder is; it stays:
 //
 //   {"job_id": "20261121-101500-7f3a", "user": "ann", "digest": true,
 //    "trace": false, "service": "/home/ann/.local/state/fgnn",
@@ -19,6 +21,8 @@
 namespace fgnn {
 
 inline constexpr char kRunRecordName[] = "run.json";
+// A service that was killed leaves it.
+inline constexpr char kRunLockName[] = "run.lock";
 
 // A record of the job that has a run's folder, or had it last.
 struct RunRecord {
@@ -60,12 +64,15 @@ class RunLock {
   absl::Status Write(const RunRecord& record) const;
 
  private:
-  RunLock(UniqueFd fd, std::filesystem::path path)
-      : fd_(std::move(fd)), path_(std::move(path)) {}
+  RunLock() = default;
+  // Tries once. False: the lock's file was removed meanwhile.
+  absl::StatusOr<bool> TryLock(const std::filesystem::path& run_dir);
   void Unlock();
 
-  UniqueFd fd_;
-  std::filesystem::path path_;
+  UniqueFd folder_;
+  UniqueFd lock_;
+  UniqueFd record_;
+  std::filesystem::path path_;  // Path of the record.
 };
 
 }  // namespace fgnn

@@ -167,10 +167,12 @@ absl::StatusOr<Others> RemoveContents(const OpenFolder& run) {
   FGNN_ASSIGN_OR_RETURN(const Others inner, RemoveCheckpoints(run));
   FGNN_ASSIGN_OR_RETURN(
       Others others,
-      RemoveFiles(run, IsRunFile, {kCheckpointsName, kRunRecordName}));
+      RemoveFiles(run, IsRunFile,
+                  {kCheckpointsName, kRunRecordName, kRunLockName}));
   for (const std::string& name : inner.names) others.Add(name);
   others.count += inner.count - inner.names.size();
   FGNN_RETURN_IF_ERROR(RemoveFile(run, kRunRecordName).status());
+  FGNN_RETURN_IF_ERROR(RemoveFile(run, kRunLockName).status());
   return others;
 }
 
@@ -261,6 +263,13 @@ absl::StatusOr<RemovedRun> RemoveRunFolder(const fs::path& run_dir,
       removed.status().code(),
       absl::StrReplaceAll(MessageOf(removed.status()),
                           {{found->path().string(), run_dir.string()}}));
+}
+
+absl::StatusOr<RemovedRun> RemoveByOwnRights(const Job& job) {
+  return RemoveRunFolder(
+      job.run_dir, job.id,
+      {.user = ServiceUser(), .name = {}, .is_operator = true},
+      /*state_dir=*/{});
 }
 
 absl::StatusOr<RemovedRun> DeleteJob(

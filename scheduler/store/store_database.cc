@@ -14,19 +14,21 @@
 namespace fgnn {
 namespace {
 
-// Closes the files to users outside of their group. SQLite would make a file
-// that everybody may read, and a reader's lock can keep others from writing. It
-// gives the two files beside the database the mode of that one.
+// Closes the files to all other users. SQLite would make a file that everybody
+// may read, and a reader's lock can keep this process from writing. SQLite
+// gives the two files beside the database the mode of that one. An earlier
+// release opened all three to a group.
 void CloseToOthers(const std::string& path) {
-  constexpr mode_t kFileMode = 0640;
+  constexpr mode_t kFileMode = 0600;
+  constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
   // SQLite says what is wrong with a path that cannot be opened.
   const UniqueFd made(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
   for (const char* ending : {"", "-wal", "-shm"}) {
     const std::string file = path + ending;
     struct stat info = {};
-    if (::stat(file.c_str(), &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
-      ::chmod(file.c_str(), info.st_mode & 07777 & ~S_IRWXO);
+    if (::stat(file.c_str(), &info) == 0 && (info.st_mode & kOfOthers) != 0) {
+      ::chmod(file.c_str(), info.st_mode & 07777 & ~kOfOthers);
     }
   }
 }

@@ -1,6 +1,5 @@
 #include "scheduler/host/book/state_lock.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/private_file.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 
@@ -31,8 +31,7 @@ absl::StatusOr<StateLock> StateLock::Take(
   const std::filesystem::path path = LockPath(state_dir);
   // The descriptor is closed on exec: a daemon that outlives the scheduler must
   // not hold the lock.
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0660));
-  if (!fd.valid()) return ErrnoToStatus(errno, path.string());
+  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPrivateFile(path));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return ErrnoToStatus(errno, absl::StrCat("lock ", path.string()));

@@ -1,5 +1,6 @@
 #include "shared/base/files/private_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +48,28 @@ absl::Status CheckTrustedFile(const std::filesystem::path& path) {
                      "; close it: chmod go-w ", path.string()));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> OpenPrivateFile(const std::filesystem::path& path) {
+  constexpr mode_t kMode = S_IRUSR | S_IWUSR;
+  UniqueFd fd(
+      ::open(path.c_str(),
+             O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+             kMode));
+  struct stat file = {};
+  if (!fd.valid() || ::fstat(fd.get(), &file) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("open ", path.string()));
+  }
+  if (!S_ISREG(file.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("open ", path.string(), ": not a plain file"));
+  }
+  // As an earlier release made it.
+  const bool is_open = (file.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+  if (is_open && file.st_uid == ::geteuid() && ::fchmod(fd.get(), kMode) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("close ", path.string()));
+  }
+  return fd;
 }
 
 }  // namespace fgnn

@@ -236,6 +236,30 @@ class Attempts:
         subprocess.run(['rm', '-rf', home / 'deep'], check=True)
         self.count += 2
 
+    def hold_locks(self, runs):
+        """Locks all that the member may read, as a reader does."""
+        words = self.service.job_words({**TINY, 'devices': '[cpu:1]'})
+        run_dir = runs / 'locked'
+        self.service.fgnn('run', *words, '--run-dir', str(run_dir),
+                          **users.COLLEAGUE)
+        holder = subprocess.Popen(
+            [sys.executable, ROWS / 'hold_locks.py', self.state, run_dir],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            **users.MEMBER)
+        try:
+            locked = holder.stdout.readline().split()
+            for name in ('fgnn.lock', 'run.lock', 'jobs.sqlite',
+                         'jobs.sqlite-wal', 'jobs.sqlite-shm'):
+                check(name not in locked, f'a member has locked {name}')
+            self.service.fgnn('run', *words, **users.COLLEAGUE)
+            answer = self.service.fgnn('resume', str(run_dir), check=False,
+                                       **users.COLLEAGUE)
+            check('in use' not in answer.stderr,
+                  f'a run is locked: {answer.stderr!r}')
+        finally:
+            holder.communicate('', timeout=60)
+        self.count += 1
+
     # ---- Of daemons.
 
     def connect(self):
@@ -393,6 +417,7 @@ def members_of(options, user, words_of_up=()):
                         attempts.connect, attempts.write,
                         lambda: attempts.plant_links(expected / 'checkpoints'),
                         lambda: attempts.take_folders(expected),
+                        lambda: attempts.hold_locks(runs),
                         attempts.plant_plugin):
             attempt()
             service.fgnn('status')

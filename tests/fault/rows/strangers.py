@@ -78,6 +78,10 @@ def check_modes(state):
     """Nobody else writes, and the folders keep others out."""
     paths = [each for each in (state, *state.rglob('*'))
              if not each.is_symlink()]
+    for path in (*state.glob('jobs.sqlite*'), state / 'fgnn.lock',
+                 *state.rglob('run.lock')):
+        mode = path.stat().st_mode
+        check(not mode & 0o077, f'{path} has mode {mode:o}: others can lock it')
     closed = (state, state / 'logs', state / 'runs', state / 'executors',
               *(state / 'runs').iterdir(), *state.glob('*.sqlite*'),
               *(state / 'logs').iterdir())

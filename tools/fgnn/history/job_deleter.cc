@@ -8,6 +8,7 @@
 #include "scheduler/store/job_names.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
+#include "tools/fgnn/history/stored_jobs.h"
 
 namespace fgnn {
 
@@ -22,6 +23,7 @@ absl::StatusOr<JobDeleter> JobDeleter::Open(const ServicePlace& place) {
       !std::filesystem::exists(path, error)) {
     return client.status();
   }
+  FGNN_RETURN_IF_ERROR(CheckMayReadStore(state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(state_dir));
   FGNN_ASSIGN_OR_RETURN(JobStore store, JobStore::Open(path));
   return JobDeleter(HeldStore{std::move(lock), std::move(store)});
@@ -49,17 +51,10 @@ absl::StatusOr<v1::DeleteJobResponse> JobDeleter::Delete(
     FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
     return job;
   };
-  const RunCaller self = {
-      .user = ServiceUser(), .name = {}, .is_operator = true};
   FGNN_ASSIGN_OR_RETURN(
       const RemovedRun removed,
-      DeleteJob(
-          find,
-          [&](const Job& ended) {
-            return RemoveRunFolder(ended.run_dir, ended.id, self,
-                                   /*state_dir=*/{});
-          },
-          [&](const std::string& id) { return store.Delete(id); }));
+      DeleteJob(find, RemoveByOwnRights,
+                [&](const std::string& id) { return store.Delete(id); }));
   v1::DeleteJobResponse response;
   ToMessage(job, removed, &response);
   return response;

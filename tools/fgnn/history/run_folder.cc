@@ -95,8 +95,12 @@ absl::StatusOr<FoundRun> FindRun(const std::string& run,
     }
     if (!absl::IsNotFound(job.status())) return job.status();
   }
-  FGNN_ASSIGN_OR_RETURN(const fs::path folder, FindAmongRuns(run, state_dir));
-  return RunIn(folder);
+  const absl::StatusOr<fs::path> folder = FindAmongRuns(run, state_dir);
+  if (absl::IsNotFound(folder.status())) {
+    FGNN_RETURN_IF_ERROR(CheckMayReadStore(state_dir));
+  }
+  FGNN_RETURN_IF_ERROR(folder.status());
+  return RunIn(*folder);
 }
 
 absl::StatusOr<fs::path> FindRunFolder(const std::string& run,

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <system_error>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/store/job_names.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 
 namespace fgnn {
@@ -80,7 +83,23 @@ absl::Status CopyStore(const fs::path& store, const fs::path& copy) {
 
 }  // namespace
 
+absl::Status CheckMayReadStore(const fs::path& state_dir) {
+  const fs::path path = JobStorePath(state_dir);
+  if (::access(path.c_str(), R_OK) == 0 || errno != EACCES) {
+    return absl::OkStatus();
+  }
+  struct stat folder = {};
+  const std::string owner = ::stat(state_dir.c_str(), &folder) == 0
+                                ? UserName(folder.st_uid)
+                                : "its user";
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no service runs in ", state_dir.string(), ", and then only ", owner,
+      " may read its jobs; let ", owner,
+      " start it with 'fgnn up', or name another with --state-dir"));
+}
+
 absl::StatusOr<StoredJobs> StoredJobs::Read(const fs::path& state_dir) {
+  FGNN_RETURN_IF_ERROR(CheckMayReadStore(state_dir));
   const fs::path path = JobStorePath(state_dir);
   FGNN_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make());
   const fs::path copy = JobStorePath(folder.path());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/store/job_store.h"
@@ -13,12 +14,18 @@
 
 namespace fgnn {
 
+// Returns OK if this process's user may read the folder's job store, or if
+// there is none. Only the user of the service may: others ask the service.
+// InvalidArgument: the message has the way out.
+absl::Status CheckMayReadStore(const std::filesystem::path& state_dir);
+
 // The jobs as they were when Read() was called. Reads a copy of the job store,
 // so that nothing in the state folder is written or locked. Thread-compatible.
 class StoredJobs {
  public:
   // NotFound: the folder has no job store. Unavailable: a service that has just
-  // started there writes the store. Also errors of JobStore::Open().
+  // started there writes the store. Also errors of CheckMayReadStore() and
+  // JobStore::Open().
   static absl::StatusOr<StoredJobs> Read(
       const std::filesystem::path& state_dir);
 

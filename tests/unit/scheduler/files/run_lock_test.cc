@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -13,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_folder.h"
+#include "shared/base/files/unique_fd.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -50,6 +54,47 @@ TEST(RunLockTest, AFolderIsHeldUnderAllItsNames) {
   EXPECT_THAT(RunFolder::Reopen(temp / "run").status(), is_refused);
   held.reset();
   EXPECT_THAT(RunFolder::Reopen(temp / "run"), IsOk());
+}
+
+// A member of the service's group may read the record, and lock it.
+TEST(RunLockTest, AReaderKeepsNobodyFromTheFolder) {
+  const TempFolder temp;
+  FGNN_ASSERT_OK(
+      RunFolder::Create(temp / "run", "job", SomeRecord()).status());
+  const fs::path lock = temp / "run/run.lock";
+  EXPECT_FALSE(fs::exists(lock));  // It goes with the lock.
+  const UniqueFd reader(::open((temp / "run/run.json").c_str(), O_RDONLY));
+  ASSERT_EQ(::flock(reader.get(), LOCK_SH), 0);
+  // As a killed service of another umask might have left it.
+  std::ofstream(lock).flush();
+  fs::permissions(lock, fs::perms(0666));
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder held,
+                            RunFolder::Reopen(temp / "run"));
+  EXPECT_EQ(fs::status(lock).permissions(), fs::perms(0600));
+  EXPECT_FALSE(RunFolder::Reopen(temp / "run").ok());
+  EXPECT_TRUE(fs::exists(lock));  // Who was refused leaves it.
+}
+
+// The file of the lock is removed and made again all the time.
+TEST(RunLockTest, OneAtATimeHasTheFolder) {
+  const TempFolder temp;
+  std::atomic<int> holders = 0;
+  std::atomic<int> num_taken = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 500; ++round) {
+        const absl::StatusOr<RunLock> lock = RunLock::Take(temp.path());
+        if (!lock.ok()) continue;
+        EXPECT_EQ(++holders, 1);
+        ++num_taken;
+        --holders;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(num_taken, 0);
+  EXPECT_FALSE(fs::exists(temp / "run.lock"));
 }
 
 TEST(RunLockTest, OneOfManyThatMakeAFolderGetsIt) {

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -112,6 +114,17 @@ TEST(StateLockTest, OneServiceAFolder) {
                                         ") runs in ", temp.path().string()))));
   }
   EXPECT_THAT(StateLock::Take(temp.path()), IsOk());
+}
+
+// Whoever can read a file can lock it, and keep the service from starting.
+TEST(StateLockTest, NobodyElseCanReadTheFile) {
+  const TempFolder temp;
+  const std::filesystem::path file = temp / "fgnn.lock";
+  std::ofstream(file) << "1\n";
+  std::filesystem::permissions(file, std::filesystem::perms(0660));
+  FGNN_ASSERT_OK_AND_ASSIGN(const StateLock lock, StateLock::Take(temp.path()));
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms(0600));
 }
 
 TEST(StateLockTest, AFolderThatWasDeletedOrReplacedIsGone) {

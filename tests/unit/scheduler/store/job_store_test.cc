@@ -204,7 +204,7 @@ TEST_F(JobStoreTest, AReaderSeesWhatWasCommittedAndChangesNothing) {
   EXPECT_FALSE(reader.Insert(SomeJob("three")).ok());
 }
 
-TEST_F(JobStoreTest, OnlyUserAndGroupMayReadTheFiles) {
+TEST_F(JobStoreTest, OnlyTheUserMayReadTheFiles) {
   const auto path = folder_ / "jobs.sqlite";
   for (int start = 0; start < 2; ++start) {
     JobStore store = Open();
@@ -212,12 +212,11 @@ TEST_F(JobStoreTest, OnlyUserAndGroupMayReadTheFiles) {
     for (const char* ending : {"", "-wal", "-shm"}) {
       const auto mode =
           std::filesystem::status(path.string() + ending).permissions();
-      EXPECT_EQ(mode & std::filesystem::perms::others_all,
-                std::filesystem::perms::none)
-          << ending;
+      EXPECT_EQ(mode, std::filesystem::perms(0600)) << ending;
+      // As earlier releases made it.
+      std::filesystem::permissions(path.string() + ending,
+                                   std::filesystem::perms(0644));
     }
-    // As earlier releases made it.
-    std::filesystem::permissions(path, std::filesystem::perms(0644));
   }
 }
 
