@@ -99,7 +99,8 @@ absl::Status JobServiceAdapter::CheckPaths(const FileUser& user,
                                          facts_.state_dir,
                                          read.request.run_dir));
   }
-  FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, user, read.spec.dataset));
+  FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, user, read.spec.dataset,
+                                        read.spec.sampling.weights));
   const std::string& file = read.spec.model.file;
   return file.empty() ? absl::OkStatus()
                       : CheckFilePath(rules, user, file, "model.file");
@@ -172,6 +173,7 @@ grpc::Status JobServiceAdapter::GetJob(grpc::ServerContext* context,
                                        const v1::GetJobRequest* request,
                                        v1::Job* response) {
   return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckLengths(*request));
     FGNN_ASSIGN_OR_RETURN(const JobVersion found,
                           table_->Get(request->job_id()));
     Tell(found.job, response);
@@ -187,6 +189,7 @@ grpc::Status JobServiceAdapter::ListJobs(grpc::ServerContext* context,
 
 absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
                                      v1::ListJobsResponse* response) {
+  FGNN_RETURN_IF_ERROR(CheckLengths(request));
   const uint32_t limit = request.limit() == 0 ? kUsualListed : request.limit();
   if (limit > kMostListed) {
     return absl::InvalidArgumentError(
@@ -207,8 +210,9 @@ absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
 
 grpc::ServerWriteReactor<v1::Job>* JobServiceAdapter::WatchJob(
     grpc::CallbackServerContext* context, const v1::WatchJobRequest* request) {
-  return watchers_->Watch(caller_.uid, CheckDeadline(context->deadline()),
-                          request->job_id());
+  absl::Status check = CheckDeadline(context->deadline());
+  if (check.ok()) check = CheckLengths(*request);
+  return watchers_->Watch(caller_.uid, check, request->job_id());
 }
 
 grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
@@ -321,6 +325,7 @@ grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
                                            const v1::GetMetricsRequest* request,
                                            v1::GetMetricsResponse* response) {
   return ServeCall(*context, [&]() -> absl::Status {
+    FGNN_RETURN_IF_ERROR(CheckLengths(*request));
     FGNN_ASSIGN_OR_RETURN(const JobVersion found,
                           table_->Get(request->job_id()));
     FGNN_ASSIGN_OR_RETURN(

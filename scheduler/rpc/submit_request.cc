@@ -11,6 +11,7 @@
 #include "scheduler/files/run_lock.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/field_checks.h"
 #include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
 
@@ -43,10 +44,14 @@ absl::Status CheckName(const char* field, const std::string& name) {
   return CheckPrintable(field, name);
 }
 
-// Checks every text of the message and of its submessages, since paths and
-// names are printed to terminals and logs. `path` names the message, such as
-// "spec.".
-absl::Status CheckTexts(const Message& message, const std::string& path) {
+using TextCheck = absl::FunctionRef<absl::Status(const FieldDescriptor& field,
+                                                 const std::string& name,
+                                                 const std::string& text)>;
+
+// Checks every text of the message and of its submessages. `path` names the
+// message, such as "spec.".
+absl::Status CheckEachText(const Message& message, const std::string& path,
+                           TextCheck check) {
   const Reflection& fields = *message.GetReflection();
   std::vector<const FieldDescriptor*> set;
   fields.ListFields(message, &set);
@@ -59,19 +64,30 @@ absl::Status CheckTexts(const Message& message, const std::string& path) {
         field->is_repeated() ? fields.FieldSize(message, field) : 1;
     for (int i = 0; i < count && (is_text || is_message); ++i) {
       if (is_text) {
-        FGNN_RETURN_IF_ERROR(CheckPrintable(
-            name, field->is_repeated()
-                      ? fields.GetRepeatedString(message, field, i)
-                      : fields.GetString(message, field)));
+        FGNN_RETURN_IF_ERROR(check(
+            *field, name,
+            field->is_repeated() ? fields.GetRepeatedString(message, field, i)
+                                 : fields.GetString(message, field)));
       } else {
-        FGNN_RETURN_IF_ERROR(CheckTexts(
+        FGNN_RETURN_IF_ERROR(CheckEachText(
             field->is_repeated() ? fields.GetRepeatedMessage(message, field, i)
                                  : fields.GetMessage(message, field),
-            name + "."));
+            name + ".", check));
       }
     }
   }
   return absl::OkStatus();
+}
+
+// Paths and names are printed to terminals and logs, and kept in the store.
+absl::Status CheckTexts(const Message& message, const std::string& path) {
+  return CheckEachText(message, path,
+                       [](const FieldDescriptor& field, const std::string& name,
+                          const std::string& text) {
+                         absl::Status checked = CheckLength(field, name, text);
+                         return checked.ok() ? CheckPrintable(name, text)
+                                             : checked;
+                       });
 }
 
 absl::Status CheckNumbers(const v1::SubmitJobRequest& request) {
@@ -122,6 +138,10 @@ absl::StatusOr<v1::JobSpec> SpecOf(
 }
 
 }  // namespace
+
+absl::Status CheckLengths(const Message& request) {
+  return CheckEachText(request, /*path=*/"", CheckLength);
+}
 
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "google/protobuf/message.h"
 #include "scheduler/jobs/job_table.h"
 #include "shared/config/job_spec.h"
 
@@ -22,6 +23,10 @@ struct ReadRequest {
   JobSpec spec;
   std::vector<std::string> notes;  // Notes for the user, a line each.
 };
+
+// Checks the lengths of all texts of a client's call. InvalidArgument: the
+// message names the field, its length and the limit.
+absl::Status CheckLengths(const google::protobuf::Message& request);
 
 // Reads the request, and makes its spec effective. For a job that is resumed,
 // the spec is the one in its folder; before that is read, `check_resumed`

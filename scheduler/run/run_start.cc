@@ -43,7 +43,8 @@ absl::Status RunStart::OpenDataset() {
 absl::Status RunStart::CheckDatasetIsInRoot() const {
   const PathRules* const rules = run_.environment.paths;
   return rules == nullptr ? absl::OkStatus()
-                          : CheckDatasetRoot(*rules, run_.spec.dataset);
+                          : CheckDatasetRoot(*rules, run_.spec.dataset,
+                                             run_.spec.sampling.weights);
 }
 
 absl::Status RunStart::Begin() {

@@ -1,6 +1,7 @@
 #include "shared/config/field_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -113,8 +114,25 @@ absl::Status CheckNumber(const FieldDescriptor& field, const std::string& path,
       zero_word.empty() ? "" : absl::StrCat(", or ", zero_word)));
 }
 
+absl::Status CheckLength(const FieldDescriptor& field, const std::string& path,
+                         const std::string& word) {
+  constexpr size_t kMostOfName = 255;
+  constexpr size_t kMostOfPath = 4'096;
+  // A device may name each of many cores, and a search may be for a path.
+  constexpr std::array kLong = {"dataset", "run_dir", "file",
+                                "devices", "device",  "search"};
+  const bool is_long =
+      std::find(kLong.begin(), kLong.end(), field.name()) != kLong.end();
+  const size_t most = is_long ? kMostOfPath : kMostOfName;
+  if (word.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " has ", word.size(),
+                                                 " bytes, at most ", most,
+                                                 " are allowed; shorten it"));
+}
+
 absl::Status CheckWord(const FieldDescriptor& field, const std::string& path,
                        const std::string& word) {
+  FGNN_RETURN_IF_ERROR(CheckLength(field, path, word));
   const v1::FieldDoc& doc = DocOf(field);
   if (doc.choices().empty()) return absl::OkStatus();
   return CheckChoice(

@@ -1,5 +1,5 @@
 // Checks values by their fields' FieldDoc: ranges and choices. Only
-// shared/config uses this header.
+// shared/config and the calls of clients use this header.
 #ifndef FGNN_SHARED_CONFIG_FIELD_CHECKS_H_
 #define FGNN_SHARED_CONFIG_FIELD_CHECKS_H_
 
@@ -18,8 +18,13 @@ absl::Status CheckNumber(const google::protobuf::FieldDescriptor& field,
                          const std::string& path, long double value,
                          const std::string& shown);
 
-// Checks that the field may have this word. InvalidArgument: it is none of the
-// field's choices.
+// Checks the length of a text: paths, and devices with their cores, have at
+// most 4,096 bytes, all others 255. InvalidArgument: it is longer.
+absl::Status CheckLength(const google::protobuf::FieldDescriptor& field,
+                         const std::string& path, const std::string& word);
+
+// Checks that the field may have this word. InvalidArgument: it is too long, or
+// none of the field's choices.
 absl::Status CheckWord(const google::protobuf::FieldDescriptor& field,
                        const std::string& path, const std::string& word);
 

@@ -99,7 +99,7 @@ struct Named {
   std::vector<fs::path> parts;  // Paths of files, where `path` is a folder.
 };
 
-Named NamedDataset(const fs::path& dataset) {
+Named NamedDataset(const fs::path& dataset, const std::string& weights) {
   Named named = {.field = "dataset",
                  .asked = dataset,
                  .path = CanonicalRunDir(dataset),
@@ -107,6 +107,7 @@ Named NamedDataset(const fs::path& dataset) {
   for (const char* name : kDatasetFiles) {
     named.parts.push_back(named.path / name);
   }
+  if (!weights.empty()) named.parts.push_back(named.path / weights);
   // Daemons write into this folder what they derive of the dataset.
   named.parts.push_back(named.path / "derived");
   return named;
@@ -286,13 +287,15 @@ absl::StatusOr<std::vector<fs::path>> MakeRoots(
 }
 
 absl::Status CheckDatasetPath(const PathRules& rules, const FileUser& user,
-                              const fs::path& dataset) {
+                              const fs::path& dataset,
+                              const std::string& weights) {
   if (!dataset.is_absolute()) return absl::OkStatus();  // Refused elsewhere.
-  return Check(rules, user, NamedDataset(dataset));
+  return Check(rules, user, NamedDataset(dataset, weights));
 }
 
-absl::Status CheckDatasetRoot(const PathRules& rules, const fs::path& dataset) {
-  return CheckInRoots(rules, NamedDataset(dataset));
+absl::Status CheckDatasetRoot(const PathRules& rules, const fs::path& dataset,
+                              const std::string& weights) {
+  return CheckInRoots(rules, NamedDataset(dataset, weights));
 }
 
 absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,

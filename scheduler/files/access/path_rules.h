@@ -28,11 +28,13 @@ absl::StatusOr<std::vector<std::filesystem::path>> MakeRoots(
 // Checks a dataset's folder, which is an absolute path, and the files in it
 // that the service reads: they lie in a root, links and ".." included; the
 // service may read them, and so may `user`. The service's own user and root
-// need no right of their own. PermissionDenied: the message names the root's
-// flag, or has the command that opens the files. OK also for what does not
-// exist.
+// need no right of their own. `weights`: a further file in the folder that the
+// job names (sampling.weights); empty: none. PermissionDenied: the message
+// names the root's flag, or has the command that opens the files. OK also for
+// what does not exist.
 absl::Status CheckDatasetPath(const PathRules& rules, const FileUser& user,
-                              const std::filesystem::path& dataset);
+                              const std::filesystem::path& dataset,
+                              const std::string& weights = "");
 
 // Does the same for a single file. `field`: its name in a job, for messages.
 absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
@@ -42,7 +44,8 @@ absl::Status CheckFilePath(const PathRules& rules, const FileUser& user,
 // Checks only that the dataset lies in a root, as CheckDatasetPath() does. Call
 // it when the dataset is opened: a link may have taken its place meanwhile.
 absl::Status CheckDatasetRoot(const PathRules& rules,
-                              const std::filesystem::path& dataset);
+                              const std::filesystem::path& dataset,
+                              const std::string& weights = "");
 
 // A user who names a run's folder.
 struct RunCaller {

@@ -103,6 +103,30 @@ TEST_F(PathRulesTest, AUserIsLedToNoFileThatTheUserMayNotRead) {
                        HasSubstr((temp_ / "graphs").string())));
 }
 
+// A job names a further file of the dataset: sampling.weights.
+TEST_F(PathRulesTest, TheFileOfWeightsIsLookedAtToo) {
+  const fs::path closed = temp_ / "closed";
+  WriteRing(closed, {});
+  fs::create_symlink(closed / "labels.npy", ring_ / "w.npy");
+  const std::string absolute = (closed / "labels.npy").string();
+  const FileUser ann = {.uid = kAnn, .groups = {}};
+  for (const std::string& weights :
+       {std::string("w.npy"), absolute,
+        std::string("../../closed/labels.npy")}) {
+    EXPECT_THAT(CheckDatasetPath({}, ann, ring_, weights), IsOk());
+    fs::permissions(closed, fs::perms(0700));
+    EXPECT_THAT(CheckDatasetPath({}, ann, ring_, weights),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("may not read " + closed.string())));
+    EXPECT_THAT(CheckDatasetPath({}, ann, ring_), IsOk());
+    fs::permissions(closed, fs::perms(0755));
+    EXPECT_THAT(CheckDatasetRoot(rules_, ring_, weights),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("--dataset-root")));
+  }
+  EXPECT_THAT(CheckDatasetRoot(rules_, ring_, "labels.npy"), IsOk());
+}
+
 TEST_F(PathRulesTest, OwnerGroupAndOthersAreToldApart) {
   const FileUser owner = {.uid = ::geteuid(), .groups = {}};
   const FileUser member = {.uid = kAnn, .groups = {::getegid()}};
