@@ -48,9 +48,9 @@ struct Others {
     const uint64_t more = count - names.size();
     return absl::StrCat(
         absl::StrJoin(names, ", "),
-        more == 0 ? ""
-                  : absl::StrCat(" and ", more, IsFull() ? " or more" : "",
-                                 " others"));
+        more == 0
+            ? ""
+            : absl::StrCat(" and ", more, IsFull() ? " or" : "", " more"));
   }
 };
 

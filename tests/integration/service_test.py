@@ -29,6 +29,32 @@ class UpAndDownTest(harness.ServiceTest):
         self.assertEqual(status.returncode, 1)
         self.assertIn('fgnn up', status.stderr)
 
+    def test_several_ups_at_once_start_one_service(self):
+        for _ in range(5):
+            ups = [self.service.start('up', '--devices', 'cpu:0')
+                   for _ in range(3)]
+            answers = [up.communicate(timeout=harness.COMMAND_SECONDS)
+                       for up in ups]
+            said = [out.decode().splitlines()[0] if out else err.decode()
+                    for out, err in answers]
+            self.assertEqual([up.returncode for up in ups], [0, 0, 0], said)
+            self.assertEqual(sum(line.startswith('the service runs, pid')
+                                 for line in said), 1, said)
+            self.assertEqual(sum(line.startswith('a service runs already, pid')
+                                 for line in said), 2, said)
+            self.service.fgnn('down')
+
+    def test_down_ends_the_daemons_of_a_service_that_died(self):
+        service = self.service.json('up', '--devices', 'cpu:0')
+        os.kill(service['pid'], signal.SIGKILL)
+        self.service.wait_for(
+            lambda: self.service.fgnn('status', check=False).returncode == 1,
+            'the end of the scheduler')
+        ended = self.service.json('down')
+        self.assertEqual(ended, {'stopped': False, 'daemons_ended': 2})
+        self.assert_nothing_left()
+        self.assertEqual(self.service.json('down')['daemons_ended'], 0)
+
     def test_up_makes_a_service_stay_that_was_to_end_with_its_job(self):
         run = self.service.start('run', *self.service.job_words(
             harness.ENDLESS), '--json')
@@ -274,6 +300,12 @@ class SocketGroupTest(harness.ServiceTest):
                       self.refused('up', '--socket-group', '64009'))
         service.fgnn('up', '--socket-group', str(self.GROUP))
         service.fgnn('down')
+        # Without a service, its user alone reads the store.
+        for command in (['jobs'], ['show', 'last'], ['rm', job['job_id']],
+                        ['prune', '--older', '1d']):
+            told = self.refused(*command, code=2, **self.MEMBER)
+            self.assertIn(f'no service runs in {state}', told)
+            self.assertIn("'fgnn up'", told)
         # A start without the flag closes what it has opened.
         service.fgnn('up')
         self.refused('status', **self.MEMBER)

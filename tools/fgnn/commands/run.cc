@@ -12,7 +12,6 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
-#include "shared/rpc/channel.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/history/run_folder.h"
 #include "tools/fgnn/reports/job_text.h"
@@ -28,8 +27,6 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kEndTimeout{30};
-// Longest wait for another `run`, which may start a service at the same moment.
-constexpr std::chrono::seconds kOthersTimeout{5};
 // Most attempts: a service that ends after its last job may be about to end
 // when it is called.
 constexpr int kMaxAttempts = 3;
@@ -55,15 +52,8 @@ absl::StatusOr<std::optional<pid_t>> StartServiceFor(
   FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
                         DevicesForJob(spec, CountGpusHere));
   FGNN_RETURN_IF_ERROR(CheckGpusAreHere(devices, CountGpusHere));
-  const absl::StatusOr<pid_t> started =
-      StartService({state_dir, std::move(devices), /*exit_when_idle=*/true});
-  if (started.ok()) return std::optional<pid_t>(*started);
-  const bool others =
-      absl::IsFailedPrecondition(started.status()) &&
-      WaitForServer(SchedulerSocketPath(state_dir), DeadlineIn(kOthersTimeout))
-          .ok();
-  if (others) return std::optional<pid_t>();
-  return started.status();
+  return StartServiceUnlessOthersDo(
+      {state_dir, std::move(devices), /*exit_when_idle=*/true});
 }
 
 // Returns true if the service goes on: it has jobs, or 'fgnn up' made it stay.

@@ -36,13 +36,21 @@ void PrintEnd(const CommandContext& context, pid_t pid) {
   }
 }
 
-absl::Status PrintNoService(const CommandContext& context,
-                            const std::filesystem::path& state_dir) {
+// Ends what a service left that died, and says so.
+absl::Status EndNoService(const CommandContext& context,
+                          const std::filesystem::path& state_dir) {
+  FGNN_ASSIGN_OR_RETURN(const int num_ended, EndLeftDaemons(state_dir));
   if (context.json) {
-    std::cout << JsonText(nlohmann::ordered_json({{"stopped", false}})) << "\n";
-  } else {
-    std::cout << "no service runs in " << state_dir.string() << "\n";
+    std::cout << JsonText(nlohmann::ordered_json(
+                     {{"stopped", false}, {"daemons_ended", num_ended}}))
+              << "\n";
+    return absl::OkStatus();
   }
+  std::cout << "no service runs in " << state_dir.string();
+  if (num_ended > 0) {
+    std::cout << "; " << num_ended << " daemons of one that died have ended";
+  }
+  std::cout << "\n";
   return absl::OkStatus();
 }
 
@@ -87,7 +95,7 @@ absl::Status Down(bool by_force, const CommandContext& context) {
     ended = EndByForce(state_dir, kForcePatience);
   }
   FGNN_RETURN_IF_ERROR(ended.status());
-  if (!ended->has_value()) return PrintNoService(context, state_dir);
+  if (!ended->has_value()) return EndNoService(context, state_dir);
   PrintEnd(context, **ended);
   return absl::OkStatus();
 }

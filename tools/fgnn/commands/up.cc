@@ -156,7 +156,7 @@ absl::StatusOr<RunningService> FindOrStart(
     const std::filesystem::path& state_dir, const UpRequest& request) {
   absl::StatusOr<ServiceClient> client =
       ServiceClient::Connect({.state_dir = state_dir});
-  const bool is_found = client.ok();
+  bool is_found = client.ok();
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
   if (absl::IsUnavailable(client.status())) {
@@ -170,8 +170,10 @@ absl::StatusOr<RunningService> FindOrStart(
       start.socket_group = absl::StrCat(*request.socket_group);
     }
     FGNN_RETURN_IF_ERROR(CheckGpusAreHere(start.devices, CountGpusHere));
-    FGNN_RETURN_IF_ERROR(StartService(start).status());
-    headline = "the service runs";
+    FGNN_ASSIGN_OR_RETURN(const std::optional<pid_t> started,
+                          StartServiceUnlessOthersDo(start));
+    is_found = !started.has_value();
+    if (!is_found) headline = "the service runs";
     client = ServiceClient::Connect({.state_dir = state_dir});
   }
   FGNN_RETURN_IF_ERROR(client.status());

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -75,17 +76,21 @@ absl::Status Signal(const UniqueFd& process, pid_t pid, int signal) {
   return absl::OkStatus();
 }
 
-// Ends the daemons that the service left. Each of them would wait for the next
-// service for a minute. A service that has started meanwhile ends them itself.
-absl::Status EndItsDaemons(const fs::path& state_dir) {
-  const absl::StatusOr<StateLock> lock = StateLock::Take(state_dir);
-  if (absl::IsAlreadyExists(lock.status())) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(lock.status());
-  StopLeftoverDaemons(state_dir);
-  return absl::OkStatus();
-}
-
 }  // namespace
+
+absl::StatusOr<int> EndLeftDaemons(const fs::path& state_dir) {
+  if (FindLeftoverDaemons(state_dir).empty()) return 0;
+  const absl::StatusOr<StateLock> lock = StateLock::Take(state_dir);
+  // A service that has started meanwhile ends them itself.
+  if (absl::IsAlreadyExists(lock.status())) return 0;
+  FGNN_RETURN_IF_ERROR(lock.status());
+  const int num_ended = StopLeftoverDaemons(state_dir);
+  const std::vector<LeftoverDaemon> left = FindLeftoverDaemons(state_dir);
+  if (left.empty()) return num_ended;
+  return absl::InternalError(absl::StrCat(
+      "daemons of an earlier service do not end: ", left.front().name, " (pid ",
+      left.front().process.pid(), ")"));
+}
 
 absl::StatusOr<std::optional<pid_t>> EndByForce(
     const fs::path& state_dir, std::chrono::milliseconds patience) {
@@ -114,7 +119,7 @@ absl::StatusOr<std::optional<pid_t>> EndByForce(
     FGNN_RETURN_IF_ERROR(Signal(process, pid, SIGKILL));
     FGNN_RETURN_IF_ERROR(WaitUntilGone(pid, DeadlineIn(kKillTimeout)));
   }
-  FGNN_RETURN_IF_ERROR(EndItsDaemons(state_dir));
+  FGNN_RETURN_IF_ERROR(EndLeftDaemons(state_dir).status());
   return std::optional<pid_t>(pid);
 }
 

@@ -21,6 +21,11 @@ namespace fgnn {
 absl::StatusOr<std::optional<pid_t>> EndByForce(
     const std::filesystem::path& state_dir, std::chrono::milliseconds patience);
 
+// Ends the daemons that a service of this user has left, whose scheduler died.
+// Each of them would wait for the next service for a minute. Returns their
+// number. Internal: one does not end.
+absl::StatusOr<int> EndLeftDaemons(const std::filesystem::path& state_dir);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TOOLS_FGNN_SERVICE_FORCED_END_H_

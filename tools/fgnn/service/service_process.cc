@@ -25,6 +25,7 @@
 #include "shared/base/user_name.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "tools/fgnn/service/program.h"
 
@@ -32,6 +33,8 @@ namespace fgnn {
 namespace {
 
 constexpr std::chrono::seconds kReadyTimeout{30};
+// Time for a service that another program starts to listen.
+constexpr std::chrono::seconds kOthersTimeout{10};
 constexpr std::chrono::seconds kEndTimeout{10};
 constexpr int kReadyFd = 3;
 
@@ -63,11 +66,15 @@ std::string LastWords(const std::filesystem::path& log, size_t before) {
   if (!text.ok() || text->size() <= before) return "";
   std::string gained = text->substr(before);
   gained.erase(gained.find_last_not_of(" \n") + 1);
-  std::string line = gained.substr(gained.find_last_of('\n') + 1);
+  // Other schedulers may have written to the log meanwhile, and daemons: a
+  // scheduler that refuses to start says so under its name.
   constexpr std::string_view kName = "fgnn-scheduler: ";
-  const size_t name = line.find(kName);
-  if (name != std::string::npos) line = line.substr(name + kName.size());
-  return line;
+  const size_t name = gained.rfind(kName);
+  if (name == std::string::npos) {
+    return gained.substr(gained.find_last_of('\n') + 1);
+  }
+  const std::string words = gained.substr(name + kName.size());
+  return words.substr(0, words.find('\n'));
 }
 
 size_t FileSize(int fd) {
@@ -259,6 +266,18 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
       WaitForWord(ready_reader.get(), DeadlineIn(kReadyTimeout));
   if (word == "ready") return pid;
   return ExplainFailure(pid, word, log, log_size, kills);
+}
+
+absl::StatusOr<std::optional<pid_t>> StartServiceUnlessOthersDo(
+    const ServiceStart& start) {
+  const absl::StatusOr<pid_t> started = StartService(start);
+  if (started.ok()) return std::optional<pid_t>(*started);
+  const bool others = absl::IsFailedPrecondition(started.status()) &&
+                      WaitForServer(SchedulerSocketPath(start.state_dir),
+                                    DeadlineIn(kOthersTimeout))
+                          .ok();
+  if (others) return std::optional<pid_t>();
+  return started.status();
 }
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ absl::Status ExplainDenied(const std::filesystem::path& state_dir);
 // did not say why it ended. DeadlineExceeded: it was not ready in half a
 // minute, and was ended.
 absl::StatusOr<pid_t> StartService(const ServiceStart& start);
+
+// Does so, and returns nullopt if another program has started a service in the
+// folder meanwhile, which listens by then.
+absl::StatusOr<std::optional<pid_t>> StartServiceUnlessOthersDo(
+    const ServiceStart& start);
 
 }  // namespace fgnn
 

@@ -332,6 +332,7 @@ TEST_F(JobRunTest, AJobStartsInNoFolderThatItsUserHasNoRightTo) {
   // It goes on in the folder that the service has made for it, and no other.
   EXPECT_EQ(Resume().state, JobState::kCompleted);
   request_.user = "bob";
+  request_.by_operator = true;
   request_.file_user = "64003:64003";
   EXPECT_THAT(Resume().error, StatusIs(absl::StatusCode::kPermissionDenied));
 }
