@@ -111,7 +111,7 @@ absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
   if (spec.training.predicts_links()) {
     FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, goes_on));
   } else {
-    warning = UntrainedClassesWarning(dataset);
+    FGNN_ASSIGN_OR_RETURN(warning, UntrainedClassesWarning(dataset));
   }
   answer.warning = std::move(warning).value_or("");
   return answer;

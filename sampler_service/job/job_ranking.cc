@@ -101,12 +101,18 @@ absl::StatusOr<PolicyHotness> HotnessOfPlugin(const JobSpec& spec,
                                               const fs::path& plugins) {
   const PluginGraph graph =
       GraphForPlugins(job.dataset.graph(), job.dataset.edge_weights());
-  const absl::Span<const int64_t> train = job.dataset.train();
+  const absl::Span<const int64_t> split = job.dataset.train();
+  std::vector<uint32_t> train;
+  for (size_t i = 0; i < split.size(); ++i) {
+    FGNN_ASSIGN_OR_RETURN(train.emplace_back(),
+                          ReadSplit(job.dataset.graph().places, split, i,
+                                    job.dataset.num_nodes()));
+  }
   FGNN_ASSIGN_OR_RETURN(
       std::vector<float> hotness,
       HotnessByPlugin(plugins, spec.cache.plugin,
                       {.graph = &graph,
-                       .train = {train.begin(), train.end()},
+                       .train = std::move(train),
                        .fanouts = job.options.fanouts,
                        .batch_size = job.options.batch_size}));
   return PolicyHotness{.hotness = std::move(hotness)};

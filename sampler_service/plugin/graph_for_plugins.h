@@ -19,7 +19,7 @@ inline PluginGraph GraphForPlugins(const CscView& graph,
       std::get_if<absl::Span<const uint32_t>>(&graph.indices);
   const auto* const wide =
       std::get_if<absl::Span<const int64_t>>(&graph.indices);
-  return PluginGraph(graph.num_nodes(), graph.indptr.data(),
+  return PluginGraph(graph.num_nodes(), graph.num_edges(), graph.indptr.data(),
                      narrow == nullptr ? nullptr : narrow->data(),
                      wide == nullptr ? nullptr : wide->data(),
                      edge_weights.empty() ? nullptr : edge_weights.data());

@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/hash.h"
 #include "shared/base/nearest.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/device/memory.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -124,20 +124,9 @@ absl::StatusOr<HotnessPolicy> HotnessPolicyOf(std::string_view name) {
 absl::StatusOr<std::vector<uint32_t>> OutDegrees(const CscView& graph) {
   const uint64_t num_nodes = graph.num_nodes();
   std::vector<uint32_t> degrees(num_nodes);
-  absl::Status status;
-  std::visit(
-      [&](auto indices) {
-        for (const auto index : indices) {
-          const auto u = static_cast<uint64_t>(index);
-          if (u >= num_nodes) {
-            status = CheckIndices(u, num_nodes);
-            return;
-          }
-          ++degrees[u];
-        }
-      },
-      graph.indices);
-  if (!status.ok()) return status;
+  FGNN_RETURN_IF_ERROR(ForEachSource(graph,
+                                     {.begin = 0, .degree = graph.num_edges()},
+                                     [&degrees](GlobalId u) { ++degrees[u]; }));
   return degrees;
 }
 

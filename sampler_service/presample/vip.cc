@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "sampler_service/sampling/alias_tables.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
 #include "shared/base/threads/thread.h"
 #include "shared/device/memory.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -149,13 +149,11 @@ class Propagation {
   absl::StatusOr<std::vector<float>> Run() {
     const auto num_train = static_cast<double>(input_.train.size());
     const double batches = std::max(1.0, num_train / sampling_.batch_size);
-    for (const int64_t v : input_.train) {
-      if (static_cast<uint64_t>(v) >= num_nodes_) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("train.npy holds ", v, "; vertices are in [0, ",
-                         num_nodes_, "): validate the dataset again"));
-      }
-      chances_[0][static_cast<size_t>(v)] = static_cast<float>(1 / batches);
+    for (size_t i = 0; i < input_.train.size(); ++i) {
+      FGNN_ASSIGN_OR_RETURN(
+          const GlobalId v,
+          ReadSplit(input_.graph.places, input_.train, i, num_nodes_));
+      chances_[0][v] = static_cast<float>(1 / batches);
     }
     for (size_t hop = 0; hop < sampling_.fanouts.size(); ++hop) {
       FGNN_RETURN_IF_ERROR(RunHop(hop));
@@ -302,11 +300,7 @@ class Propagation {
         for (uint64_t begin;
              (begin = next.fetch_add(kVerticesPerChunk)) < num_nodes_;) {
           const uint64_t end = std::min(begin + kVerticesPerChunk, num_nodes_);
-          error.Note(std::visit(
-              [&](auto indices) {
-                return PushFrom(begin, end, indices, values, part.get());
-              },
-              input_.graph.indices));
+          error.Note(PushFrom(begin, end, values, part.get()));
           if (error.any()) return;
         }
       });
@@ -315,25 +309,17 @@ class Propagation {
     return error.status();
   }
 
-  template <typename Index, typename Values>
-  absl::Status PushFrom(uint64_t begin, uint64_t end,
-                        absl::Span<const Index> indices, const Values& values,
+  template <typename Values>
+  absl::Status PushFrom(uint64_t begin, uint64_t end, const Values& values,
                         uint64_t* sums) const {
-    const absl::Span<const EdgeOffset> indptr = input_.graph.indptr;
     for (uint64_t v = begin; v < end; ++v) {
-      if (indptr[v] < 0 || indptr[v] > indptr[v + 1] ||
-          static_cast<uint64_t>(indptr[v + 1]) > indices.size()) {
-        return FallingIndptr();
-      }
-      const auto first = static_cast<size_t>(indptr[v]);
-      const auto degree = static_cast<size_t>(indptr[v + 1]) - first;
-      if (degree == 0) continue;
-      const auto value = values(v, first, degree);
-      for (size_t i = 0; i < degree; ++i) {
-        const auto u = static_cast<uint64_t>(indices[first + i]);
-        if (u >= num_nodes_) return CheckIndices(u, num_nodes_);
-        Add(value(i), sums[u]);
-      }
+      FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(input_.graph, v));
+      if (list.degree == 0) continue;
+      const auto value = values(v, list.begin, list.degree);
+      size_t place = 0;
+      FGNN_RETURN_IF_ERROR(ForEachSource(input_.graph, list, [&](GlobalId u) {
+        Add(value(place++), sums[u]);
+      }));
     }
     return absl::OkStatus();
   }

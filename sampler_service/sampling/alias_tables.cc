@@ -12,11 +12,11 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/thread.h"
+#include "shared/graph/edge_lists.h"
 #include "shared/graph/npy.h"
 #include "shared/telemetry/log.h"
 
@@ -33,7 +33,10 @@ constexpr uint64_t kVerticesPerChunk = 1 << 12;
 class TableBuilder {
  public:
   // Returns false if all weights are 0, or one is negative or not finite.
-  bool Build(absl::Span<const float> weights, AliasCell* cells) {
+  bool Build(absl::Span<const float> mapped, AliasCell* cells) {
+    // What is checked is what is used.
+    weights_.assign(mapped.begin(), mapped.end());
+    const absl::Span<const float> weights = weights_;
     const auto degree = static_cast<uint32_t>(weights.size());
     double total = 0;
     float largest = 0;
@@ -84,6 +87,7 @@ class TableBuilder {
         std::min(std::max(odds, 0.0) * 0x1p32, 0x1p32 - 1));
   }
 
+  std::vector<float> weights_;
   std::vector<double> odds_;
   std::vector<uint32_t> light_;
   std::vector<uint32_t> heavy_;
@@ -91,8 +95,9 @@ class TableBuilder {
 
 absl::Status WrongWeights(const CscView& graph, absl::Span<const float> weights,
                           uint64_t v) {
-  for (EdgeOffset e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e) {
-    const float weight = weights[static_cast<size_t>(e)];
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+  for (uint64_t e = list.begin; e < list.begin + list.degree; ++e) {
+    const float weight = weights[e];
     if (!(weight >= 0) || !std::isfinite(weight)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the weight of edge ", e, ", into vertex ", v, ", is ",
@@ -100,9 +105,9 @@ absl::Status WrongWeights(const CscView& graph, absl::Span<const float> weights,
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("all ", graph.indptr[v + 1] - graph.indptr[v],
-                   " edges into vertex ", v, " have weight 0 (from edge ",
-                   graph.indptr[v], " on); give at least one a positive one"));
+      absl::StrCat("all ", list.degree, " edges into vertex ", v,
+                   " have weight 0 (from edge ", list.begin,
+                   " on); give at least one a positive one"));
 }
 
 absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
@@ -134,28 +139,29 @@ uint64_t SetVertices(const CscView& graph, size_t edge, size_t degree,
       [&](auto indices) {
         uint64_t largest = 0;
         for (size_t i = 0; i < degree; ++i) {
-          const auto index = static_cast<uint64_t>(indices[edge + i]);
+          const auto index = static_cast<uint64_t>(ReadOnce(indices[edge + i]));
           largest = std::max(largest, index);
           cells[i].vertex = static_cast<GlobalId>(index);
+          // Another thread may have written the cell, if the list has changed.
+          const size_t other = std::min<size_t>(cells[i].other, degree - 1);
           cells[i].other_vertex =
-              static_cast<GlobalId>(indices[edge + cells[i].other]);
+              static_cast<GlobalId>(ReadOnce(indices[edge + other]));
         }
         return largest;
       },
       graph.indices);
 }
 
-absl::Status CheckList(const CscView& graph, uint64_t v) {
-  return std::visit(
-      [&](auto indices) {
-        uint64_t largest = 0;
-        for (EdgeOffset e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e) {
-          largest = std::max(
-              largest, static_cast<uint64_t>(indices[static_cast<size_t>(e)]));
-        }
-        return CheckIndices(largest, graph.num_nodes());
-      },
-      graph.indices);
+// Builds the table of v. Returns false if its weights are wrong, or its list
+// has changed.
+bool BuildList(const CscView& graph, absl::Span<const float> weights,
+               uint64_t v, TableBuilder& builder, AliasCell* cells) {
+  const absl::StatusOr<EdgeList> list = ReadEdgeList(graph, v);
+  if (!list.ok() || list->degree > UINT32_MAX) return false;
+  return builder.Build(weights.subspan(list->begin, list->degree),
+                       cells + list->begin) &&
+         SetVertices(graph, list->begin, list->degree, cells + list->begin) <
+             graph.num_nodes();
 }
 
 // Fills `cells` [num_edges].
@@ -174,12 +180,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                              std::min(num_nodes, first_wrong.load());) {
           const uint64_t end = std::min(begin + kVerticesPerChunk, num_nodes);
           for (uint64_t v = begin; v < end; ++v) {
-            const auto edge = static_cast<size_t>(graph.indptr[v]);
-            const auto degree = static_cast<size_t>(graph.indptr[v + 1]) - edge;
-            if (builder.Build(weights.subspan(edge, degree), cells + edge) &&
-                SetVertices(graph, edge, degree, cells + edge) < num_nodes) {
-              continue;
-            }
+            if (BuildList(graph, weights, v, builder, cells)) continue;
             // The lowest wrong vertex is named, whichever thread finds its own
             // first.
             uint64_t known = first_wrong.load();
@@ -192,7 +193,8 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
     }
   }
   if (first_wrong == UINT64_MAX) return absl::OkStatus();
-  FGNN_RETURN_IF_ERROR(CheckList(graph, first_wrong));
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, first_wrong));
+  FGNN_RETURN_IF_ERROR(ForEachSource(graph, list, [](GlobalId) {}));
   return WrongWeights(graph, weights, first_wrong);
 }
 
@@ -200,16 +202,10 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
 absl::StatusOr<std::vector<float>> WeightsOfSources(
     const CscView& graph, absl::Span<const float> of_vertex) {
   std::vector<float> weights(graph.num_edges());
-  FGNN_RETURN_IF_ERROR(std::visit(
-      [&](auto indices) {
-        for (size_t e = 0; e < indices.size(); ++e) {
-          const auto u = static_cast<uint64_t>(indices[e]);
-          if (u >= of_vertex.size()) return CheckIndices(u, of_vertex.size());
-          weights[e] = of_vertex[u];
-        }
-        return absl::OkStatus();
-      },
-      graph.indices));
+  float* next = weights.data();
+  FGNN_RETURN_IF_ERROR(
+      ForEachSource(graph, {.begin = 0, .degree = graph.num_edges()},
+                    [&](GlobalId u) { *next++ = of_vertex[u]; }));
   return weights;
 }
 

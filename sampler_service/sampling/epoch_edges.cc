@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "shared/base/permutation.h"
 #include "shared/base/philox.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 
@@ -29,13 +29,7 @@ absl::StatusOr<uint32_t> EpochEdges::Draw(BatchPlace place,
   GlobalId* negative = ends + 2 * count;
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t row = permutation(first + i);
-    const Edge edge = edges_[row];
-    if (std::max(edge.source, edge.destination) >= num_nodes_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("training edge ", row, " joins ", edge.source, " and ",
-                       edge.destination, "; vertices are in [0, ", num_nodes_,
-                       "): validate the dataset again"));
-    }
+    FGNN_ASSIGN_OR_RETURN(const Edge edge, edges_.Read(row, num_nodes_));
     ends[2 * i] = static_cast<GlobalId>(edge.source);
     ends[2 * i + 1] = static_cast<GlobalId>(edge.destination);
     PhiloxHalves draws(key, static_cast<uint32_t>(i), /*stream=*/0);

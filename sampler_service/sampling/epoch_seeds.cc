@@ -2,18 +2,19 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/permutation.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 
 EpochSeeds::EpochSeeds(absl::Span<const int64_t> train, uint32_t batch_size,
-                       uint64_t seed, uint64_t num_nodes)
+                       uint64_t seed, const CscView& graph)
     : train_(train),
       batch_size_(batch_size),
       seed_(seed),
-      num_nodes_(num_nodes),
+      num_nodes_(graph.num_nodes()),
+      places_(graph.places),
       batches_per_epoch_(BatchesPerEpoch(train.size(), batch_size)) {}
 
 absl::StatusOr<uint32_t> EpochSeeds::Draw(BatchPlace place,
@@ -31,14 +32,8 @@ absl::StatusOr<uint32_t> EpochSeeds::Draw(BatchPlace place,
     seeds[i] = static_cast<uint32_t>(train_place);
   }
   for (uint64_t i = 0; i < count; ++i) {
-    const int64_t v = train_[seeds[i]];
-    if (v < 0 || static_cast<uint64_t>(v) >= num_nodes_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("train.npy holds ", v, " at place ", seeds[i],
-                       "; vertices are in [0, ", num_nodes_,
-                       "): validate the dataset again"));
-    }
-    seeds[i] = static_cast<GlobalId>(v);
+    FGNN_ASSIGN_OR_RETURN(seeds[i],
+                          ReadSplit(places_, train_, seeds[i], num_nodes_));
   }
   return static_cast<uint32_t>(count);
 }

@@ -115,12 +115,11 @@ absl::Status Validate(const SamplerInput& input,
         absl::StrCat("graph has ", graph.num_nodes(), " vertices; ",
                      UINT32_MAX - 1, " are the most that a sampler takes"));
   }
-  const size_t num_indices =
-      std::visit([](auto span) { return span.size(); }, graph.indices);
-  if (graph.indptr.front() != 0 || graph.num_edges() != num_indices) {
+  if (graph.indptr.front() != 0 ||
+      static_cast<uint64_t>(graph.indptr.back()) != graph.num_edges()) {
     return absl::InvalidArgumentError(
         absl::StrCat("csc_indptr runs from ", graph.indptr.front(), " to ",
-                     graph.indptr.back(), "; expected 0 to ", num_indices,
+                     graph.indptr.back(), "; expected 0 to ", graph.num_edges(),
                      ", the number of indices"));
   }
   if (options.negatives > 0) {

@@ -7,6 +7,7 @@
 
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/graph/array_places.h"
 #include "shared/graph/dataset_arrays.h"
 #include "shared/graph/dataset_names.h"
 #include "shared/graph/npy.h"
@@ -22,10 +23,11 @@ absl::Span<const int64_t> IdsOf(const NpyArray& array) {
   return array.As<int64_t>();
 }
 
-EdgeView EdgesOf(const NpyArray& array) {
+EdgeView EdgesOf(const NpyArray& array, const ArrayPlaces& places) {
   if (array.header().shape.empty()) return EdgeView();
-  return array.header().type == NpyType::kI64 ? EdgeView(array.As<int64_t>())
-                                              : EdgeView(array.As<uint32_t>());
+  return array.header().type == NpyType::kI64
+             ? EdgeView(array.As<int64_t>(), &places)
+             : EdgeView(array.As<uint32_t>(), &places);
 }
 
 std::string_view TextOf(const MappedFile& file) {
@@ -58,11 +60,13 @@ struct Dataset::Contents {
   std::string PathOf(const char* file) const {
     return (arrays.folder / file).string();
   }
+  void AddPlaces();
   bool has_train_edges() const {
     return !arrays.edges.train.header().shape.empty();
   }
 
   const DatasetArrays arrays;
+  ArrayPlaces places;
   CscView graph;
   FeatureView features;
   absl::Span<const int64_t> labels;
@@ -74,7 +78,23 @@ struct Dataset::Contents {
   mutable std::vector<std::string_view> lines;
 };
 
+void Dataset::Contents::AddPlaces() {
+  places.Add(PathOf("csc_indptr.npy"), arrays.indptr);
+  places.Add(PathOf("indices.npy"), arrays.indices);
+  places.Add(PathOf("labels.npy"), arrays.labels);
+  places.Add(PathOf(kTargetsFile), arrays.targets);
+  places.Add(PathOf("edge_weights.npy"), arrays.edge_weights);
+  places.Add(PathOf("train.npy"), arrays.vertices.train);
+  places.Add(PathOf("valid.npy"), arrays.vertices.valid);
+  places.Add(PathOf("test.npy"), arrays.vertices.test);
+  places.Add(PathOf("train_edges.npy"), arrays.edges.train);
+  places.Add(PathOf("valid_edges.npy"), arrays.edges.valid);
+  places.Add(PathOf("test_edges.npy"), arrays.edges.test);
+}
+
 Dataset::Contents::Contents(DatasetArrays opened) : arrays(std::move(opened)) {
+  AddPlaces();
+  graph.places = &places;
   graph.indptr = arrays.indptr.As<EdgeOffset>();
   if (arrays.indices.header().type == NpyType::kI64) {
     graph.indices = arrays.indices.As<int64_t>();
@@ -113,10 +133,10 @@ DatasetSizes Dataset::Contents::Sizes() const {
           .num_valid = IdsOf(arrays.vertices.valid).size(),
           .num_test = IdsOf(arrays.vertices.test).size(),
           .num_train_edges = has_train_edges()
-                                 ? EdgesOf(arrays.edges.train).size()
+                                 ? EdgesOf(arrays.edges.train, places).size()
                                  : metadata.num_edges,
-          .num_valid_edges = EdgesOf(arrays.edges.valid).size(),
-          .num_test_edges = EdgesOf(arrays.edges.test).size()};
+          .num_valid_edges = EdgesOf(arrays.edges.valid, places).size(),
+          .num_test_edges = EdgesOf(arrays.edges.test, places).size()};
 }
 
 absl::Status Dataset::Contents::Validate(
@@ -168,8 +188,8 @@ absl::Status Dataset::Contents::ValidateSplits(
       {"test_edges.npy", &arrays.edges.test}};
   for (const auto& [file, array] : edge_splits) {
     FGNN_RETURN_IF_ERROR(check());
-    FGNN_RETURN_IF_ERROR(
-        CheckEdges(PathOf(file), EdgesOf(*array), arrays.metadata.num_nodes));
+    FGNN_RETURN_IF_ERROR(CheckEdges(PathOf(file), EdgesOf(*array, places),
+                                    arrays.metadata.num_nodes));
   }
   return absl::OkStatus();
 }
@@ -264,14 +284,15 @@ absl::Span<const int64_t> Dataset::test() const {
 }
 bool Dataset::has_train_edges() const { return contents_->has_train_edges(); }
 EdgeView Dataset::train_edges() const {
-  return has_train_edges() ? EdgesOf(contents_->arrays.edges.train)
-                           : EdgeView(&contents_->graph);
+  return has_train_edges()
+             ? EdgesOf(contents_->arrays.edges.train, contents_->places)
+             : EdgeView(&contents_->graph);
 }
 EdgeView Dataset::valid_edges() const {
-  return EdgesOf(contents_->arrays.edges.valid);
+  return EdgesOf(contents_->arrays.edges.valid, contents_->places);
 }
 EdgeView Dataset::test_edges() const {
-  return EdgesOf(contents_->arrays.edges.test);
+  return EdgesOf(contents_->arrays.edges.test, contents_->places);
 }
 absl::Span<const float> Dataset::edge_weights() const {
   return contents_->weights;

@@ -28,16 +28,24 @@ std::string_view NameOf(FeatureType type);  // "f32", "f16", "bf16".
 // Returns nullopt if no type has this name.
 std::optional<FeatureType> FeatureTypeOf(std::string_view name);
 
+class ArrayPlaces;  // shared/graph/array_places.h
+
 // The graph in compressed sparse columns: the in-neighbours of v are
-// indices[indptr[v] .. indptr[v+1]). Borrowed from a Dataset.
+// indices[indptr[v] .. indptr[v+1]). Borrowed from a Dataset. The files may
+// change while they are mapped: edge_lists.h has reads that check.
 struct CscView {
   absl::Span<const EdgeOffset> indptr;  // [num_nodes + 1], monotone, from 0.
   // [num_edges], each in [0, num_nodes). Datasets with 64-bit ids are read, but
   // never written.
   std::variant<absl::Span<const uint32_t>, absl::Span<const int64_t>> indices;
+  // Names of the elements of the dataset's arrays; null: they have no files.
+  const ArrayPlaces* places = nullptr;
 
   uint64_t num_nodes() const { return indptr.size() - 1; }
-  uint64_t num_edges() const { return static_cast<uint64_t>(indptr.back()); }
+  // Returns the number of indices, which no change of the files changes.
+  uint64_t num_edges() const {
+    return std::visit([](auto span) { return span.size(); }, indices);
+  }
 };
 
 struct Edge {
@@ -52,8 +60,12 @@ class EdgeView {
  public:
   EdgeView() = default;
   // [n, 2], (source, destination).
-  explicit EdgeView(absl::Span<const uint32_t> ends) : pairs_(ends) {}
-  explicit EdgeView(absl::Span<const int64_t> ends) : pairs_(ends) {}
+  explicit EdgeView(absl::Span<const uint32_t> ends,
+                    const ArrayPlaces* places = nullptr)
+      : pairs_(ends), places_(places) {}
+  explicit EdgeView(absl::Span<const int64_t> ends,
+                    const ArrayPlaces* places = nullptr)
+      : pairs_(ends), places_(places) {}
   explicit EdgeView(const CscView* graph) : graph_(graph) {}
 
   uint64_t size() const;
@@ -62,15 +74,32 @@ class EdgeView {
   // graph's edges. Ends are as they were read: a negative one is beyond every
   // vertex.
   Edge operator[](uint64_t place) const;
+  // Returns the same edge. InvalidArgument, naming file and element: an end is
+  // not below num_nodes.
+  absl::StatusOr<Edge> Read(uint64_t place, uint64_t num_nodes) const;
 
  private:
+  absl::Status Changed(uint64_t place, const Edge& edge,
+                       uint64_t num_nodes) const;
+
   std::variant<absl::Span<const uint32_t>, absl::Span<const int64_t>> pairs_;
+  const ArrayPlaces* places_ = nullptr;
   const CscView* graph_ = nullptr;
 };
 
 // Returns the largest number of in-neighbours of a vertex. One pass over
-// indptr.
+// indptr. A list that falls counts as empty.
 uint64_t MaxInDegree(const CscView& graph);
+
+// Return element `place` of a list of vertices, below num_nodes, and the label
+// of v, below num_classes. InvalidArgument, naming file and element if `places`
+// knows it: it is out of range.
+absl::StatusOr<GlobalId> ReadSplit(const ArrayPlaces* places,
+                                   absl::Span<const int64_t> split,
+                                   size_t place, uint64_t num_nodes);
+absl::StatusOr<uint32_t> ReadLabelOf(const ArrayPlaces* places,
+                                     absl::Span<const int64_t> labels,
+                                     GlobalId v, uint32_t num_classes);
 
 // [rows, columns] row-major. Borrowed from a Dataset.
 struct FeatureView {

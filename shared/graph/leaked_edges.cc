@@ -1,12 +1,12 @@
 #include "shared/graph/leaked_edges.h"
 
 #include <algorithm>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -26,17 +26,21 @@ uint64_t KeyOf(uint64_t source, uint64_t destination) {
 // edges of a graph.
 class SoughtPairs {
  public:
-  // Seeks `edges` [begin, end).
-  SoughtPairs(const EdgeView& edges, uint64_t begin, uint64_t end) {
-    keys_.reserve(2 * (end - begin));
+  // Seeks `edges` [begin, end) of vertices below num_nodes.
+  static absl::StatusOr<SoughtPairs> Make(const EdgeView& edges, uint64_t begin,
+                                          uint64_t end, uint64_t num_nodes) {
+    SoughtPairs sought;
+    sought.keys_.reserve(2 * (end - begin));
     for (uint64_t place = begin; place < end; ++place) {
-      const auto [source, destination] = edges[place];
-      keys_.push_back(KeyOf(source, destination));
-      keys_.push_back(KeyOf(destination, source));
+      FGNN_ASSIGN_OR_RETURN(const Edge edge, edges.Read(place, num_nodes));
+      sought.keys_.push_back(KeyOf(edge.source, edge.destination));
+      sought.keys_.push_back(KeyOf(edge.destination, edge.source));
     }
-    std::sort(keys_.begin(), keys_.end());
-    keys_.erase(std::unique(keys_.begin(), keys_.end()), keys_.end());
-    found_.resize(keys_.size());
+    std::vector<uint64_t>& keys = sought.keys_;
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    sought.found_.resize(keys.size());
+    return sought;
   }
 
   // Seeks among the in-neighbours of every destination.
@@ -45,10 +49,11 @@ class SoughtPairs {
     uint64_t unchecked = 0;
     for (place_ = 0; place_ < keys_.size();) {
       const uint64_t v = DestinationAt(place_);
-      std::visit([&](auto indices) { SeekAmong(graph, indices, v); },
-                 graph.indices);
+      FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+      FGNN_RETURN_IF_ERROR(ForEachSource(
+          graph, list, [&](GlobalId u) { Seek(KeyOf(uint64_t{u}, v)); }));
       while (place_ < keys_.size() && DestinationAt(place_) <= v) ++place_;
-      unchecked += static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
+      unchecked += list.degree;
       if (unchecked < kEdgesPerCheck) continue;
       unchecked = 0;
       FGNN_RETURN_IF_ERROR(check());
@@ -69,13 +74,19 @@ class SoughtPairs {
 
   // Whether any pair was found.
   bool found_any() const { return found_any_; }
-  // Whether the edge, which must be sought, was found in either direction.
+  // Whether the edge was found in either direction.
   bool IsFound(const Edge& edge) const {
-    return found_[PlaceOf(KeyOf(edge.source, edge.destination), 0)] ||
-           found_[PlaceOf(KeyOf(edge.destination, edge.source), 0)];
+    return IsFound(KeyOf(edge.source, edge.destination)) ||
+           IsFound(KeyOf(edge.destination, edge.source));
   }
 
  private:
+  SoughtPairs() = default;
+
+  bool IsFound(uint64_t key) const {
+    const size_t place = PlaceOf(key, 0);
+    return place < keys_.size() && keys_[place] == key && found_[place];
+  }
   uint64_t DestinationAt(size_t place) const { return keys_[place] >> 32; }
 
   // Returns the first place from `begin` on whose key is not below `key`.
@@ -98,14 +109,6 @@ class SoughtPairs {
     found_any_ = true;
   }
 
-  template <typename T>
-  void SeekAmong(const CscView& graph, absl::Span<const T> indices,
-                 uint64_t v) {
-    for (EdgeOffset e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e) {
-      Seek(KeyOf(static_cast<uint64_t>(indices[static_cast<size_t>(e)]), v));
-    }
-  }
-
   std::vector<uint64_t> keys_;  // Ascending, each once.
   std::vector<bool> found_;     // [keys_.size()]
   bool found_any_ = false;
@@ -118,7 +121,9 @@ absl::StatusOr<uint64_t> CountLeaked(const EdgeView& edges,
   uint64_t count = 0;
   for (uint64_t begin = 0; begin < edges.size(); begin += kEdgesPerPass) {
     const uint64_t end = std::min(edges.size(), begin + kEdgesPerPass);
-    SoughtPairs sought(edges, begin, end);
+    FGNN_ASSIGN_OR_RETURN(
+        SoughtPairs sought,
+        SoughtPairs::Make(edges, begin, end, dataset.num_nodes()));
     FGNN_RETURN_IF_ERROR(sought.SeekIn(dataset.graph(), check));
     if (dataset.has_train_edges()) {
       FGNN_RETURN_IF_ERROR(sought.SeekIn(dataset.train_edges(), check));

@@ -19,10 +19,10 @@ struct LeakedEdges {
 };
 
 // Counts the edges of valid_edges.npy and test_edges.npy that are in the graph
-// or in train_edges.npy, themselves or reversed. The dataset must be validated
-// (Validation::kStructure). Takes one pass over the training edges for each
-// 2^24 edges of a file, and at most 260 MiB of memory. Calls `check` now and
-// then, and returns its error.
+// or in train_edges.npy, themselves or reversed. InvalidArgument, naming file
+// and element: an end or an offset is out of range. Takes one pass over the
+// training edges for each 2^24 edges of a file, and at most 260 MiB of memory.
+// Calls `check` now and then, and returns its error.
 absl::StatusOr<LeakedEdges> CountLeakedEdges(
     const Dataset& dataset,
     absl::FunctionRef<absl::Status()> check = absl::OkStatus);

@@ -2,8 +2,10 @@
 #ifndef FGNN_SHARED_GRAPH_RANK_ORDER_H_
 #define FGNN_SHARED_GRAPH_RANK_ORDER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -40,6 +42,12 @@ class RankOrder {
 
   // [N] vertices()[rank], hottest first.
   absl::Span<const GlobalId> vertices() const { return vertices_; }
+  // Returns a copy of the first `rows` vertices, which does not change once its
+  // caller has checked it.
+  std::vector<GlobalId> Hottest(uint64_t rows) const {
+    return {vertices_.begin(),
+            vertices_.begin() + std::min<uint64_t>(rows, vertices_.size())};
+  }
   // [N] ranks()[v]; the inverse.
   absl::Span<const uint32_t> ranks() const { return ranks_; }
   // For TaskHeader::rank_order_version; never 0.

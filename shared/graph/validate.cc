@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/crc32c.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -170,10 +171,11 @@ absl::Status CheckSplit(const std::string& file, absl::Span<const int64_t> ids,
                         const TargetView& targets, uint64_t num_nodes) {
   std::vector<bool> seen(num_nodes);
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (static_cast<uint64_t>(ids[i]) >= num_nodes) {
-      return Bad(file, i, ids[i], "but the graph has ", num_nodes, " vertices");
+    const int64_t id = ReadOnce(ids[i]);
+    const auto v = static_cast<size_t>(id);
+    if (v >= num_nodes) {
+      return Bad(file, i, id, "but the graph has ", num_nodes, " vertices");
     }
-    const auto v = static_cast<size_t>(ids[i]);
     if (targets.rows > 0) {
       const uint32_t column = targets.FirstMissing(static_cast<GlobalId>(v));
       if (column < targets.columns) {

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 
@@ -11,8 +12,12 @@ absl::Status SeedAnswers::Gather(const Dataset& dataset,
                                  const TaskView& task) {
   labels_.clear();
   if (model.objective == Objective::kClasses) {
-    const absl::Span<const int64_t> labels = dataset.labels();
-    for (const GlobalId seed : task.seeds()) labels_.push_back(labels[seed]);
+    for (const GlobalId seed : task.seeds()) {
+      FGNN_ASSIGN_OR_RETURN(
+          labels_.emplace_back(),
+          ReadLabelOf(dataset.graph().places, dataset.labels(), seed,
+                      model.num_classes));
+    }
   }
   if (!model.has_targets()) return absl::OkStatus();
   const size_t columns = model.num_classes;
@@ -25,6 +30,10 @@ absl::Status SeedAnswers::Gather(const Dataset& dataset,
   }
   float* row = targets_.data();
   for (const GlobalId seed : task.seeds()) {
+    if (seed >= dataset.targets().rows) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seed ", seed, " is none of ", dataset.targets().rows, " vertices"));
+    }
     dataset.targets().Read(seed, row);
     row += columns;
   }

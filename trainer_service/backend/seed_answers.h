@@ -18,7 +18,8 @@ class SeedAnswers {
  public:
   // Takes the labels or targets of the task's seeds, global ids of `dataset`,
   // that a model of these options learns; none if it predicts links.
-  // ResourceExhausted: there is no memory for them.
+  // ResourceExhausted: there is no memory for them. InvalidArgument, naming
+  // file and element: a label is none of the model's classes.
   absl::Status Gather(const Dataset& dataset, const ModelOptions& model,
                       const TaskView& task);
 

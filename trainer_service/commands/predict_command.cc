@@ -60,7 +60,7 @@ absl::Status PredictClasses(const Work& work, const InferenceInput& input,
       const Predictions predictions,
       Predict(input, vertices, work.options.top_k.value_or(1)));
   const Dataset& dataset = work.host.dataset();
-  const VertexTruth truth(dataset);
+  FGNN_ASSIGN_OR_RETURN(const VertexTruth truth, VertexTruth::Make(dataset));
   const ClassTable table = {vertices, &predictions, &work.map, &dataset,
                             &truth};
   summary->matches = CountMatches(table);
@@ -74,7 +74,7 @@ absl::Status PredictTargets(const Work& work, const InferenceInput& input,
   FGNN_ASSIGN_OR_RETURN(
       RowFile rows, PredictRows(input, vertices, work.kind, work.options.out));
   const Dataset& dataset = work.host.dataset();
-  const VertexTruth truth(dataset);
+  FGNN_ASSIGN_OR_RETURN(const VertexTruth truth, VertexTruth::Make(dataset));
   const TargetTable table = {
       vertices,  &rows,    TypeOf(input.model->options().objective),
       &work.map, &dataset, &truth};

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "shared/base/status.h"
+#include "shared/base/threads/first_error.h"
+#include "shared/graph/array_places.h"
 #include "trainer_service/infer/inference_arrays.h"
 
 namespace fgnn {
@@ -45,7 +47,7 @@ absl::Status BlockMaker::Make(absl::Span<const GlobalId> nodes,
     for (const GlobalId v : sources_) scales_.push_back(degree_scales[v]);
   }
   block_ = {.num_sources = static_cast<uint32_t>(sources_.size()),
-            .indptr = indptr_,
+            .indptr = lists_.indptr,
             .indices = indices_,
             .degree_scales = scales_};
   return absl::OkStatus();
@@ -57,22 +59,24 @@ absl::Status BlockMaker::FindSources(absl::Span<const GlobalId> nodes) {
     places_[nodes[i]] = static_cast<uint32_t>(i);
   }
   for (std::vector<GlobalId>& found : found_) found.clear();
-  const absl::Status searched =
-      ForParts(nodes.size(), [&](size_t first, size_t last, int worker) {
-        std::vector<GlobalId>& found = found_[static_cast<size_t>(worker)];
-        const auto look_at = [&](GlobalId u) {
-          const std::atomic_ref<uint32_t> place(places_[u]);
-          uint32_t seen = place.load(std::memory_order_relaxed);
-          if (seen == kNoPlace &&
-              place.compare_exchange_strong(seen, kFound,
-                                            std::memory_order_relaxed)) {
-            found.push_back(u);
-          }
-        };
-        for (size_t i = first; i < last; ++i) {
-          ForEachNeighbor(graph_, nodes[i], look_at);
-        }
-      });
+  FirstError changed;
+  absl::Status searched = ForParts(nodes.size(), [&](size_t first, size_t last,
+                                                     int worker) {
+    std::vector<GlobalId>& found = found_[static_cast<size_t>(worker)];
+    const auto look_at = [&](GlobalId u) {
+      const std::atomic_ref<uint32_t> place(places_[u]);
+      uint32_t seen = place.load(std::memory_order_relaxed);
+      if (seen == kNoPlace && place.compare_exchange_strong(
+                                  seen, kFound, std::memory_order_relaxed)) {
+        found.push_back(u);
+      }
+    };
+    for (size_t i = first; i < last; ++i) {
+      changed.Note(ForEachNeighbor(graph_, nodes[i], look_at));
+      if (changed.any()) return;
+    }
+  });
+  if (searched.ok()) searched = changed.status();
   // By their addresses, in which devices and cores find rows faster.
   const absl::Status sorted =
       team_.Run(static_cast<int64_t>(found_.size()), [&](int64_t of, int) {
@@ -90,20 +94,25 @@ absl::Status BlockMaker::FindSources(absl::Span<const GlobalId> nodes) {
 }
 
 absl::Status BlockMaker::FillLists(absl::Span<const GlobalId> nodes) {
-  indptr_.assign(1, 0);
-  indptr_.reserve(nodes.size() + 1);
-  for (const GlobalId v : nodes) {
-    indptr_.push_back(indptr_.back() +
-                      static_cast<uint32_t>(DegreeOf(graph_, v)));
-  }
-  indices_.resize(indptr_.back());
-  return ForParts(nodes.size(), [&](size_t first, size_t last, int) {
-    uint32_t* next = indices_.data() + indptr_[first];
-    for (size_t i = first; i < last; ++i) {
-      ForEachNeighbor(graph_, nodes[i],
-                      [&](GlobalId u) { *next++ = places_[u]; });
-    }
-  });
+  FGNN_RETURN_IF_ERROR(ReadLists(graph_, nodes, kNoPlace, &lists_));
+  indices_.resize(lists_.indptr.back());
+  FirstError changed;
+  FGNN_RETURN_IF_ERROR(
+      ForParts(nodes.size(), [&](size_t first, size_t last, int) {
+        uint32_t* next = indices_.data() + lists_.indptr[first];
+        bool is_new = false;
+        for (size_t i = first; i < last && !changed.any(); ++i) {
+          changed.Note(ForEachSource(graph_, lists_.lists[i], [&](GlobalId u) {
+            is_new |= places_[u] >= sources_.size();
+            *next++ = places_[u];
+          }));
+        }
+        if (is_new) {
+          changed.Note(ChangedDataset(
+              "indices.npy has a source that it had not a moment before"));
+        }
+      }));
+  return changed.status();
 }
 
 }  // namespace fgnn

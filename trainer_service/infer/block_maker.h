@@ -13,6 +13,7 @@
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "trainer_service/compute/thread_team.h"
+#include "trainer_service/infer/inference_arrays.h"
 #include "trainer_service/infer/inference_device.h"
 
 namespace fgnn {
@@ -26,7 +27,7 @@ class BlockMaker {
 
   // Makes the block of `nodes`, which may repeat, with all their neighbours.
   // degree_scales [N] are those of all vertices, or null. Fewer than 2^32 - 2
-  // nodes and entries.
+  // nodes and entries. InvalidArgument: the graph has changed.
   absl::Status Make(absl::Span<const GlobalId> nodes,
                     const float* degree_scales);
 
@@ -47,7 +48,7 @@ class BlockMaker {
   std::vector<uint32_t> places_;              // [N] Places among the sources.
   std::vector<std::vector<GlobalId>> found_;  // By each worker.
   std::vector<GlobalId> sources_;
-  std::vector<uint32_t> indptr_;
+  ListsOfNodes lists_;
   std::vector<uint32_t> indices_;
   std::vector<float> scales_;
   InferenceBlock block_;

@@ -35,7 +35,8 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   std::vector<size_t> starts = {0};
   uint64_t edges = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint64_t degree = DegreeOf(graph, nodes[i]);
+    FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, nodes[i]));
+    const uint64_t degree = list.degree;
     if (degree > std::numeric_limits<uint32_t>::max()) {
       return absl::UnimplementedError(
           absl::StrCat("vertex ", nodes[i], " has ", degree,

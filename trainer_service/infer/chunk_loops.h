@@ -19,6 +19,7 @@ namespace fgnn {
 
 // Returns the starts of chunks of vertices, and the end. Each chunk has few
 // enough rows and edges. Unimplemented: a vertex has 2^32 neighbours or more.
+// InvalidArgument, naming file and element: a list has changed.
 absl::StatusOr<std::vector<size_t>> CutIntoChunks(
     const CscView& graph, absl::Span<const GlobalId> nodes);
 

@@ -4,6 +4,7 @@
 
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
+#include "shared/graph/array_places.h"
 
 namespace fgnn {
 
@@ -131,6 +132,12 @@ absl::Status DeviceLayers::UpdateOnDevice(uint32_t layer,
                                           size_t first,
                                           const UpdateRows& rows) {
   FGNN_RETURN_IF_ERROR(blocks_.Make(nodes, rows.degree_scales));
+  // The room was taken for the lists as they were when the part was cut.
+  if (!device_.HasRoom(layer, {.destinations = nodes.size(),
+                               .sources = blocks_.sources().size(),
+                               .entries = blocks_.block().indices.size()})) {
+    return ChangedDataset("csc_indptr.npy has longer lists than before");
+  }
   const auto messages = [&](uint64_t at, uint64_t count, float* out) {
     return Copy(rows.messages, blocks_.sources().subspan(at, count), out);
   };

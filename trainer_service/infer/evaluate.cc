@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -57,27 +58,26 @@ SplitScore SumUp(const VertexScores& scores, size_t first, size_t size,
   return sum;
 }
 
-absl::StatusOr<std::vector<GlobalId>> LabelledVertices(
-    const std::vector<absl::Span<const int64_t>>& splits,
-    absl::Span<const int64_t> labels, int64_t num_classes) {
+// The vertices of all splits, and their labels.
+struct LabelledVertices {
   std::vector<GlobalId> vertices;
+  std::vector<uint32_t> labels;
+};
+
+absl::StatusOr<LabelledVertices> ReadLabelled(
+    const std::vector<absl::Span<const int64_t>>& splits, const CscView& graph,
+    absl::Span<const int64_t> labels, uint32_t num_classes) {
+  LabelledVertices read;
   for (const absl::Span<const int64_t> split : splits) {
-    for (const int64_t v : split) {
-      if (v < 0 || static_cast<uint64_t>(v) >= labels.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("vertex ", v, " of a split has no label: there are ",
-                         labels.size()));
-      }
-      const int64_t label = labels[static_cast<size_t>(v)];
-      if (label < 0 || label >= num_classes) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("vertex ", v, " has label ", label,
-                         "; the model knows [0, ", num_classes, ")"));
-      }
-      vertices.push_back(static_cast<GlobalId>(v));
+    for (size_t i = 0; i < split.size(); ++i) {
+      FGNN_ASSIGN_OR_RETURN(const GlobalId v, ReadSplit(graph.places, split, i,
+                                                        graph.num_nodes()));
+      read.vertices.push_back(v);
+      FGNN_ASSIGN_OR_RETURN(read.labels.emplace_back(),
+                            ReadLabelOf(graph.places, labels, v, num_classes));
     }
   }
-  return vertices;
+  return read;
 }
 
 }  // namespace
@@ -86,13 +86,12 @@ absl::StatusOr<std::vector<SplitScore>> Evaluate(
     const InferenceInput& input, absl::Span<const int64_t> labels,
     const std::vector<absl::Span<const int64_t>>& splits) {
   const int64_t num_classes = input.model->options().num_classes;
-  FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
-                        LabelledVertices(splits, labels, num_classes));
+  FGNN_ASSIGN_OR_RETURN(LabelledVertices labelled,
+                        ReadLabelled(splits, *input.graph, labels,
+                                     input.model->options().num_classes));
+  const absl::Span<const GlobalId> vertices = labelled.vertices;
   VertexScores scores;
-  scores.labels.reserve(vertices.size());
-  for (const GlobalId v : vertices) {
-    scores.labels.push_back(static_cast<uint32_t>(labels[v]));
-  }
+  scores.labels = std::move(labelled.labels);
   AlignedBuffer own[3];
   FGNN_ASSIGN_OR_RETURN(void* const predictions,
                         ReserveWords(input.shared, vertices.size(), &own[0]));

@@ -21,18 +21,20 @@ using Splits = std::vector<absl::Span<const int64_t>>;
 constexpr size_t kWordsOfCounts = sizeof(ClassCounts) / sizeof(uint32_t);
 
 absl::StatusOr<std::vector<GlobalId>> VerticesWithTargets(
-    const Splits& splits, const TargetView& targets) {
+    const CscView& graph, const Splits& splits, const TargetView& targets) {
   std::vector<GlobalId> vertices;
+  const uint64_t num_nodes = std::min(graph.num_nodes(), targets.rows);
   for (const absl::Span<const int64_t> split : splits) {
-    for (const int64_t v : split) {
-      const bool is_there = v >= 0 && static_cast<uint64_t>(v) < targets.rows;
-      if (!is_there || !targets.Has(static_cast<GlobalId>(v))) {
+    for (size_t i = 0; i < split.size(); ++i) {
+      FGNN_ASSIGN_OR_RETURN(const GlobalId v,
+                            ReadSplit(graph.places, split, i, num_nodes));
+      if (!targets.Has(v)) {
         return absl::InvalidArgumentError(
             absl::StrCat("vertex ", v,
                          " of a split has no targets, or lacks "
                          "one of them"));
       }
-      vertices.push_back(static_cast<GlobalId>(v));
+      vertices.push_back(v);
     }
   }
   return vertices;
@@ -208,7 +210,7 @@ absl::StatusOr<std::vector<SplitScore>> EvaluateTargets(
         " columns of targets; the model knows ", options.num_classes));
   }
   FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
-                        VerticesWithTargets(splits, targets));
+                        VerticesWithTargets(*input.graph, splits, targets));
   FGNN_RETURN_IF_ERROR(CheckMemory(input, vertices.size()));
   return options.objective == Objective::kValues
              ? EvaluateValues(input, targets, splits, vertices)

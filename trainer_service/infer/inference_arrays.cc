@@ -7,10 +7,29 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
+#include "shared/graph/array_places.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/shared_inference.h"
 
 namespace fgnn {
+
+absl::Status ReadLists(const CscView& graph, absl::Span<const GlobalId> nodes,
+                       uint64_t most_edges, ListsOfNodes* lists) {
+  lists->lists.clear();
+  lists->indptr.assign(1, 0);
+  uint64_t num_edges = 0;
+  for (const GlobalId v : nodes) {
+    FGNN_ASSIGN_OR_RETURN(lists->lists.emplace_back(), ReadEdgeList(graph, v));
+    num_edges += lists->lists.back().degree;
+    if (num_edges > most_edges) {
+      return ChangedDataset(absl::StrCat("csc_indptr.npy gives ", nodes.size(),
+                                         " vertices more than ", most_edges,
+                                         " edges, and gave them fewer before"));
+    }
+    lists->indptr.push_back(static_cast<uint32_t>(num_edges));
+  }
+  return absl::OkStatus();
+}
 
 bool NeedsMessageArray(const InferenceInput& input, uint32_t layer) {
   if (input.model->SendsProducts(layer)) return true;

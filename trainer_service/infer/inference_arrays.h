@@ -4,12 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "shared/base/status.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/edge_lists.h"
 #include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
@@ -21,23 +24,26 @@ namespace fgnn {
 inline constexpr size_t kRowsPerChunk = 512;
 inline constexpr uint64_t kEdgesPerChunk = 1 << 18;
 
-inline uint64_t DegreeOf(const CscView& graph, GlobalId v) {
-  return static_cast<uint64_t>(graph.indptr[v + 1] - graph.indptr[v]);
+// Calls visit(u) for every in-neighbour u of v. InvalidArgument, naming file
+// and element: the list has changed, or has an index that is no vertex.
+template <typename Visit>
+absl::Status ForEachNeighbor(const CscView& graph, GlobalId v,
+                             const Visit& visit) {
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+  return ForEachSource(graph, list, visit);
 }
 
-// Calls visit(u) for every in-neighbour u of v.
-template <typename Visit>
-void ForEachNeighbor(const CscView& graph, GlobalId v, const Visit& visit) {
-  const auto begin = static_cast<size_t>(graph.indptr[v]);
-  const size_t count = DegreeOf(graph, v);
-  std::visit(
-      [&](const auto& indices) {
-        for (const auto u : indices.subspan(begin, count)) {
-          visit(static_cast<GlobalId>(u));
-        }
-      },
-      graph.indices);
-}
+// The lists of some vertices, which are read once, so that all loops over them
+// have the same lengths.
+struct ListsOfNodes {
+  std::vector<EdgeList> lists;
+  std::vector<uint32_t> indptr;  // [lists + 1]
+};
+
+// Reads the lists of `nodes` to `lists`. InvalidArgument, naming file and
+// element: a list has changed, or they have more than `most_edges` edges.
+absl::Status ReadLists(const CscView& graph, absl::Span<const GlobalId> nodes,
+                       uint64_t most_edges, ListsOfNodes* lists);
 
 // Returns true if the messages of a layer must be made before they are read.
 bool NeedsMessageArray(const InferenceInput& input, uint32_t layer);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
@@ -16,13 +18,20 @@ namespace fgnn {
 class KnownNeighbors {
  public:
   // Borrows the graph. Two passes over its edges. std::bad_alloc.
-  KnownNeighbors(const CscView* graph, absl::Span<const GlobalId> chosen);
+  // InvalidArgument: the graph has changed.
+  static absl::StatusOr<KnownNeighbors> Find(const CscView* graph,
+                                             absl::Span<const GlobalId> chosen);
 
   // Returns v and its neighbours, whichever way the edges go: rising, each
-  // once. `v` is one of the chosen vertices.
-  std::vector<GlobalId> Of(GlobalId v) const;
+  // once. `v` is one of the chosen vertices. InvalidArgument as above.
+  absl::StatusOr<std::vector<GlobalId>> Of(GlobalId v) const;
 
  private:
+  explicit KnownNeighbors(const CscView* graph);
+  // Calls visit(slot of u, v) for each edge from a chosen vertex u to v.
+  template <typename Visit>
+  absl::Status ForEachOutEdge(const Visit& visit) const;
+
   const CscView& graph_;
   std::vector<uint32_t> slots_;   // [N] Places of the chosen vertices.
   std::vector<uint64_t> starts_;  // [slots + 1] Places in destinations_.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -74,7 +75,7 @@ class LayerWise {
     AlignedBuffer inputs;
     AlignedBuffer aggregates;
     AlignedBuffer outputs;
-    AlignedBuffer indptr;
+    ListsOfNodes lists;
     AlignedBuffer indices;
   };
 
@@ -87,9 +88,9 @@ class LayerWise {
       const uint64_t first = static_cast<uint64_t>(chunk) * kDegreesPerChunk;
       const uint64_t last = std::min(first + kDegreesPerChunk, num_nodes_);
       for (uint64_t v = first; v < last; ++v) {
-        const uint64_t degree =
-            DegreeOf(*input_.graph, static_cast<GlobalId>(v)) + 1;
-        scales[v] = 1.0F / std::sqrt(static_cast<float>(degree));
+        FGNN_ASSIGN_OR_RETURN(const EdgeList list,
+                              ReadEdgeList(*input_.graph, v));
+        scales[v] = 1.0F / std::sqrt(static_cast<float>(list.degree + 1));
       }
       return absl::OkStatus();
     });
@@ -106,16 +107,18 @@ class LayerWise {
     };
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
                           CutIntoChunks(*input_.graph, destinations));
-    FGNN_RETURN_IF_ERROR(
+    const absl::Status marked =
         loops_.Run(static_cast<int64_t>(starts.size()) - 1,
                    [&](int64_t chunk, int /*worker*/) {
                      for (size_t i = starts[static_cast<size_t>(chunk)];
                           i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
                        mark(destinations[i]);
-                       ForEachNeighbor(*input_.graph, destinations[i], mark);
+                       FGNN_RETURN_IF_ERROR(ForEachNeighbor(
+                           *input_.graph, destinations[i], mark));
                      }
                      return absl::OkStatus();
-                   }));
+                   });
+    FGNN_RETURN_IF_ERROR(marked);
     return MarkedNodes({marks, num_nodes_});
   }
 
@@ -295,8 +298,8 @@ class LayerWise {
     const uint64_t width = model_.aggregate_width(layer);
     const auto rows = static_cast<int64_t>(nodes.size());
     float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
-    layer_->Aggregate(ListsOf(nodes, scratch), 0, rows, messages_source_,
-                      aggregates);
+    FGNN_ASSIGN_OR_RETURN(const RowLists lists, ListsOf(nodes, scratch));
+    layer_->Aggregate(lists, 0, rows, messages_source_, aggregates);
     float* inputs = nullptr;
     if (layer_->UpdateReadsInputs()) {
       inputs = scratch.inputs.Floats(nodes.size() * in);
@@ -322,19 +325,23 @@ class LayerWise {
     }
   }
 
-  RowLists ListsOf(absl::Span<const GlobalId> nodes, Scratch& scratch) const {
-    uint32_t* indptr = scratch.indptr.Words(nodes.size() + 1);
-    indptr[0] = 0;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      indptr[i + 1] =
-          indptr[i] + static_cast<uint32_t>(DegreeOf(*input_.graph, nodes[i]));
-    }
-    uint32_t* indices = scratch.indices.Words(indptr[nodes.size()]);
+  // The chunk had no more edges when it was cut.
+  absl::StatusOr<RowLists> ListsOf(absl::Span<const GlobalId> nodes,
+                                   Scratch& scratch) const {
+    ListsOfNodes& lists = scratch.lists;
+    FGNN_RETURN_IF_ERROR(ReadLists(*input_.graph, nodes,
+                                   nodes.size() > 1
+                                       ? kEdgesPerChunk
+                                       : std::numeric_limits<uint32_t>::max(),
+                                   &lists));
+    uint32_t* indices = scratch.indices.Words(lists.indptr.back());
     uint32_t* next = indices;
-    for (const GlobalId v : nodes) {
-      ForEachNeighbor(*input_.graph, v, [&next](GlobalId u) { *next++ = u; });
+    for (const EdgeList& list : lists.lists) {
+      FGNN_RETURN_IF_ERROR(ForEachSource(*input_.graph, list,
+                                         [&next](GlobalId u) { *next++ = u; }));
     }
-    return {indptr, indices, nodes.data(), arrays_.degree_scales()};
+    return RowLists{lists.indptr.data(), indices, nodes.data(),
+                    arrays_.degree_scales()};
   }
 
   const InferenceInput& input_;

@@ -45,7 +45,9 @@ class Search {
   // Appends the neighbours of `block`, kVerticesPerBlock vertices at most.
   absl::Status Append(absl::Span<const GlobalId> block, NewNeighbors* found) {
     joined_.clear();
-    for (const GlobalId v : block) joined_.push_back(known_.Of(v));
+    for (const GlobalId v : block) {
+      FGNN_ASSIGN_OR_RETURN(joined_.emplace_back(), known_.Of(v));
+    }
     for (Heap& heap : heaps_) heap.clear();
     const size_t num_others = input_.graph->num_nodes();
     FirstError stopped;
@@ -132,7 +134,8 @@ absl::StatusOr<NewNeighbors> SearchAll(const InferenceInput& input,
       const EmbeddingRows rows,
       EmbeddingRows::Infer(input, AllVertices(num_nodes),
                            num_nodes * sizeof(uint32_t) + result_bytes));
-  const KnownNeighbors known(input.graph, vertices);
+  FGNN_ASSIGN_OR_RETURN(const KnownNeighbors known,
+                        KnownNeighbors::Find(input.graph, vertices));
   NewNeighbors found;
   found.num_best = num_best;
   found.vertices.reserve(vertices.size() * num_best);

@@ -73,12 +73,7 @@ class Ranker {
 
   absl::Status RankOne(const EdgeView& edges, uint64_t place,
                        EdgeScores& scores) const {
-    const Edge edge = edges[place];
-    if (std::max(edge.source, edge.destination) >= num_nodes_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "edge ", place, " of a split joins ", edge.source, " and ",
-          edge.destination, "; vertices are in [0, ", num_nodes_, ")"));
-    }
+    FGNN_ASSIGN_OR_RETURN(const Edge edge, edges.Read(place, num_nodes_));
     std::array<GlobalId, kNegativesOfAnEdge> negatives = {};
     DrawRankedNegatives(place, num_nodes_, negatives.data());
     const float score = Score(edge.source, edge.destination);

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <new>
 
-#include "sampler_service/sampling/damaged_graph.h"
+#include "shared/base/read_once.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -14,31 +15,29 @@ constexpr uint64_t kListsPerTick = 128;
 
 }  // namespace
 
-AdjacencyLists::AdjacencyLists(absl::Span<const EdgeOffset> indptr,
-                               uint64_t num_edges, uint64_t max_lists)
-    : indptr_(indptr),
-      num_edges_(num_edges),
+AdjacencyLists::AdjacencyLists(const CscView& graph, uint64_t max_lists)
+    : graph_(graph),
       max_lists_(max_lists),
       lists_(new (std::nothrow) AdjacencyList[max_lists]) {}
 
 absl::Status AdjacencyLists::LookUp(absl::Span<const GlobalId> nodes,
                                     Progress* progress) {
-  const EdgeOffset* const indptr = indptr_.data();
+  const EdgeOffset* const indptr = graph_.indptr.data();
+  const uint64_t num_edges = graph_.num_edges();
   const uint64_t size = nodes.size();
   bool falls = false;
   for (uint64_t i = size_; i < size; ++i) {
     if (i + kPrefetchedLists < size) {
       __builtin_prefetch(&indptr[nodes[i + kPrefetchedLists]]);
     }
-    const EdgeOffset begin = indptr[nodes[i]];
-    const EdgeOffset end = indptr[nodes[i] + uint64_t{1}];
-    falls |=
-        begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges_;
+    const EdgeOffset begin = ReadOnce(indptr[nodes[i]]);
+    const EdgeOffset end = ReadOnce(indptr[nodes[i] + uint64_t{1}]);
+    falls |= begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges;
     lists_[i] = {begin, static_cast<uint64_t>(end - begin)};
     if (i % kListsPerTick == 0) progress->Tick();
   }
   size_ = size;
-  return falls ? FallingIndptr() : absl::OkStatus();
+  return falls ? FindChangedList(graph_) : absl::OkStatus();
 }
 
 uint64_t AdjacencyLists::CountEdges(uint64_t first, int32_t fanout,

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "sampler_service/sampling/progress.h"
 #include "shared/base/types.h"
+#include "shared/graph/dataset.h"
 
 namespace fgnn {
 
@@ -19,20 +20,20 @@ struct AdjacencyList {
 
 // indptr is read once for each vertex of a batch, with a constant number of
 // reads in flight. Thread-compatible; allocates only when created. Borrows
-// indptr.
+// the graph's arrays.
 class AdjacencyLists {
  public:
   // Makes room for batches in which edges are drawn for at most `max_lists`
   // vertices.
-  AdjacencyLists(absl::Span<const EdgeOffset> indptr, uint64_t num_edges,
-                 uint64_t max_lists);
+  AdjacencyLists(const CscView& graph, uint64_t max_lists);
   bool has_memory() const { return lists_ != nullptr; }
 
   // Forgets all vertices.
   void StartBatch() { size_ = 0; }
 
   // Reads the lists of `nodes`, which begin with the nodes of the batch's last
-  // call. InvalidArgument: indptr falls.
+  // call. InvalidArgument: indptr falls, or
+  // leaves the edges.
   absl::Status LookUp(absl::Span<const GlobalId> nodes, Progress* progress);
 
   // Returns the list of the i-th vertex.
@@ -48,8 +49,7 @@ class AdjacencyLists {
   }
 
  private:
-  absl::Span<const EdgeOffset> indptr_;
-  uint64_t num_edges_;
+  CscView graph_;
   uint64_t max_lists_;
   std::unique_ptr<AdjacencyList[]> lists_;  // [max_lists_]
   uint64_t size_ = 0;

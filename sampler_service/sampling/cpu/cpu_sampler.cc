@@ -31,7 +31,7 @@ class CpuSampler final : public Sampler {
              std::unique_ptr<IdMap> id_map, std::unique_ptr<HopSampler> hops)
       : options_(std::move(options)),
         epoch_seeds_(input.train, options_.batch_size, options_.seed,
-                     input.graph.num_nodes()),
+                     input.graph),
         num_nodes_(input.graph.num_nodes()),
         id_map_(std::move(id_map)),
         hops_(std::move(hops)) {

@@ -8,9 +8,10 @@
 #include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/new_hops.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "sampler_service/sampling/laws/labor_law.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -26,8 +27,7 @@ class LaborHops final : public HopSampler {
   LaborHops(const LaborHopsOptions& options, absl::Span<const Index> indices)
       : options_(options),
         indices_(indices),
-        lists_(options.graph.indptr, indices.size(), options.max_destinations) {
-  }
+        lists_(options.graph, options.max_destinations) {}
   bool has_memory() const { return lists_.has_memory(); }
 
   void StartBatch() override { lists_.StartBatch(); }
@@ -64,8 +64,9 @@ const uint32_t* LaborHops<Index>::Ids(EdgeOffset begin, uint64_t size) {
     return ids;
   } else {
     for (uint64_t i = 0; i < size; ++i) {
-      largest_ = std::max(largest_, static_cast<uint64_t>(ids[i]));
-      narrow_[i] = static_cast<uint32_t>(ids[i]);
+      const auto index = static_cast<uint64_t>(ReadOnce(ids[i]));
+      largest_ = std::max(largest_, index);
+      narrow_[i] = static_cast<uint32_t>(index);
     }
     return narrow_.data();
   }
@@ -130,7 +131,7 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
   for (uint64_t e = 0; e < num_edges_; ++e) {
     largest_ = std::max<uint64_t>(largest_, edges_[e]);
   }
-  FGNN_RETURN_IF_ERROR(CheckIndices(largest_, options_.graph.num_nodes()));
+  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.graph, largest_));
   std::copy_n(indptr_.data(), num_destinations + 1, hop.indptr);
   std::copy_n(edges_.data(), num_edges_, hop.indices);
   return num_edges_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler_service/plugin/graph_for_plugins.h"
 #include "shared/base/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -46,6 +47,8 @@ class PluginHops final : public HopSampler {
 };
 
 absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
+  // The plugin sees a list that has changed as an empty one.
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(options_.graph, v));
   const uint64_t before = edges_.size();
   PluginRandom random(request.key, v);
   // Counts without a locked instruction, as there is one writer.
@@ -65,9 +68,8 @@ absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
   if (edges_.size() < before || edges_.weights.size() != edges_.size()) {
     return Refuse(v, "it took edges away; it may only Add() some");
   }
-  const uint64_t most = request.fanout < 0
-                            ? graph_.degree(v)
-                            : static_cast<uint64_t>(request.fanout);
+  const uint64_t most =
+      request.fanout < 0 ? list.degree : static_cast<uint64_t>(request.fanout);
   if (edges_.size() - before > most) {
     return Refuse(v, absl::StrCat("it gave ", edges_.size() - before,
                                   " edges; at most ", most, " were asked for"));
@@ -76,7 +78,8 @@ absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
     if (edges_.sources[e] >= graph_.num_nodes()) {
       return Refuse(
           v, absl::StrCat("it gave vertex ", edges_.sources[e],
-                          "; vertices are in [0, ", graph_.num_nodes(), ")"));
+                          "; vertices are in [0, ", graph_.num_nodes(),
+                          "), unless the dataset changed while it was used"));
     }
   }
   return absl::OkStatus();

@@ -21,7 +21,7 @@ class UniformHops final : public HopSampler {
               absl::Span<const Index> indices)
       : options_(options),
         indices_(indices),
-        lists_(options.graph.indptr, indices.size(), options.max_destinations),
+        lists_(options.graph, options.max_destinations),
         ring_(indices,
               kDrawLanes * std::min(options.max_fanout, kMaxLaneFanout)),
         large_draw_(options.max_fanout),
@@ -178,7 +178,7 @@ absl::StatusOr<uint64_t> UniformHops<Index>::Sample(const HopRequest& request,
   } else {
     FillSmall(request, hop);
   }
-  FGNN_RETURN_IF_ERROR(ring_.CheckRead(options_.graph.num_nodes()));
+  FGNN_RETURN_IF_ERROR(ring_.CheckRead(options_.graph));
   return num_edges;
 }
 

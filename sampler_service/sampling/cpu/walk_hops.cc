@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "sampler_service/sampling/laws/walk_law.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -98,11 +99,11 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
     for (uint64_t w = 0; w < size; ++w) {
       Walk& walk = walks_[w];
       if (walk.at == kNowhere) continue;
-      const EdgeOffset begin = indptr_[walk.at];
-      const EdgeOffset end = indptr_[walk.at + uint64_t{1}];
+      const EdgeOffset begin = ReadOnce(indptr_[walk.at]);
+      const EdgeOffset end = ReadOnce(indptr_[walk.at + uint64_t{1}]);
       if (begin < 0 || end < begin ||
           static_cast<uint64_t>(end) > indices_.size()) {
-        return FallingIndptr();
+        return ChangedList(options_.graph, walk.at, begin, end);
       }
       const auto number = static_cast<uint32_t>(w % num_walks) * length + step;
       const WalkStep drawn = StepOfWalk(key, walk.start, number);
@@ -119,9 +120,9 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
       GlobalId& visit = visited_[w * length + step];
       visit = kNowhere;
       if (walk.at == kNowhere) continue;
-      const auto index =
-          static_cast<uint64_t>(indices_[static_cast<size_t>(walk.next)]);
-      FGNN_RETURN_IF_ERROR(CheckIndices(index, num_nodes));
+      const auto place = static_cast<size_t>(walk.next);
+      const auto index = static_cast<uint64_t>(ReadOnce(indices_[place]));
+      if (index >= num_nodes) return ChangedIndex(options_.graph, place, index);
       walk.at = static_cast<GlobalId>(index);
       visit = walk.at;
       __builtin_prefetch(&indptr_[walk.at]);

@@ -8,8 +8,9 @@
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
 #include "sampler_service/sampling/cpu/new_hops.h"
 #include "sampler_service/sampling/cpu/weighted_draw.h"
-#include "sampler_service/sampling/damaged_graph.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -30,7 +31,7 @@ class WeightedHops final : public HopSampler {
   WeightedHops(const WeightedHopsOptions& options,
                absl::Span<const Index> indices)
       : options_(options),
-        lists_(options.graph.indptr, indices.size(), options.max_destinations),
+        lists_(options.graph, options.max_destinations),
         indices_(indices),
         draw_(*options.weights, options.max_fanout),
         group_(new (std::nothrow) Group) {}
@@ -137,7 +138,7 @@ uint32_t* WeightedHops<Index>::PutPlaces(const AdjacencyList& list,
   const Index* const indices = indices_.data() + list.begin;
   for (const uint64_t place : places) {
     // A damaged table may not lead outside the list.
-    *out++ = Checked(indices[std::min(place, list.degree - 1)]);
+    *out++ = Checked(ReadOnce(indices[std::min(place, list.degree - 1)]));
   }
   return out;
 }
@@ -150,7 +151,7 @@ uint32_t* WeightedHops<Index>::PutWhole(const AdjacencyList& list,
   const bool all_positive = options_.weights->all_positive();
   for (uint64_t i = 0; i < list.degree; ++i) {
     if (all_positive || weights[i] > 0) {
-      *out++ = Checked(indices[i]);
+      *out++ = Checked(ReadOnce(indices[i]));
     }
   }
   return out;
@@ -246,7 +247,7 @@ absl::StatusOr<uint64_t> WeightedHops<Index>::Sample(const HopRequest& request,
   for (uint32_t e = 0; e < num_edges; ++e) {
     largest_ = std::max<uint64_t>(largest_, hop.indices[e]);
   }
-  FGNN_RETURN_IF_ERROR(CheckIndices(largest_, options_.graph.num_nodes()));
+  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.graph, largest_));
   return num_edges;
 }
 

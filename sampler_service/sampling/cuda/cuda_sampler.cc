@@ -28,7 +28,8 @@ class CudaSampler final : public Sampler {
               const SamplerOptions& options, std::unique_ptr<DeviceBatch> batch)
       : options_(options),
         num_nodes_(input.graph.num_nodes()),
-        epoch_seeds_(input.train, options.batch_size, options.seed, num_nodes_),
+        epoch_seeds_(input.train, options.batch_size, options.seed,
+                     input.graph),
         graph_(std::move(graph)),
         batch_(std::move(batch)) {
     if (options.negatives > 0) {

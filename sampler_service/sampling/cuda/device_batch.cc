@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cuda/batch_launch.h"
-#include "sampler_service/sampling/damaged_graph.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/cuda/status.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 namespace {
@@ -211,9 +211,9 @@ absl::Status DeviceBatch::Grow(uint64_t wanted_nodes) {
 
 absl::Status DeviceBatch::CheckGraph() const {
   for (uint32_t h = 0; h < num_hops(); ++h) {
-    if (hop(h).indptr_falls != 0) return FallingIndptr();
+    if (hop(h).indptr_falls != 0) return FindChangedList(graph_->host());
     FGNN_RETURN_IF_ERROR(
-        CheckIndices(hop(h).largest_index, graph_->csc().num_nodes));
+        CheckLargestIndex(graph_->host(), hop(h).largest_index));
   }
   return absl::OkStatus();
 }

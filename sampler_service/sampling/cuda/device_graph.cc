@@ -50,6 +50,7 @@ absl::StatusOr<std::shared_ptr<DeviceGraph>> DeviceGraph::Make(
     const CscView& graph, int device, TopologyPlace place) {
   std::shared_ptr<DeviceGraph> made(new DeviceGraph);
   made->device_ = device;
+  made->host_ = graph;
   made->place_ = place;
   FGNN_RETURN_IF_ERROR(made->ChooseDevice());
   int num_multiprocessors = 0;

@@ -59,6 +59,8 @@ class DeviceGraph {
   absl::StatusOr<UploadedTables> Upload(const AliasTables& tables);
 
   const DeviceCsc& csc() const { return csc_; }
+  // The graph that it was made of, for errors.
+  const CscView& host() const { return host_; }
   uint32_t num_multiprocessors() const { return num_multiprocessors_; }
   uint64_t device_bytes() const { return indptr_.bytes() + indices_.bytes(); }
 
@@ -70,6 +72,7 @@ class DeviceGraph {
   int device_ = 0;
   TopologyPlace place_ = TopologyPlace::kDevice;
   uint32_t num_multiprocessors_ = 1;
+  CscView host_;
   DeviceCsc csc_ = {};
   // The arrays of kDevice.
   DeviceArray<int64_t> indptr_;

@@ -22,7 +22,7 @@ class BareLoop final : public Sampler {
         indptr_(input.graph.indptr),
         indices_(indices),
         epoch_seeds_(input.train, options.batch_size, options.seed,
-                     input.graph.num_nodes()),
+                     input.graph),
         table_(input.graph.num_nodes()) {
     nodes_.resize(options.batch_size);
   }

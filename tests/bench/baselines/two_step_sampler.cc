@@ -29,7 +29,7 @@ class TwoStepSampler final : public Sampler {
         indptr_(input.graph.indptr),
         indices_(indices),
         epoch_seeds_(input.train, options_.batch_size, options_.seed,
-                     input.graph.num_nodes()),
+                     input.graph),
         seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())) {}
 
   absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,

@@ -10,6 +10,7 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/edge_lists.h"
 #include "shared/graph/metadata.h"
 #include "shared/graph/npy.h"
 #include "tools/dataset/building/csc_builder.h"
@@ -143,12 +144,11 @@ absl::Status Distribute(const SplitEdgesOptions& options,
   const absl::Span<const float> weights = dataset.edge_weights();
   uint64_t place = 0;
   for (GlobalId v = 0; v < graph.num_nodes(); ++v) {
-    for (; place < static_cast<uint64_t>(graph.indptr[v + 1]); ++place) {
-      const auto source = static_cast<GlobalId>(std::visit(
-          [place](auto indices) {
-            return static_cast<uint64_t>(indices[place]);
-          },
-          graph.indices));
+    FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+    for (const uint64_t end = list.begin + list.degree; place < end; ++place) {
+      GlobalId source = 0;
+      FGNN_RETURN_IF_ERROR(
+          ForEachSource(graph, {place, 1}, [&](GlobalId u) { source = u; }));
       const size_t part = parts.Of(source, v);
       FGNN_RETURN_IF_ERROR(files.Add(part, source, v));
       if (part == kTrain) {

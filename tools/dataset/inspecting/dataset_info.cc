@@ -11,8 +11,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/json_text.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/array_places.h"
+#include "shared/graph/edge_lists.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "tools/dataset/inspecting/dataset_notices.h"
@@ -98,29 +101,33 @@ std::string LabelsLine(const DatasetInfo& info) {
                                       without));
 }
 
-void CountLonelyVertices(const CscView& graph, DatasetInfo& info) {
+absl::Status CountLonelyVertices(const CscView& graph, DatasetInfo& info) {
   std::vector<bool> has_out_edges(graph.num_nodes());
-  const auto mark = [&has_out_edges](const auto& sources) {
-    for (const auto source : sources) {
-      has_out_edges[static_cast<size_t>(source)] = true;
-    }
-  };
-  std::visit(mark, graph.indices);
-  for (size_t v = 0; v < graph.num_nodes(); ++v) {
-    if (graph.indptr[v] != graph.indptr[v + 1]) continue;
+  FGNN_RETURN_IF_ERROR(
+      ForEachSource(graph, {.begin = 0, .degree = graph.num_edges()},
+                    [&](GlobalId u) { has_out_edges[u] = true; }));
+  for (uint64_t v = 0; v < graph.num_nodes(); ++v) {
+    FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+    if (list.degree > 0) continue;
     ++info.num_without_in_edges;
     info.num_isolated += static_cast<uint64_t>(!has_out_edges[v]);
   }
+  return absl::OkStatus();
 }
 
 // Counts the labels, or takes the moments of the targets.
-void ReadLabels(const Dataset& dataset, DatasetInfo& info) {
+absl::Status ReadLabels(const Dataset& dataset, DatasetInfo& info) {
   info.label_counts.resize(dataset.num_classes());
-  for (const int64_t label : dataset.labels()) {
+  for (size_t v = 0; v < dataset.labels().size(); ++v) {
+    const int64_t label = ReadOnce(dataset.labels()[v]);
     if (label < 0) {
       ++info.num_unlabelled;
-    } else {
+    } else if (static_cast<uint64_t>(label) < info.label_counts.size()) {
       ++info.label_counts[static_cast<size_t>(label)];
+    } else {
+      return ChangedElement(
+          dataset.graph().places, &dataset.labels()[v], "a label", label,
+          absl::StrCat("but there are ", dataset.num_classes(), " classes"));
     }
   }
   const TargetView& targets = dataset.targets();
@@ -138,6 +145,7 @@ void ReadLabels(const Dataset& dataset, DatasetInfo& info) {
     }
     info.num_unlabelled += static_cast<uint64_t>(!has_all);
   }
+  return absl::OkStatus();
 }
 
 // Returns what the document of `info` says of targets.
@@ -159,9 +167,9 @@ nlohmann::ordered_json TargetsToJson(const DatasetInfo& info) {
 absl::StatusOr<std::optional<std::string>> DatasetWarning(
     const Dataset& dataset) {
   std::vector<std::string> warnings;
-  if (auto untrained = UntrainedClassesWarning(dataset)) {
-    warnings.push_back(*std::move(untrained));
-  }
+  FGNN_ASSIGN_OR_RETURN(std::optional<std::string> untrained,
+                        UntrainedClassesWarning(dataset));
+  if (untrained.has_value()) warnings.push_back(*std::move(untrained));
   FGNN_ASSIGN_OR_RETURN(std::optional<std::string> leaked,
                         LeakedEdgesWarning(dataset));
   if (leaked.has_value()) warnings.push_back(*std::move(leaked));
@@ -177,13 +185,13 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
                         Dataset::Open(folder, Validation::kStructure));
   FGNN_ASSIGN_OR_RETURN(info.metadata, ReadMetadata(folder));
   const CscView& graph = dataset.graph();
-  info.symmetric = IsSymmetric(graph);
+  FGNN_ASSIGN_OR_RETURN(info.symmetric, IsSymmetric(graph));
   info.mean_in_degree = static_cast<double>(graph.num_edges()) /
                         static_cast<double>(graph.num_nodes());
   info.max_in_degree = MaxInDegree(graph);
-  CountLonelyVertices(graph, info);
-  ReadLabels(dataset, info);
-  info.untrained_classes = FindUntrainedClasses(dataset);
+  FGNN_RETURN_IF_ERROR(CountLonelyVertices(graph, info));
+  FGNN_RETURN_IF_ERROR(ReadLabels(dataset, info));
+  FGNN_ASSIGN_OR_RETURN(info.untrained_classes, FindUntrainedClasses(dataset));
   FGNN_ASSIGN_OR_RETURN(info.warning, DatasetWarning(dataset));
   FGNN_ASSIGN_OR_RETURN(info.notices, DatasetNotices(dataset));
   info.num_train = dataset.train().size();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/read_once.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset_files.h"
@@ -36,20 +37,29 @@ class NamedFew {
   std::vector<int64_t> first_;
 };
 
+// Ids and labels of a file that changes meanwhile may be no vertices or
+// classes: no notice is about them.
 class OverlapFinder {
  public:
   explicit OverlapFinder(uint64_t num_nodes) : is_in_(num_nodes) {}
 
   void Mark(absl::Span<const int64_t> split, bool value) {
-    for (const int64_t v : split) is_in_[static_cast<size_t>(v)] = value;
+    for (const int64_t& of_split : split) {
+      const auto v = static_cast<uint64_t>(ReadOnce(of_split));
+      if (v < is_in_.size()) is_in_[v] = value;
+    }
   }
   // Adds a line if vertices of `split` are marked.
   void Compare(std::string_view marked, std::string_view name,
                absl::Span<const int64_t> split,
                std::vector<std::string>* notices) const {
     NamedFew shared;
-    for (const int64_t v : split) {
-      if (is_in_[static_cast<size_t>(v)]) shared.Add(v);
+    for (const int64_t& of_split : split) {
+      const int64_t v = ReadOnce(of_split);
+      if (static_cast<uint64_t>(v) < is_in_.size() &&
+          is_in_[static_cast<size_t>(v)]) {
+        shared.Add(v);
+      }
     }
     if (shared.count() == 0) return;
     notices->push_back(absl::StrCat(
@@ -79,8 +89,9 @@ void NoteEmptyClasses(const LabelledVertices& vertices,
                       std::vector<std::string>* notices) {
   if (vertices.labels.empty()) return;
   std::vector<bool> is_there(vertices.num_classes);
-  for (const int64_t label : vertices.labels) {
-    if (label >= 0) is_there[static_cast<size_t>(label)] = true;
+  for (const int64_t& of_vertex : vertices.labels) {
+    const auto label = static_cast<uint64_t>(ReadOnce(of_vertex));
+    if (label < is_there.size()) is_there[label] = true;
   }
   NamedFew empty;
   for (uint32_t c = 0; c < vertices.num_classes; ++c) {

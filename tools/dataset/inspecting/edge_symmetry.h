@@ -15,7 +15,8 @@ namespace fgnn {
 //
 // One pass in the order of the lists, without memory of its own. A checksum of
 // 64 bits decides: one in 2^64 graphs with directions is taken for symmetric.
-bool IsSymmetric(const CscView& graph);
+// InvalidArgument, naming file and element: an offset or index is out of range.
+absl::StatusOr<bool> IsSymmetric(const CscView& graph);
 
 // The same for the arrays that a CscBuilder wrote into `folder`. Errors: those
 // of NpyArray::Open().

@@ -92,7 +92,7 @@ absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
                                      const RankOrder& order, ThreadTeam& team) {
   FGNN_ASSIGN_OR_RETURN(
       FeatureCache loaded,
-      FeatureCache::Load(store_, order.vertices().subspan(0, plan.rows), team));
+      FeatureCache::Load(store_, order.Hottest(plan.rows), team));
   LogInfo("cached the features of {} vertices, {}", loaded.capacity(),
           FormatBytes(loaded.bytes()));
   Set({.plan = plan,
@@ -119,10 +119,9 @@ absl::Status PlannedCache::FollowShared(const TrainerCache& plan,
                         .num_reclaims = (*table)->num_reclaims()};
   // A scheduler that is started again gets the table also while it is filled.
   if (now()->table == nullptr) Set(cached);
-  FGNN_ASSIGN_OR_RETURN(
-      const uint64_t rows,
-      FillHotTable(*store_, order.vertices().subspan(0, plan.rows),
-                   source_.owner, team, **table, patience_));
+  FGNN_ASSIGN_OR_RETURN(const uint64_t rows,
+                        FillHotTable(*store_, order.Hottest(plan.rows),
+                                     source_.owner, team, **table, patience_));
   LogInfo(
       "caches the features of {} vertices in table {} of all trainers, {}; {} "
       "were read here",

@@ -114,8 +114,7 @@ absl::Status PlannedDeviceCache::Replace(const TrainerCache& plan,
     if (order.ok()) {
       FGNN_ASSIGN_OR_RETURN(
           loaded.cache,
-          DeviceCache::Load(*store_, order->vertices().subspan(0, rows), stream,
-                            team));
+          DeviceCache::Load(*store_, order->Hottest(rows), stream, team));
       loaded.rank_order_version = order->version();
       LogInfo("cached the features of {} vertices on the device, {}",
               loaded.cache.capacity(), FormatBytes(loaded.cache.bytes()));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
@@ -15,8 +16,9 @@ namespace fgnn {
 // Labels and splits of the vertices. Immutable; any thread.
 class VertexTruth {
  public:
-  // Borrows the dataset. The dataset was opened with kStructure.
-  explicit VertexTruth(const Dataset& dataset);
+  // Borrows the dataset. InvalidArgument, naming file and element: a split has
+  // an id that is no vertex.
+  static absl::StatusOr<VertexTruth> Make(const Dataset& dataset);
 
   bool has_labels() const { return !labels_.empty(); }
   bool has_splits() const { return !splits_.empty(); }
@@ -28,6 +30,8 @@ class VertexTruth {
   std::string_view split(GlobalId v) const;
 
  private:
+  explicit VertexTruth(const Dataset& dataset) : labels_(dataset.labels()) {}
+
   absl::Span<const int64_t> labels_;  // [N] or empty.
   std::vector<uint8_t> splits_;       // [N] or empty: numbers of names.
 };

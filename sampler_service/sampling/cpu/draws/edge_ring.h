@@ -11,8 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "sampler_service/sampling/damaged_graph.h"
+#include "shared/base/read_once.h"
 #include "shared/base/types.h"
+#include "shared/graph/edge_lists.h"
 
 namespace fgnn {
 
@@ -49,9 +50,9 @@ class EdgeRing {
   }
   void ReadAll(uint32_t num_put) { Read(num_put, num_put); }
 
-  // InvalidArgument: an index that was read is not a vertex.
-  absl::Status CheckRead(uint64_t num_nodes) const {
-    return CheckIndices(largest_, num_nodes);
+  // InvalidArgument: an index that was read is not a vertex of `graph`.
+  absl::Status CheckRead(const CscView& graph) const {
+    return CheckLargestIndex(graph, largest_);
   }
 
  private:
@@ -66,7 +67,8 @@ class EdgeRing {
       if (edge + kPrefetched < num_put) {
         __builtin_prefetch(&indices[places[(edge + kPrefetched) & mask_]]);
       }
-      const auto index = static_cast<uint64_t>(indices[places[edge & mask_]]);
+      const auto index =
+          static_cast<uint64_t>(ReadOnce(indices[places[edge & mask_]]));
       largest = index > largest ? index : largest;
       out[edge] = static_cast<uint32_t>(index);
     }

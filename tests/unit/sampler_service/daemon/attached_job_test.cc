@@ -350,7 +350,7 @@ TEST_F(AttachedJobTest, ReportsADatasetThatIsNotWhatWasValidated) {
   EXPECT_THAT(failures_.WaitForFirst(kPatience),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::AllOf(HasSubstr("batch "),
-                                      HasSubstr("indices.npy holds"))));
+                                      HasSubstr("indices.npy: element"))));
   sampler.reset();
   EXPECT_EQ(queue.Counts().free, 4U);
 }

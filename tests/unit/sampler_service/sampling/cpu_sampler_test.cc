@@ -285,21 +285,22 @@ TEST(CpuSamplerTest, RefusesADamagedDatasetWithoutReadingOutsideIt) {
   EXPECT_THAT(refusal(indptr, narrow, {0, 0}),
               StatusIs(invalid, HasSubstr("twice")));
   EXPECT_THAT(refusal(indptr, narrow, {0, 2}),
-              StatusIs(invalid, HasSubstr("train.npy holds 2")));
+              StatusIs(invalid, HasSubstr("vertex 1 of a split is 2, but")));
   EXPECT_THAT(refusal(indptr, narrow, {-1, 0}),
-              StatusIs(invalid, HasSubstr("train.npy holds -1")));
+              StatusIs(invalid, HasSubstr("vertex 0 of a split is -1, but")));
   const std::vector<uint32_t> too_large = {0, 1, 2, 0};
   EXPECT_THAT(
       refusal(indptr, {indptr, absl::Span<const uint32_t>(too_large)}, train),
-      StatusIs(invalid, HasSubstr("indices.npy holds 2")));
+      StatusIs(invalid, HasSubstr("indices.npy: element 2 is 2, but")));
   const std::vector<int64_t> negative = {0, 1, -1, 0};
   EXPECT_THAT(
       refusal(indptr, {indptr, absl::Span<const int64_t>(negative)}, train),
-      StatusIs(invalid, HasSubstr("indices.npy holds -1")));
+      StatusIs(invalid, HasSubstr("indices.npy: element 2 is -1, but")));
   const std::vector<int64_t> beyond = {0, 1, int64_t{1} << 32, 0};
   EXPECT_THAT(
       refusal(indptr, {indptr, absl::Span<const int64_t>(beyond)}, train),
-      StatusIs(invalid, HasSubstr("indices.npy holds 4294967296")));
+      StatusIs(invalid,
+               HasSubstr("indices.npy: element 2 is 4294967296, but")));
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ class ScriptedCalls final : public ExecutorCalls {
     return ValidatedDataset{
         .state = folder.state,
         .content = folder.content,
-        .warning = UntrainedClassesWarning(opened).value_or("")};
+        .warning = UntrainedClassesWarning(opened).value().value_or("")};
   }
   absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
                                const Patience& /*patience*/) override {

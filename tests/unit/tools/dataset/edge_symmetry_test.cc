@@ -18,8 +18,8 @@ using reference::CscGraph;
 
 bool IsSymmetric(const AdjacencyLists& lists) {
   const CscGraph graph(lists);
-  const bool symmetric = fgnn::IsSymmetric(graph.view());
-  EXPECT_EQ(fgnn::IsSymmetric(graph.view(/*wide=*/true)), symmetric);
+  const bool symmetric = fgnn::IsSymmetric(graph.view()).value();
+  EXPECT_EQ(fgnn::IsSymmetric(graph.view(/*wide=*/true)).value(), symmetric);
   return symmetric;
 }
 

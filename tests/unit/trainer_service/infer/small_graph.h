@@ -63,6 +63,10 @@ class SmallGraph {
     return absl::MakeSpan(weights_.Floats(size), size);
   }
 
+  // The arrays of the graph, for tests that damage them.
+  std::vector<int64_t>& indptr() { return indptr_; }
+  std::vector<uint32_t>& indices() { return indices_; }
+
   InferenceInput Input() {
     InferenceInput input;
     input.model = model_.get();
