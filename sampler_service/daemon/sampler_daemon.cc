@@ -43,6 +43,7 @@ SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
                              std::unique_ptr<DeviceSamplers> device,
                              const SignalWaiter* stop)
     : stop_(stop),
+      state_dir_(options.state_dir),
       plugins_(PluginFolder(options.state_dir)),
       device_(std::move(device)),
       rpc_(this),
@@ -102,7 +103,7 @@ absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
     const JobSpec& spec, const std::function<absl::Status()>& check) {
   const std::function<absl::Status()> goes_on = WithStop(check);
   FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
-                        ValidateOnce(spec.dataset, goes_on));
+                        ValidateOnce(spec.dataset, state_dir_, goes_on));
   DatasetAnswer answer = {
       .state = folder.state, .content = folder.content, .warning = ""};
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
@@ -161,6 +162,7 @@ absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(const JobSpec& spec,
       spec, {.job_key = job_key,
              .num_threads = executor_.NumThreads(spec.sampling.threads),
              .plugins = plugins_,
+             .state_dir = state_dir_,
              .factory = device_->ForJob()});
 }
 

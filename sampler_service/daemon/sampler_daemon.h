@@ -79,6 +79,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const std::function<absl::Status()>& check) const;
 
   const SignalWaiter* const stop_;
+  const std::filesystem::path state_dir_;  // The service's folder.
   const std::filesystem::path plugins_;  // Plugins of the state folder.
   const std::unique_ptr<DeviceSamplers> device_;
   SamplingTotals totals_;

@@ -46,6 +46,7 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                         SamplingAlgorithmOf(sampling.kind));
   FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
+  dataset.FindDerivedIn(wanted.state_dir);
   FGNN_RETURN_IF_ERROR(PrepareTopology(dataset));
   SamplerOptions options;
   options.algorithm = algorithm;

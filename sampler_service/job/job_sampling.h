@@ -50,6 +50,8 @@ struct JobSamplingOptions {
   // Number of threads that make alias tables which are not saved yet.
   uint32_t num_threads = 1;
   std::filesystem::path plugins = {};  // Folder of the plugins.
+  // The service's folder, where derived files may be; empty: none.
+  std::filesystem::path state_dir = {};
   // Factory of the device's samplers; empty: NewCpuSampler().
   SamplerFactory factory = nullptr;
 };

@@ -60,6 +60,7 @@ absl::StatusOr<std::string> Profile(const std::string& request,
                 spec,
                 {.num_threads = static_cast<uint32_t>(device.cores.size()),
                  .plugins = fgnn::PluginFolder(where.state_dir),
+                 .state_dir = where.state_dir,
                  .factory = samplers->ForJob()}));
         return fgnn::ProfileJob(spec, job, *samplers, num_batches, nullptr);
       });

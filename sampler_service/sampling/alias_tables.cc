@@ -278,10 +278,25 @@ absl::StatusOr<AliasTables> AliasTables::Build(const CscView& graph,
   return tables;
 }
 
-absl::StatusOr<AliasTables> AliasTables::Map(const fs::path& path,
-                                             const FileHeader& expected,
-                                             const Dataset& dataset) {
-  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+absl::StatusOr<AliasTables> AliasTables::Find(const std::string& name,
+                                              const FileHeader& expected,
+                                              const Dataset& dataset) {
+  absl::Status status = absl::NotFoundError(name);
+  for (const DerivedPlace place : kDerivedPlaces) {
+    absl::StatusOr<MappedFile> file = dataset.derived().Map(place, name);
+    if (!file.ok()) continue;
+    absl::StatusOr<AliasTables> tables =
+        Read(name, expected, dataset, *std::move(file));
+    if (tables.ok()) return tables;
+    status = tables.status();
+  }
+  return status;
+}
+
+absl::StatusOr<AliasTables> AliasTables::Read(const std::string& name,
+                                              const FileHeader& expected,
+                                              const Dataset& dataset,
+                                              MappedFile file) {
   const bool has_weights = expected.has_weights != 0;
   const uint64_t num_edges = expected.num_edges;
   FileHeader header = {};
@@ -290,7 +305,7 @@ absl::StatusOr<AliasTables> AliasTables::Map(const fs::path& path,
   }
   if (header.magic != expected.magic || header.key != expected.key) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path.string(), " is of another state of the dataset"));
+        absl::StrCat(name, " is of another state of the dataset"));
   }
   if (header.num_edges != num_edges ||
       header.has_weights != expected.has_weights ||
@@ -298,7 +313,7 @@ absl::StatusOr<AliasTables> AliasTables::Map(const fs::path& path,
           sizeof(header) +
               num_edges * (sizeof(AliasCell) +
                            (has_weights ? sizeof(float) : size_t{0}))) {
-    return absl::DataLossError(absl::StrCat(path.string(), " is damaged"));
+    return absl::DataLossError(absl::StrCat(name, " is damaged"));
   }
   AliasTables tables;
   tables.file_ = std::move(file);
@@ -357,9 +372,8 @@ absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
                        .num_edges = dataset.num_edges(),
                        .has_weights = of_vertices,
                        .all_positive = 0};
-  const fs::path path = dataset.folder() / "derived" /
-                        absl::StrCat("alias-", weights_file, ".bin");
-  absl::StatusOr<AliasTables> saved = Map(path, header, dataset);
+  const std::string name = absl::StrCat("alias-", weights_file, ".bin");
+  absl::StatusOr<AliasTables> saved = Find(name, header, dataset);
   if (saved.ok()) return saved;
   if (!absl::IsNotFound(saved.status())) {
     LogInfo("{}: built again", MessageOf(saved.status()));
@@ -368,15 +382,13 @@ absl::StatusOr<AliasTables> AliasTables::Open(const Dataset& dataset,
   FGNN_ASSIGN_OR_RETURN(AliasTables tables,
                         BuildFor(dataset, weights_file, num_threads));
   header.all_positive = tables.all_positive_;
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
   const std::string_view head{reinterpret_cast<const char*>(&header),
                               sizeof(header)};
-  const absl::Status written = WriteFileAtomically(
-      path, {head, BytesOfSpan(tables.cells_),
+  const absl::Status written = dataset.derived().Keep(
+      name, {head, BytesOfSpan(tables.cells_),
              of_vertices ? BytesOfSpan(tables.weights_) : std::string_view()});
   // Pages of the file can be shared and dropped; pages of this process cannot.
-  saved = written.ok() ? Map(path, header, dataset) : written;
+  saved = written.ok() ? Find(name, header, dataset) : written;
   if (saved.ok()) return saved;
   LogWarning("the weights' tables stay in memory: {}",
              MessageOf(saved.status()));

@@ -29,9 +29,9 @@ class AliasTables {
                                            absl::Span<const float> weights,
                                            uint32_t num_threads);
 
-  // Opens the tables of a dataset from its folder derived/. Where they are
-  // missing or of another state of the folder, they are built first, and saved
-  // if the folder can be written. `weights_file` is edge_weights.npy, or a file
+  // Opens the tables of a dataset from its DerivedFiles. Where they are missing
+  // or of another state of the folder, they are built first, and saved if they
+  // can be. `weights_file` is edge_weights.npy, or a file
   // of the folder with one f32 per vertex: an edge has the weight of its source
   // vertex. Errors: those of Build(), naming the file. NotFound: there is no
   // such file.
@@ -51,9 +51,15 @@ class AliasTables {
 
   // FailedPrecondition: the file's key is not `expected`.key. DataLoss: the
   // file is damaged.
-  static absl::StatusOr<AliasTables> Map(const std::filesystem::path& path,
-                                         const FileHeader& expected,
-                                         const Dataset& dataset);
+  static absl::StatusOr<AliasTables> Read(const std::string& name,
+                                          const FileHeader& expected,
+                                          const Dataset& dataset,
+                                          MappedFile file);
+  // Does the same with the file of this name in either place. NotFound: there
+  // is none that may be read.
+  static absl::StatusOr<AliasTables> Find(const std::string& name,
+                                          const FileHeader& expected,
+                                          const Dataset& dataset);
   static absl::StatusOr<AliasTables> BuildFor(const Dataset& dataset,
                                               const std::string& weights_file,
                                               uint32_t num_threads);

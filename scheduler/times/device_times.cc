@@ -1,17 +1,15 @@
 #include "scheduler/times/device_times.h"
 
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <string>
-#include <system_error>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "scheduler/planning/placement.h"
-#include "shared/base/files/file.h"
 #include "shared/base/hash.h"
 #include "shared/device/device.h"
 
@@ -94,24 +92,6 @@ bool FillWithMean(const std::vector<DeviceTimes*>& times,
   return known > 0;
 }
 
-// Removes temporary files that killed writers left in the folder: of these
-// times, of tables of weights, of rank orders. A young file is kept: a process,
-// such as one of another service, may be writing it now.
-void RemoveLeftovers(const fs::path& folder) {
-  constexpr auto kOld = std::chrono::minutes(10);
-  const auto now = fs::file_time_type::clock::now();
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (IsTemporaryName(entry.path().filename().string()) &&
-        entry.symlink_status(error).type() == fs::file_type::regular &&
-        now - entry.last_write_time(error) > kOld) {
-      found.push_back(entry.path());
-    }
-  }
-  for (const fs::path& leftover : found) fs::remove(leftover, error);
-}
-
 }  // namespace
 
 TimesByKind ProfiledTimes(const PlanInput& input) {
@@ -169,15 +149,18 @@ std::optional<std::vector<DeviceTimes>> CompleteTimes(
 
 DeviceTimesFile::DeviceTimesFile(const JobSpec& spec, const fs::path& state_dir)
     : devices_(spec.devices),
-      with_dataset_(fs::path(spec.dataset) / "derived" / NameFor(spec)),
-      with_state_(state_dir / "times" / NameFor(spec)) {}
+      files_(spec.dataset, state_dir),
+      name_(NameFor(spec)) {}
 
 std::optional<MeasuredTimes> DeviceTimesFile::Read() const {
-  for (const fs::path& path : {with_dataset_, with_state_}) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(path);
-    if (!text.ok()) continue;
-    const auto json = nlohmann::json::parse(*text, nullptr,
-                                            /*allow_exceptions=*/false);
+  for (const DerivedPlace place : kDerivedPlaces) {
+    const absl::StatusOr<MappedFile> file = files_.Map(place, name_);
+    if (!file.ok()) continue;
+    const auto* const text =
+        reinterpret_cast<const char*>(file->bytes().data());
+    const auto json =
+        nlohmann::json::parse(text, text + file->bytes().size(), nullptr,
+                              /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("devices") ||
         !json["devices"].is_array() ||
         json["devices"].size() != devices_.size()) {
@@ -213,15 +196,7 @@ absl::Status DeviceTimesFile::Write(const MeasuredTimes& times) const {
                               {"change_seconds", times.change_seconds}})
           .dump(2) +
       "\n";
-  absl::Status status;
-  for (const fs::path& path : {with_dataset_, with_state_}) {
-    std::error_code ignored;
-    fs::create_directory(path.parent_path(), ignored);
-    RemoveLeftovers(path.parent_path());
-    status = WriteFileAtomically(path, text);
-    if (status.ok()) return status;
-  }
-  return status;
+  return files_.Keep(name_, {std::string_view(text)});
 }
 
 }  // namespace fgnn

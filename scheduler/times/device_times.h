@@ -1,6 +1,5 @@
 // The times of a job's batches on each of its devices, kept for the next run of
-// the same job. They are in a small file in the dataset's derived/. If that
-// folder cannot be written, the file is in the state folder.
+// the same job. They are in a small file of the dataset's DerivedFiles.
 #ifndef FGNN_SCHEDULER_TIMES_DEVICE_TIMES_H_
 #define FGNN_SCHEDULER_TIMES_DEVICE_TIMES_H_
 
@@ -13,6 +12,7 @@
 #include "scheduler/planning/job_plan.h"
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
+#include "shared/graph/derived_files.h"
 
 namespace fgnn {
 
@@ -64,8 +64,8 @@ class DeviceTimesFile {
 
  private:
   const std::vector<std::string> devices_;
-  const std::filesystem::path with_dataset_;
-  const std::filesystem::path with_state_;
+  const DerivedFiles files_;
+  const std::string name_;
 };
 
 }  // namespace fgnn

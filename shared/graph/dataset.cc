@@ -66,6 +66,7 @@ struct Dataset::Contents {
   }
 
   const DatasetArrays arrays;
+  DerivedFiles derived;
   ArrayPlaces places;
   CscView graph;
   FeatureView features;
@@ -93,6 +94,7 @@ void Dataset::Contents::AddPlaces() {
 }
 
 Dataset::Contents::Contents(DatasetArrays opened) : arrays(std::move(opened)) {
+  derived = DerivedFiles(arrays.folder, /*state_dir=*/{});
   AddPlaces();
   graph.places = &places;
   graph.indptr = arrays.indptr.As<EdgeOffset>();
@@ -300,6 +302,10 @@ absl::Span<const float> Dataset::edge_weights() const {
 bool Dataset::has_names() const { return contents_->arrays.names.has_value(); }
 uint64_t Dataset::Fingerprint() const {
   return contents_->arrays.state.fingerprint;
+}
+const DerivedFiles& Dataset::derived() const { return contents_->derived; }
+void Dataset::FindDerivedIn(const fs::path& state_dir) {
+  contents_->derived = DerivedFiles(folder(), state_dir);
 }
 uint64_t Dataset::total_bytes() const {
   return contents_->arrays.state.array_bytes;

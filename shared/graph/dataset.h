@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
+#include "shared/graph/derived_files.h"
 #include "shared/graph/feature_type.h"
 #include "shared/graph/target_view.h"
 
@@ -224,9 +225,15 @@ class Dataset {
   bool has_names() const;
 
   // Returns a number that changes whenever a file of the folder changes (names,
-  // sizes, modification times, inodes). It is the key of files that are derived
-  // from the dataset.
+  // sizes, inodes, times of changes, which no user can set back). It is the key
+  // of files that are derived from the dataset.
   uint64_t Fingerprint() const;
+
+  // The files that are derived from the dataset. Those of a service are also in
+  // its folder, once FindDerivedIn() has named it; call it before threads read
+  // this object.
+  const DerivedFiles& derived() const;
+  void FindDerivedIn(const std::filesystem::path& state_dir);
 
   // Returns a checksum of everything that a job reads of the dataset. It is
   // never 0, and equal for copies. Reads all arrays once; `check` as in Open().
@@ -251,11 +258,11 @@ struct ValidatedFolder {
   uint64_t content = 0;  // ContentFingerprint() of the dataset.
 };
 
-// Validates everything, once per state of the folder. A success is saved in
-// derived/ under the fingerprint, if that folder can be written. `check` as in
-// Dataset::Open().
+// Validates everything, once per state of the folder. A success is saved in the
+// service's folder, which no owner of a dataset can write. `state_dir`: the
+// service's folder; empty: nothing is saved. `check` as in Dataset::Open().
 absl::StatusOr<ValidatedFolder> ValidateOnce(
-    const std::filesystem::path& folder,
+    const std::filesystem::path& folder, const std::filesystem::path& state_dir,
     absl::FunctionRef<absl::Status()> check = absl::OkStatus);
 
 }  // namespace fgnn

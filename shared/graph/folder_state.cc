@@ -17,13 +17,15 @@
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
 #include "shared/graph/dataset_files.h"
+#include "shared/graph/derived_files.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxMarkBytes = 100;
+constexpr char kMark[] = "validated";
 
 std::string FormatMark(const ValidatedFolder& validated) {
   return absl::StrCat(absl::Hex(validated.state, absl::kZeroPad16), " ",
@@ -31,12 +33,15 @@ std::string FormatMark(const ValidatedFolder& validated) {
 }
 
 // Returns nullopt if there is no mark, or one of an earlier release.
-std::optional<ValidatedFolder> ReadMark(const fs::path& mark) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(mark, kMaxMarkBytes);
+std::optional<ValidatedFolder> ReadMark(const DerivedFiles& files) {
+  const absl::StatusOr<MappedFile> mark =
+      files.Map(DerivedPlace::kService, kMark);
   ValidatedFolder validated;
-  if (!text.ok()) return std::nullopt;
-  const std::vector<std::string> words =
-      absl::StrSplit(*text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  if (!mark.ok()) return std::nullopt;
+  const std::vector<std::string> words = absl::StrSplit(
+      std::string(reinterpret_cast<const char*>(mark->bytes().data()),
+                  mark->bytes().size()),
+      absl::ByAnyChar(" \n"), absl::SkipEmpty());
   if (words.size() != 2 || !absl::SimpleHexAtoi(words[0], &validated.state) ||
       !absl::SimpleHexAtoi(words[1], &validated.content)) {
     return std::nullopt;
@@ -58,6 +63,8 @@ FolderState StateOf(const fs::path& folder) {
     for (const auto field : {static_cast<uint64_t>(stat.st_size),
                              static_cast<uint64_t>(stat.st_mtim.tv_sec),
                              static_cast<uint64_t>(stat.st_mtim.tv_nsec),
+                             static_cast<uint64_t>(stat.st_ctim.tv_sec),
+                             static_cast<uint64_t>(stat.st_ctim.tv_nsec),
                              static_cast<uint64_t>(stat.st_ino)}) {
       h = Mix64(h ^ field);
     }
@@ -99,10 +106,11 @@ absl::Status CheckFolder(const fs::path& folder) {
 }
 
 absl::StatusOr<ValidatedFolder> ValidateOnce(
-    const fs::path& folder, absl::FunctionRef<absl::Status()> check) {
+    const fs::path& folder, const fs::path& state_dir,
+    absl::FunctionRef<absl::Status()> check) {
   FGNN_RETURN_IF_ERROR(CheckFolder(folder));
-  const fs::path mark = folder / "derived" / "validated";
-  const std::optional<ValidatedFolder> known = ReadMark(mark);
+  const DerivedFiles files(folder, state_dir);
+  const std::optional<ValidatedFolder> known = ReadMark(files);
   if (known.has_value() && known->state == FingerprintOf(folder)) {
     return *known;
   }
@@ -110,10 +118,14 @@ absl::StatusOr<ValidatedFolder> ValidateOnce(
                         Dataset::Open(folder, Validation::kEverything, check));
   ValidatedFolder validated = {.state = dataset.Fingerprint(), .content = 0};
   FGNN_ASSIGN_OR_RETURN(validated.content, dataset.ContentFingerprint(check));
-  // A folder that cannot be written is validated each time; that is no error.
-  std::error_code ignored;
-  fs::create_directory(mark.parent_path(), ignored);
-  WriteFileAtomically(mark, FormatMark(validated)).IgnoreError();
+  if (state_dir.empty()) return validated;
+  const std::string mark = FormatMark(validated);
+  const absl::Status kept =
+      files.Write(DerivedPlace::kService, kMark, {std::string_view(mark)});
+  if (!kept.ok()) {
+    LogWarning("{} is validated again by the next job: {}", folder.string(),
+               MessageOf(kept));
+  }
   return validated;
 }
 

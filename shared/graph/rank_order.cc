@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "shared/base/crc32c.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -62,27 +60,15 @@ bool AreInverse(absl::Span<const GlobalId> vertices,
   return true;
 }
 
-// Removes files of other states, which no job will read again.
-void RemoveStale(const fs::path& folder, const std::string& current) {
-  std::error_code error;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with("ranks-") || name.starts_with(current)) continue;
-    fs::remove(entry.path(), error);
-    if (error) {
-      LogWarning("{} is of no use any more, but cannot be removed: {}",
-                 entry.path().string(), error.message());
-    }
-  }
+std::string NameOf(const Dataset& dataset, uint64_t key) {
+  return absl::StrCat(PrefixOf(dataset), absl::Hex(key, absl::kZeroPad16),
+                      ".bin");
 }
 
 }  // namespace
 
 fs::path RankOrder::PathOf(const Dataset& dataset, uint64_t key) {
-  return dataset.folder() / "derived" /
-         absl::StrCat(PrefixOf(dataset), absl::Hex(key, absl::kZeroPad16),
-                      ".bin");
+  return dataset.folder() / "derived" / NameOf(dataset, key);
 }
 
 absl::Status RankOrder::Save(const Dataset& dataset, uint64_t key,
@@ -100,26 +86,41 @@ absl::Status RankOrder::Save(const Dataset& dataset, uint64_t key,
         absl::StrCat("a rank order of ", vertices.size(), " ids is not one of ",
                      num_nodes, " vertices, once each"));
   }
-  const fs::path path = PathOf(dataset, key);
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
   const FileHeader header = {.magic = kMagic,
                              .key = key,
                              .num_nodes = num_nodes,
                              .vertices_crc = CrcOf(vertices),
                              .ranks_crc = CrcOf(ranks)};
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(
-      path, {{reinterpret_cast<const char*>(&header), sizeof(header)},
-             BytesOf(vertices),
-             BytesOf(ranks)}));
-  RemoveStale(path.parent_path(), PrefixOf(dataset));
+  const DerivedFiles& files = dataset.derived();
+  FGNN_RETURN_IF_ERROR(
+      files.Keep(NameOf(dataset, key),
+                 {{reinterpret_cast<const char*>(&header), sizeof(header)},
+                  BytesOf(vertices),
+                  BytesOf(ranks)}));
+  // No job reads an order of another state again.
+  files.RemoveOthers("ranks-", PrefixOf(dataset));
   return absl::OkStatus();
 }
 
 absl::StatusOr<RankOrder> RankOrder::Open(const Dataset& dataset,
                                           uint64_t key) {
-  const fs::path path = PathOf(dataset, key);
-  FGNN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  absl::Status status;
+  for (const DerivedPlace place : kDerivedPlaces) {
+    absl::StatusOr<MappedFile> file =
+        dataset.derived().Map(place, NameOf(dataset, key));
+    absl::StatusOr<RankOrder> order =
+        file.ok() ? Read(dataset, key, *std::move(file)) : file.status();
+    if (order.ok()) return order;
+    // Damage says more than a file that is not there.
+    if (status.ok() || absl::IsNotFound(status)) status = order.status();
+  }
+  // What another user may have written is as if it were not there.
+  if (absl::IsDataLoss(status)) return status;
+  return absl::NotFoundError(MessageOf(status));
+}
+
+absl::StatusOr<RankOrder> RankOrder::Read(const Dataset& dataset, uint64_t key,
+                                          MappedFile file) {
   const uint64_t num_nodes = dataset.num_nodes();
   const uint64_t array_bytes = num_nodes * sizeof(uint32_t);
   FileHeader header = {};
@@ -142,8 +143,9 @@ absl::StatusOr<RankOrder> RankOrder::Open(const Dataset& dataset,
       return order;
     }
   }
-  return absl::DataLossError(absl::StrCat(
-      path.string(), " is damaged; remove it, and it is made again"));
+  return absl::DataLossError(
+      absl::StrCat(PathOf(dataset, key).string(),
+                   " is damaged; remove it, and it is made again"));
 }
 
 }  // namespace fgnn

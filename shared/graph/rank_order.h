@@ -21,8 +21,8 @@ namespace fgnn {
 // all vertices are sorted by falling hotness. A cache of c rows holds the ranks
 // below c, and a row's place in it is its rank (FGNN, section 6).
 //
-// A mapped file of the dataset's folder derived/: all daemons of a machine
-// share its pages. Immutable, safe to read from any thread.
+// A mapped file of DerivedFiles: all daemons of a machine share its pages.
+// Immutable, safe to read from any thread.
 class RankOrder {
  public:
   // `key` names the policy and everything that the order depends on, apart from
@@ -33,11 +33,11 @@ class RankOrder {
   // Saves an order: all vertices of the dataset, once each, hottest first.
   // Removes the orders of other states of the dataset. InvalidArgument: a
   // vertex is missing or there twice. PermissionDenied and similar errors,
-  // naming the folder: it cannot be written.
+  // naming the folder: neither place can be written.
   static absl::Status Save(const Dataset& dataset, uint64_t key,
                            absl::Span<const GlobalId> vertices);
 
-  // Returns the path of the file.
+  // Returns the path of the file where it is beside the dataset.
   static std::filesystem::path PathOf(const Dataset& dataset, uint64_t key);
 
   // [N] vertices()[rank], hottest first.
@@ -55,6 +55,9 @@ class RankOrder {
 
  private:
   RankOrder() = default;
+
+  static absl::StatusOr<RankOrder> Read(const Dataset& dataset, uint64_t key,
+                                        MappedFile file);
 
   MappedFile file_;
   absl::Span<const GlobalId> vertices_;

@@ -6,6 +6,7 @@
 #define FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -140,6 +141,9 @@ class TrainerBackend {
   // device is cores of the host.
   virtual std::string gpu() const { return ""; }
 
+  // Names the service's folder, where files derived from the dataset may be.
+  // Called at most once, before any plan.
+  virtual void FindDerivedIn(const std::filesystem::path& /*state_dir*/) {}
   // Says where the shared tables of later plans are. Called at most once,
   // before any plan.
   virtual void ShareTables(HotTableSource source) = 0;

@@ -36,12 +36,20 @@ const char* const volatile kVersion = FGNN_VERSION;
 
 // Returns the function that opens back ends on a device.
 fgnn::BackendFactory BackendsOn(const fgnn::Device& device,
-                                const std::filesystem::path& plugins) {
+                                const std::filesystem::path& state_dir) {
+  fgnn::BackendFactory open;
   if (device.kind == fgnn::DeviceKind::kCuda) {
-    return fgnn::CudaBackends(device.index);
+    open = fgnn::CudaBackends(device.index);
+  } else {
+    open = [plugins = fgnn::PluginFolder(state_dir)](const fgnn::JobSpec& spec,
+                                                     int num_threads) {
+      return fgnn::CpuBackend::OpenForJob(spec, num_threads, plugins);
+    };
   }
-  return [plugins](const fgnn::JobSpec& spec, int num_threads) {
-    return fgnn::CpuBackend::OpenForJob(spec, num_threads, plugins);
+  return [open, state_dir](const fgnn::JobSpec& spec, int num_threads) {
+    auto backend = open(spec, num_threads);
+    if (backend.ok()) (*backend)->FindDerivedIn(state_dir);
+    return backend;
   };
 }
 
@@ -53,8 +61,7 @@ fgnn::ExchangeFactory ExchangesOn(const fgnn::Device& device) {
   return nullptr;
 }
 
-int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
-              const std::filesystem::path& plugins) {
+int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json) {
   const absl::Status named = fgnn::NameByDevice("trainer", options);
   fgnn::InitLog(options.name.empty() ? "fgnn-trainer" : options.name);
   if (log_json) fgnn::LogAsJson();
@@ -77,7 +84,7 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json,
         fgnn::CheckDescriptorLimit(options.name, kDescriptors));
     const auto daemon = fgnn::TrainerDaemon::Start(
         options,
-        {BackendsOn(device, plugins), ExchangesOn(device),
+        {BackendsOn(device, options.state_dir), ExchangesOn(device),
          device.kind == fgnn::DeviceKind::kCuda ? fgnn::GpuBytesInUse
                                                 : nullptr},
         &stop);
@@ -110,15 +117,16 @@ int main(int argc, char** argv) {
   fgnn::TrainerCommands commands(app);
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
-  if (!app.Chosen().has_value()) return RunDaemon(options, log_json, plugins);
+  if (!app.Chosen().has_value()) return RunDaemon(options, log_json);
   fgnn::InitLog("fgnn-trainer");
   // Commands compute on cores of the host, unless a flag names a GPU.
-  const fgnn::BackendFactory open = BackendsOn(fgnn::Device(), plugins);
+  const fgnn::BackendFactory open =
+      BackendsOn(fgnn::Device(), options.state_dir);
   const fgnn::ThreadedProfiler profile =
-      [&plugins](const fgnn::Device& device, const fgnn::JobSpec& spec,
+      [&options](const fgnn::Device& device, const fgnn::JobSpec& spec,
                  absl::Span<const fgnn::HopSize> hops, int num_threads) {
         return fgnn::ProfileTraining(spec, hops, num_threads,
-                                     BackendsOn(device, plugins));
+                                     BackendsOn(device, options.state_dir));
       };
   return commands.Run({plugins, open, profile, fgnn::CudaInferences(),
                        fgnn::NameCublas, fgnn::NameNccl});

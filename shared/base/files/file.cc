@@ -177,6 +177,11 @@ absl::Status RemoveTemporariesOf(const std::filesystem::path& path) {
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
+  return Map(fd, path);
+}
+
+absl::StatusOr<MappedFile> MappedFile::Map(const UniqueFd& fd,
+                                           const std::filesystem::path& path) {
   struct stat stat {};
   if (::fstat(fd.get(), &stat) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("map ", path.string()));

@@ -63,6 +63,9 @@ absl::Status SyncFolder(const std::filesystem::path& folder);
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::filesystem::path& path);
+  // Maps a file that is open. `path`: its name for errors.
+  static absl::StatusOr<MappedFile> Map(const UniqueFd& fd,
+                                        const std::filesystem::path& path);
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;

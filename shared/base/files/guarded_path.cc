@@ -49,9 +49,10 @@ absl::StatusOr<UniqueFd> OpenFolderItself(const fs::path& folder) {
   return ErrnoToStatus(errno, absl::StrCat("open folder ", folder.string()));
 }
 
-absl::StatusOr<HeldFolder> HeldFolder::Open(const fs::path& folder) {
+absl::StatusOr<HeldFolder> HeldFolder::Open(const fs::path& folder,
+                                            fs::path name) {
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenFolderItself(folder));
-  return HeldFolder(folder, std::move(fd));
+  return HeldFolder(name.empty() ? folder : std::move(name), std::move(fd));
 }
 
 HeldFolder::HeldFolder(fs::path name, UniqueFd fd)

@@ -33,8 +33,10 @@ absl::StatusOr<UniqueFd> OpenFolderItself(const std::filesystem::path& folder);
 // this folder, also if its name leads to another folder meanwhile. Movable.
 class HeldFolder {
  public:
-  // Returns the errors of OpenFolderItself().
-  static absl::StatusOr<HeldFolder> Open(const std::filesystem::path& folder);
+  // `name`: the folder's name for messages; empty: `folder`. Returns the errors
+  // of OpenFolderItself().
+  static absl::StatusOr<HeldFolder> Open(const std::filesystem::path& folder,
+                                         std::filesystem::path name = {});
 
   // A path that is valid only in this process, and only while this object
   // lives.

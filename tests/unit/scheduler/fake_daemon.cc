@@ -107,7 +107,7 @@ class FakeDaemon final : public ExecutorHandler,
       ::signal(SIGBUS, SIG_DFL);
       ::raise(SIGBUS);
     }
-    const auto validated = ValidateOnce(request->spec().dataset());
+    const auto validated = ValidateOnce(request->spec().dataset(), {});
     if (!validated.ok()) return ToGrpc(validated.status());
     response->set_state(validated->state);
     response->set_content(validated->content);

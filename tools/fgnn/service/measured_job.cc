@@ -113,7 +113,8 @@ absl::Status MeasureSampling(const v1::JobSpec& effective,
   FGNN_ASSIGN_OR_RETURN(
       const JobSampling job,
       OpenJobSampling(spec, {.num_threads = num_threads,
-                             .plugins = PluginFolder(programs.state_dir)}));
+                             .plugins = PluginFolder(programs.state_dir),
+                             .state_dir = programs.state_dir}));
   input->dataset = ShapeOf(job.dataset.sizes(), spec.training);
   const auto measure =
       [&](const std::string& name) -> absl::StatusOr<SamplingProfile> {

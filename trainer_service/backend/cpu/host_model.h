@@ -40,6 +40,10 @@ class HostModel {
       int num_threads, const std::filesystem::path& plugins = {});
 
   const Dataset& dataset() const { return dataset_; }
+  // See TrainerBackend.
+  void FindDerivedIn(const std::filesystem::path& state_dir) {
+    dataset_.FindDerivedIn(state_dir);
+  }
   const FeatureStore& features() const { return *features_; }
   Model& model() { return *model_; }
   // See TrainerBackend.

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_HOSTED_BACKEND_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +30,9 @@ class HostedBackend : public TrainerBackend {
     return host_->model().parameters();
   }
   uint32_t code_crc32c() const final { return host_->code_crc32c(); }
+  void FindDerivedIn(const std::filesystem::path& state_dir) final {
+    host_->FindDerivedIn(state_dir);
+  }
 
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) final;

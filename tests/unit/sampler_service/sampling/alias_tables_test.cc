@@ -104,14 +104,14 @@ TEST(AliasTablesTest, RefusesIndicesThatAreNoVertices) {
                                    weights, 1)
                     .status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr(absl::StrCat("holds ", index))))
+                         HasSubstr(absl::StrCat(" is ", index))))
         << index;
   }
 }
 
 class AliasFileTest : public DatasetTest {
  protected:
-  std::vector<std::string> DerivedFiles() {
+  std::vector<std::string> AliasFiles() {
     std::vector<std::string> names;
     for (const auto& entry :
          std::filesystem::directory_iterator(folder() / "derived")) {
@@ -139,7 +139,7 @@ TEST_F(AliasFileTest, OfAnotherStateIsReplacedAndNotKept) {
   content_.weights = {1, 1, 2, 3, 4, 5};
   Write();
   EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(1, 1, 2, 3, 4, 5));
-  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-edge_weights.npy.bin"));
+  EXPECT_THAT(AliasFiles(), ElementsAre("alias-edge_weights.npy.bin"));
   const auto file = folder() / "derived/alias-edge_weights.npy.bin";
   const auto built = std::filesystem::last_write_time(file);
   WeightsOf("edge_weights.npy");
@@ -148,7 +148,7 @@ TEST_F(AliasFileTest, OfAnotherStateIsReplacedAndNotKept) {
   content_.weights = {6, 1, 2, 3, 4, 5};
   Write();
   EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(6, 1, 2, 3, 4, 5));
-  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-edge_weights.npy.bin"));
+  EXPECT_THAT(AliasFiles(), ElementsAre("alias-edge_weights.npy.bin"));
 
   std::filesystem::resize_file(file, 100);
   EXPECT_THAT(WeightsOf("edge_weights.npy"), ElementsAre(6, 1, 2, 3, 4, 5));
@@ -161,7 +161,7 @@ TEST_F(AliasFileTest, WeightsOfVerticesGoToTheirEdges) {
   for (int time = 0; time < 2; ++time) {  // Built, and read back.
     EXPECT_THAT(WeightsOf("age.npy"), ElementsAre(11, 12, 13, 10, 11, 12));
   }
-  EXPECT_THAT(DerivedFiles(), ElementsAre("alias-age.npy.bin"));
+  EXPECT_THAT(AliasFiles(), ElementsAre("alias-age.npy.bin"));
 }
 
 }  // namespace

@@ -60,6 +60,17 @@ class DatasetTest : public testing::Test {
   }
 
   std::filesystem::path folder() const { return temp_.path(); }
+  // The folder of a service.
+  std::filesystem::path state_dir() const { return state_.path(); }
+  // Returns the number of datasets that the service has found valid.
+  int NumMarks() const {
+    int marks = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(state_dir())) {
+      marks += entry.path().filename() == "validated" ? 1 : 0;
+    }
+    return marks;
+  }
 
   void Write() const {
     std::ofstream(folder() / "metadata.yaml")
@@ -95,6 +106,7 @@ class DatasetTest : public testing::Test {
   }
 
   TempFolder temp_;
+  const TempFolder state_;
   Content content_;
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/graph/dataset_folder.h"
 
@@ -160,14 +161,24 @@ TEST_F(DatasetTest, FingerprintFollowsEveryFileAndNothingElse) {
 TEST_F(DatasetTest, ValidateOnceRemembersSuccessAndOnlyThat) {
   content_.features[0] = kNan;
   Write();
-  EXPECT_FALSE(ValidateOnce(folder()).ok());
-  EXPECT_FALSE(ValidateOnce(folder()).ok());
+  EXPECT_FALSE(ValidateOnce(folder(), state_dir()).ok());
+  EXPECT_FALSE(ValidateOnce(folder(), state_dir()).ok());
   content_.features[0] = 0;
   Write();
-  EXPECT_THAT(ValidateOnce(folder()), IsOk());
-  ASSERT_TRUE(fs::exists(folder() / "derived" / "validated"));
+  EXPECT_THAT(ValidateOnce(folder(), state_dir()), IsOk());
+  // The mark is the service's.
+  EXPECT_FALSE(fs::exists(folder() / "derived"));
+  EXPECT_EQ(NumMarks(), 1);
 
-  // Damage that the state of the file does not show is not looked for again …
+  int passes = 0;
+  const auto count = [&passes] {
+    ++passes;
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(ValidateOnce(folder(), state_dir(), count), IsOk());
+  EXPECT_EQ(passes, 0);
+  // Whoever changes a file can set its modification time back, but not the time
+  // of that change.
   const auto path = folder() / "features.npy";
   const auto time = fs::last_write_time(path);
   {
@@ -176,12 +187,25 @@ TEST_F(DatasetTest, ValidateOnceRemembersSuccessAndOnlyThat) {
     file.write(reinterpret_cast<const char*>(&kNan), 4);
   }
   fs::last_write_time(path, time);
-  EXPECT_THAT(ValidateOnce(folder()), IsOk());
-  // … but is, once the state has changed.
-  fs::last_write_time(path, time + std::chrono::seconds(1));
-  EXPECT_THAT(ValidateOnce(folder()),
+  EXPECT_THAT(ValidateOnce(folder(), state_dir()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("row 3, column 1")));
+}
+
+TEST_F(DatasetTest, AMarkInTheDatasetIsNotBelieved) {
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const ValidatedFolder sound,
+                            ValidateOnce(folder(), state_dir()));
+  content_.features[0] = kNan;
+  Write();
+  fs::create_directory(folder() / "derived");
+  std::ofstream(folder() / "derived" / "validated")
+      << absl::StrCat(absl::Hex(FingerprintOf(folder()), absl::kZeroPad16), " ",
+                      absl::Hex(sound.content, absl::kZeroPad16), "\n");
+  EXPECT_THAT(ValidateOnce(folder(), state_dir()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ValidateOnce(folder(), /*state_dir=*/{}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_F(DatasetTest, ReadsTheSameSizesFromHeadersAlone) {
@@ -231,13 +255,14 @@ TEST_F(DatasetTest, TheContentFingerprintIsOfValuesAlone) {
   const auto content = [this] {
     Write();
     // Times of files are coarser than this test is fast.
-    fs::remove_all(folder() / "derived");
-    return ValidateOnce(folder())->content;
+    fs::remove_all(state_dir() / "derived");
+    return ValidateOnce(folder(), state_dir())->content;
   };
   const uint64_t before = content();
   EXPECT_NE(before, 0U);
-  EXPECT_EQ(content(), before);                        // Written again.
-  EXPECT_EQ(ValidateOnce(folder())->content, before);  // Remembered.
+  EXPECT_EQ(content(), before);  // Written again.
+  EXPECT_EQ(ValidateOnce(folder(), state_dir())->content,
+            before);  // Remembered.
   content_.metadata.name = "another name";
   EXPECT_EQ(content(), before);
   content_.labels = {0, 2, -1, 2};
@@ -255,9 +280,9 @@ TEST_F(DatasetTest, ValidationEndsOnceItIsToldTo) {
   const auto check = [&asked]() -> absl::Status {
     return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
   };
-  EXPECT_THAT(ValidateOnce(folder(), check),
+  EXPECT_THAT(ValidateOnce(folder(), state_dir(), check),
               StatusIs(absl::StatusCode::kCancelled, "enough"));
-  EXPECT_FALSE(fs::exists(folder() / "derived" / "validated"));
+  EXPECT_EQ(NumMarks(), 0);
 }
 
 TEST_F(DatasetTest, NamesCanBeAskedForFromManyThreads) {

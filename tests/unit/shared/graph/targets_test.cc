@@ -192,14 +192,14 @@ TEST_F(TargetsTest, NamesAreValidated) {
 TEST_F(TargetsTest, AreInBothFingerprints) {
   WriteNumbers();
   FGNN_ASSERT_OK_AND_ASSIGN(const ValidatedFolder before,
-                            ValidateOnce(folder()));
+                            ValidateOnce(folder(), state_dir()));
   numbers_[7] = -8;
   WriteNumbers();
   fs::last_write_time(
       folder() / "targets.npy",
       fs::last_write_time(folder() / "targets.npy") + std::chrono::seconds(1));
   FGNN_ASSERT_OK_AND_ASSIGN(const ValidatedFolder after,
-                            ValidateOnce(folder()));
+                            ValidateOnce(folder(), state_dir()));
   EXPECT_NE(after.state, before.state);
   EXPECT_NE(after.content, before.content);
 }

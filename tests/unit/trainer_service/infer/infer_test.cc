@@ -214,10 +214,14 @@ TEST(EvaluateTest, RefusesVerticesAndLabelsThatAreNotThere) {
   const auto evaluate = [&](const std::vector<int64_t>& split) {
     return Evaluate(world.Input(), labels, {split}).status();
   };
-  for (const int64_t v : {7, 8, -1, 60}) {
-    EXPECT_THAT(evaluate({1, v}),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::HasSubstr("vertex " + std::to_string(v))));
+  const std::pair<int64_t, std::string> wrong[] = {
+      {7, "the label of vertex 7 is -1"},
+      {8, "the label of vertex 8 is 4"},
+      {-1, "vertex 1 of a split is -1"},
+      {60, "vertex 1 of a split is 60"}};
+  for (const auto& [v, says] : wrong) {
+    EXPECT_THAT(evaluate({1, v}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           testing::HasSubstr(says)));
   }
 }
 

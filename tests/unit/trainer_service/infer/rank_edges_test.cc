@@ -136,7 +136,7 @@ TEST(RankEdgesTest, RefusesEndsThatAreNotInTheGraphAndStopsWhenAsked) {
   const EdgeView split(absl::MakeConstSpan(ends));
   EXPECT_THAT(RankEdges(graph.Input(), {split}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("joins 0 and 1300")));
+                       HasSubstr("an end of edge 0 is 1300")));
   InferenceInput input = graph.Input();
   input.check = [] { return absl::CancelledError("enough"); };
   EXPECT_THAT(RankEdges(input, {split}),
