@@ -1,6 +1,7 @@
 """Bad input is answered with one line that names it, and exit code 2; data that
 is cut or cannot be read, with 1."""
 
+import math
 import os
 import re
 import shutil
@@ -91,6 +92,76 @@ class BadInputTest(harness.ServiceTest):
     def test_empty_train_set(self):
         write_array(self.file('train.npy'), '<i8', [])
         self.assert_refused(self.service.dataset, 'train.npy')
+
+    # `validate` and jobs share their checks.
+
+    def check_for(self, settings):
+        """`validate --job` of a job with these settings."""
+        job = self.service.folder / 'checked.yaml'
+        groups = {}
+        for key, value in {**harness.SMALL_JOB, **settings}.items():
+            group, _, name = key.rpartition('.')
+            groups.setdefault(group, []).append(f'{name}: {value}')
+        text = '\n'.join(groups.pop(''))
+        for group, fields in groups.items():
+            text += f'\n{group}: {{{", ".join(fields)}}}'
+        job.write_text(f'dataset: elsewhere\n{text}\n', encoding='utf-8')
+        return self.service.fgnn('dataset', 'validate',
+                                 str(self.service.dataset), '--job', str(job),
+                                 check=False)
+
+    def test_validate_refuses_what_a_job_refuses(self):
+        sound = self.service.folder / 'sound'
+        shutil.copytree(self.service.dataset, sound)
+        num_edges = Array(self.file('indices.npy')).count
+
+        def without_features():
+            self.file('features.npy').unlink()
+            path = self.file('metadata.yaml')
+            path.write_text(re.sub('feature_columns: .*', 'feature_columns: 0',
+                                   path.read_text()))
+
+        for damage, settings, name in (
+                (lambda: Array(self.file('features.npy')).put(17, math.nan),
+                 {}, 'features.npy'),
+                (lambda: Array(self.file('labels.npy')).put(3, 99), {},
+                 'labels.npy'),
+                (lambda: Array(self.file('valid.npy')).put(0, 500), {},
+                 'valid.npy'),
+                (lambda: write_array(self.file('train.npy'), '<i8', []), {},
+                 'train.npy'),
+                (without_features, {}, 'features.npy'),
+                (lambda: None, {'training.task': 'node_regression'},
+                 'training.task'),
+                (lambda: self.file('valid.npy').unlink(),
+                 {'training.patience': 2}, 'training.patience'),
+                (lambda: None, {'sampling.kind': 'khop_weighted'},
+                 'edge_weights.npy'),
+                (lambda: write_array(self.file('edge_weights.npy'), '<f4',
+                                     [0.0] * num_edges),
+                 {'sampling.kind': 'khop_weighted'}, 'edge_weights.npy'),
+                (lambda: None, {'model.layers': 3}, 'fanouts')):
+            with self.subTest(settings=settings, name=name):
+                damage()
+                self.assert_refused(name, settings=settings)
+                checked = self.check_for(settings)
+                self.assertEqual(checked.returncode, 2, checked.stderr)
+                self.assertIn(name, checked.stderr)
+                shutil.rmtree(self.service.dataset)
+                shutil.copytree(sound, self.service.dataset)
+
+    def test_validate_accepts_what_a_job_accepts(self):
+        checked = self.check_for({})
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn('its job trains on it', checked.stdout)
+        self.assertIn('training.task node_classification: jobs train on it',
+                      checked.stdout)
+        self.assertIn('training.task node_regression: jobs are refused: ',
+                      checked.stdout)
+        tasks = self.service.json('dataset', 'validate',
+                                  str(self.service.dataset))['tasks']
+        self.assertEqual([task['task'] for task in tasks if task['trains']],
+                         ['node_classification', 'link_prediction'])
 
     # The weights of its edges.
 

@@ -1,6 +1,7 @@
 """What trainers cache changes where features come from, and nothing else."""
 
 import json
+import shutil
 
 import harness
 
@@ -81,6 +82,23 @@ class CacheTest(harness.ServiceTest):
                                       **{'features.store': 'disk'})
             self.assertTrue(harness.last_weights(run_dir) == plain)
             self.assertEqual(hit_rates(run_dir), [rate, rate])
+
+    def test_a_dataset_that_cannot_be_written_trains_the_same(self):
+        """What is derived is then in the state folder."""
+        plain = harness.last_weights(self.run_cached('none'))
+        derived = self.service.dataset / 'derived'
+        shutil.rmtree(derived, ignore_errors=True)
+        derived.write_text('in the way, which also stops root\n')
+        for number, policy in enumerate(('presc', 'auto', 'optimal', 'online',
+                                         'vip', 'degree', 'random')):
+            store = ('disk', 'memory', 'auto')[number % 3]
+            run_dir = self.run_cached(policy, **{'features.store': store})
+            self.assertTrue(harness.last_weights(run_dir) == plain,
+                            (policy, store))
+            self.assertGreater(sum(hit_rates(run_dir)), 0, (policy, store))
+        kept = list(self.service.state_dir.glob('derived/*/ranks-*.bin'))
+        self.assertEqual(len(kept), 7)
+        self.assertTrue(derived.is_file())
 
     def test_a_whole_cache_is_always_hit(self):
         self.assertEqual(hit_rates(self.run_cached('degree', 1)), [1, 1])

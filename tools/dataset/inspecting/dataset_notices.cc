@@ -11,6 +11,7 @@
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/graph/dataset_files.h"
+#include "shared/graph/edge_lists.h"
 #include "shared/graph/metadata.h"
 
 namespace fgnn {
@@ -105,6 +106,30 @@ void NoteEmptyClasses(const LabelledVertices& vertices,
       "anew if it should not"));
 }
 
+// Notes the first vertex all of whose in-edges weigh 0: samplers that draw by
+// weight refuse it.
+absl::Status NoteZeroWeights(const Dataset& dataset,
+                             std::vector<std::string>* notices) {
+  const absl::Span<const float> weights = dataset.edge_weights();
+  if (weights.empty()) return absl::OkStatus();
+  for (uint64_t v = 0; v < dataset.num_nodes(); ++v) {
+    FGNN_ASSIGN_OR_RETURN(const EdgeList list,
+                          ReadEdgeList(dataset.graph(), v));
+    const absl::Span<const float> of_v =
+        weights.subspan(list.begin, list.degree);
+    if (of_v.empty() || std::any_of(of_v.begin(), of_v.end(),
+                                    [](float weight) { return weight > 0; })) {
+      continue;
+    }
+    notices->push_back(absl::StrCat(
+        "all ", list.degree, " edges into vertex ", v,
+        " have weight 0 in edge_weights.npy: jobs with sampling.kind "
+        "khop_weighted are refused; give at least one a positive one"));
+    break;
+  }
+  return absl::OkStatus();
+}
+
 bool IsArrayOfDatasets(const std::string& file) {
   return std::find(kDatasetFiles.begin(), kDatasetFiles.end(), file) !=
          kDatasetFiles.end();
@@ -144,6 +169,7 @@ absl::StatusOr<std::vector<std::string>> DatasetNotices(
   std::vector<std::string> notices = LabelNotices(
       {dataset.num_nodes(), dataset.num_classes(), dataset.labels(),
        dataset.train(), dataset.valid(), dataset.test()});
+  FGNN_RETURN_IF_ERROR(NoteZeroWeights(dataset, &notices));
   if (!metadata.left_out.empty()) {
     notices.push_back(absl::StrCat("its import left out ",
                                    absl::StrJoin(metadata.left_out, ", ")));

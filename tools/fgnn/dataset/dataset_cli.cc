@@ -23,6 +23,7 @@
 #include "tools/dataset/inspecting/dataset_info.h"
 #include "tools/dataset/inspecting/dataset_notices.h"
 #include "tools/fgnn/dataset/generate_cli.h"
+#include "tools/fgnn/dataset/job_checks.h"
 
 namespace fgnn {
 namespace {
@@ -88,11 +89,40 @@ std::vector<std::string> ChecksOf(const Dataset& dataset) {
   return checks;
 }
 
-absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
+// Says of each task whether jobs train on the dataset.
+std::vector<std::string> LinesOf(const std::vector<TaskCheck>& tasks) {
+  std::vector<std::string> lines;
+  for (const TaskCheck& check : tasks) {
+    lines.push_back(absl::StrCat(
+        "training.task ", check.task,
+        check.status.ok()
+            ? std::string(": jobs train on it")
+            : absl::StrCat(": jobs are refused: ", MessageOf(check.status))));
+  }
+  return lines;
+}
+
+nlohmann::ordered_json ToJson(const std::vector<TaskCheck>& tasks) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const TaskCheck& check : tasks) {
+    nlohmann::ordered_json task = {{"task", check.task},
+                                   {"trains", check.status.ok()}};
+    if (!check.status.ok()) task["reason"] = MessageOf(check.status);
+    array.push_back(std::move(task));
+  }
+  return array;
+}
+
+// `job`: a job file to check the dataset for; empty: none.
+absl::Status RunValidate(const std::filesystem::path& folder,
+                         const std::filesystem::path& job, bool json) {
   const Stopwatch watch;
+  // The check of a job that starts: ValidateOnce().
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(folder, Validation::kEverything));
+  if (!job.empty()) FGNN_RETURN_IF_ERROR(CheckJob(job, folder));
   const std::vector<std::string> checks = ChecksOf(dataset);
+  const std::vector<TaskCheck> tasks = CheckTasks(folder);
   FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
                         DatasetWarning(dataset));
   FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> notices,
@@ -100,6 +130,8 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
   const double seconds = watch.Seconds();
   if (!json) {
     absl::PrintF("%s\n", absl::StrJoin(checks, "\n"));
+    absl::PrintF("%s\n", absl::StrJoin(LinesOf(tasks), "\n"));
+    if (!job.empty()) absl::PrintF("%s: its job trains on it\n", job.string());
     if (warning.has_value()) absl::PrintF("warning: %s\n", *warning);
     for (const std::string& notice : notices) {
       absl::PrintF("notice: %s\n", notice);
@@ -108,12 +140,11 @@ absl::Status RunValidate(const std::filesystem::path& folder, bool json) {
                  FormatBytes(dataset.total_bytes()), FormatSeconds(seconds));
     return absl::OkStatus();
   }
-  nlohmann::ordered_json document = {{"dataset", folder.string()},
-                                     {"valid", true},
-                                     {"checked", checks},
-                                     {"notices", notices},
-                                     {"bytes", dataset.total_bytes()},
-                                     {"seconds", seconds}};
+  nlohmann::ordered_json document = {
+      {"dataset", folder.string()}, {"valid", true},
+      {"checked", checks},          {"tasks", ToJson(tasks)},
+      {"notices", notices},         {"bytes", dataset.total_bytes()},
+      {"seconds", seconds}};
   if (warning.has_value()) document["warning"] = *warning;
   absl::PrintF("%s\n", JsonText(document, 2));
   return absl::OkStatus();
@@ -188,6 +219,26 @@ void AddFolderCommand(Command dataset, const std::string& name,
   app.OnRun([folder, run, &json, &status] { status = run(*folder, json); });
 }
 
+void AddValidate(Command dataset, const bool& json, absl::Status& status) {
+  struct Paths {
+    std::filesystem::path folder;
+    std::filesystem::path job;
+  };
+  // Shared with the callback, which lives as long as the app.
+  auto paths = std::make_shared<Paths>();
+  const Command app = dataset.AddSubcommand(
+      "validate", "Read all of a dataset and check every value");
+  app.AddOption("folder", paths->folder, "The dataset's folder")
+      .Required()
+      .Takes("DIR");
+  app.AddOption("--job", paths->job,
+                "Also check that this job would train on it")
+      .Takes("JOB.yaml");
+  app.OnRun([paths, &json, &status] {
+    status = RunValidate(paths->folder, paths->job, json);
+  });
+}
+
 }  // namespace
 
 void AddDatasetCommands(Command dataset, const bool& json,
@@ -196,9 +247,7 @@ void AddDatasetCommands(Command dataset, const bool& json,
   AddSplitEdges(dataset, json, status);
   AddFolderCommand(dataset, "info", "What a dataset holds", &RunInfo, json,
                    status);
-  AddFolderCommand(dataset, "validate",
-                   "Read all of a dataset and check every value", &RunValidate,
-                   json, status);
+  AddValidate(dataset, json, status);
 }
 
 }  // namespace fgnn
