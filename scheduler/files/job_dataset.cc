@@ -104,6 +104,25 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
       .has_test = links ? sizes.num_test_edges > 0 : sizes.num_test > 0};
 }
 
+std::optional<std::string> NoteOnScores(const JobSpec& spec,
+                                        const DatasetFacts& facts) {
+  if (spec.training.evaluate_every == 0 || facts.has_valid || facts.has_test) {
+    return std::nullopt;
+  }
+  if (spec.training.predicts_links()) {
+    return absl::StrCat(
+        spec.dataset, " has neither valid_edges.npy nor test_edges.npy: ",
+        "link_prediction trains on all edges, and the job ends without a "
+        "score. 'fgnn dataset split-edges ",
+        spec.dataset, " --out DIR' holds edges out");
+  }
+  return absl::StrCat(
+      spec.dataset,
+      " has neither valid.npy nor test.npy: the job ends without "
+      "a score. Import the dataset again with --train-fraction 0.6, or with a "
+      "split of its own");
+}
+
 absl::StatusOr<DatasetFacts> KnownDatasets::Look(const JobSpec& spec) {
   const std::pair key(spec.dataset, spec.training.objective());
   // The fingerprint is taken before the dataset is opened, so that a change

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,12 @@ struct DatasetFacts {
 // can call it. Samplers validate the values: this process maps no file of a
 // dataset, since a file that shrinks would end the process.
 absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec);
+
+// Returns a note for the user of a job that evaluates and whose dataset holds
+// nothing out for that, so that the job ends without a score; nullopt: the job
+// has a score, or asks for none. The note names what holds something out.
+std::optional<std::string> NoteOnScores(const JobSpec& spec,
+                                        const DatasetFacts& facts);
 
 // Keeps the results of LookAtDataset() while a folder's files do not change. So
 // clients that submit many jobs of a dataset do not wait for it to be opened

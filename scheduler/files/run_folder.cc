@@ -172,6 +172,12 @@ std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
   return ParseCompletedRun(*text);
 }
 
+bool HasCheckpointOf(const fs::path& run_dir, uint32_t epochs_done) {
+  std::error_code error;
+  return fs::exists(
+      CheckpointFolder(run_dir / kCheckpoints).OfEpoch(epochs_done), error);
+}
+
 RunFolder::RunFolder(fs::path path, RunLock lock)
     : path_(std::move(path)),
       metrics_(path_ / kMetricsName),

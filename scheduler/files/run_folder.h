@@ -50,6 +50,10 @@ double SecondsBefore(const std::filesystem::path& run_dir,
 std::optional<CompletedRun> ReadCompletedRun(
     const std::filesystem::path& run_dir);
 
+// Returns whether the folder has the checkpoint after so many whole epochs.
+bool HasCheckpointOf(const std::filesystem::path& run_dir,
+                     uint32_t epochs_done);
+
 // A run's folder, held by the running job; no other job of any service gets it
 // meanwhile. Not thread-safe.
 class RunFolder {

@@ -55,6 +55,8 @@ struct CompletedRun {
   uint64_t epochs = 0;  // Epochs that were finished.
   uint64_t batches_committed = 0;
   Scores test = {};
+  // As in SummaryScores.
+  std::optional<uint32_t> best_epoch = std::nullopt;
 };
 
 // Returns the facts of a completed run. nullopt: the text is of a run that

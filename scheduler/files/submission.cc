@@ -1,15 +1,19 @@
 #include "scheduler/files/submission.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/figures/early_stop.h"
 #include "scheduler/files/run_folder.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
+namespace {
 
-absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets) {
+absl::Status CheckJob(const JobSpec& spec, KnownDatasets& datasets) {
   if (!std::filesystem::path(spec.dataset).is_absolute()) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
@@ -34,9 +38,42 @@ absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets) {
   return absl::OkStatus();
 }
 
+// InvalidArgument: the run in the folder is complete, and the spec asks for no
+// more. A run whose last checkpoint is gone goes on from an earlier one.
+absl::Status CheckIsLeftToTrain(const TrainingSpec& training,
+                                const std::string& run_dir) {
+  const std::optional<CompletedRun> run = ReadCompletedRun(run_dir);
+  if (!run.has_value() || run->epochs == 0) return absl::OkStatus();
+  const auto epochs = static_cast<uint32_t>(run->epochs);
+  if (!HasCheckpointOf(run_dir, epochs)) return absl::OkStatus();
+  if (epochs >= training.epochs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "run_dir ", run_dir, " has trained all its ", epochs,
+        " epochs, so nothing is left to train; resume it with more epochs: "
+        "--set training.epochs=",
+        2 * epochs));
+  }
+  std::optional<uint32_t> best;
+  if (run->best_epoch.value_or(0) > 0) best = *run->best_epoch - 1;
+  const auto why = WhyStopEarly(training, epochs, best);
+  if (!why.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "run_dir ", run_dir, " has stopped after epoch ", epochs, ": ", *why,
+      ", so nothing is left to train; resume it without early stops: --set "
+      "training.patience=0"));
+}
+
+}  // namespace
+
+absl::Status CheckResumption(const JobSpec& spec, const std::string& run_dir,
+                             KnownDatasets& datasets) {
+  FGNN_RETURN_IF_ERROR(CheckJob(spec, datasets));
+  return CheckIsLeftToTrain(spec.training, run_dir);
+}
+
 absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir,
                              KnownDatasets& datasets) {
-  FGNN_RETURN_IF_ERROR(CheckResumption(spec, datasets));
+  FGNN_RETURN_IF_ERROR(CheckJob(spec, datasets));
   return run_dir.empty() ? absl::OkStatus() : CheckRunFolderIsFree(run_dir);
 }
 

@@ -18,8 +18,11 @@ namespace fgnn {
 absl::Status CheckSubmission(const JobSpec& spec, const std::string& run_dir,
                              KnownDatasets& datasets);
 
-// Checks a job that is to go on in an existing folder.
-absl::Status CheckResumption(const JobSpec& spec, KnownDatasets& datasets);
+// Checks a job that is to go on in an existing folder. InvalidArgument: also
+// if the run there is complete and the spec asks for no more; the message names
+// the field that would.
+absl::Status CheckResumption(const JobSpec& spec, const std::string& run_dir,
+                             KnownDatasets& datasets);
 
 }  // namespace fgnn
 

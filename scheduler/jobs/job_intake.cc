@@ -213,6 +213,12 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
     const Job& has = taken->job;
     FGNN_RETURN_IF_ERROR(
         CheckMayResume(request, {.user = has.user, .job_id = has.id}));
+    if (request.changes_spec) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "run_dir ", request.run_dir, " is that of job ", has.id,
+          ", which has not ended, so that its fields cannot change; cancel it "
+          "first, then resume it"));
+    }
     return has;
   }
   if (taken != nullptr) {
@@ -232,7 +238,8 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
   FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
   FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
   std::vector<std::string> after = request.after;
-  FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet, lookup_->FindUnmet(after));
+  FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
+                        lookup_->FindUnmet(after, request.user));
   FGNN_ASSIGN_OR_RETURN(Job job, Make(request, owner));
   job.after = std::move(after);
   FGNN_RETURN_IF_ERROR(store_->Insert(job));

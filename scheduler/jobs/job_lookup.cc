@@ -33,10 +33,11 @@ void JobLookup::DescribeAll(const JobFilter& filter,
 
 // A job that has not ended is read from memory: the store may have an older
 // state.
-absl::StatusOr<Job> JobLookup::Find(const std::string& id_or_prefix) const {
-  const ActiveJob* const exact = jobs_->Find(id_or_prefix);
+absl::StatusOr<Job> JobLookup::Find(const std::string& word,
+                                    const std::string& user) const {
+  const ActiveJob* const exact = jobs_->Find(word);
   if (exact != nullptr) return Describe(*exact);
-  FGNN_ASSIGN_OR_RETURN(Job job, FindNamedJob(*store_, id_or_prefix));
+  FGNN_ASSIGN_OR_RETURN(Job job, FindNamedJob(*store_, word, user));
   const ActiveJob* const active = jobs_->Find(job.id);
   if (active != nullptr) return Describe(*active);
   if (!IsFinal(job.state)) {
@@ -59,8 +60,8 @@ uint64_t JobLookup::ChangeOf(const ActiveJob& active) const {
 }
 
 absl::StatusOr<JobVersion> JobLookup::FindVersion(
-    const std::string& id_or_prefix) const {
-  FGNN_ASSIGN_OR_RETURN(Job job, Find(id_or_prefix));
+    const std::string& word, const std::string& user) const {
+  FGNN_ASSIGN_OR_RETURN(Job job, Find(word, user));
   const ActiveJob* const active = jobs_->Find(job.id);
   const uint64_t change = active == nullptr ? UINT64_MAX : ChangeOf(*active);
   return JobVersion{std::move(job), change};
@@ -80,14 +81,14 @@ bool JobLookup::HasNews(const std::string& id, uint64_t seen) const {
 }
 
 absl::StatusOr<std::set<std::string>> JobLookup::FindUnmet(
-    std::vector<std::string>& after) const {
+    std::vector<std::string>& after, const std::string& user) const {
   std::set<std::string> unmet;
   for (std::string& name : after) {
     if (!jobs_->HasEnded(name)) {
       unmet.insert(name);
       continue;
     }
-    const absl::StatusOr<Job> job = Find(name);
+    const absl::StatusOr<Job> job = Find(name, user);
     FGNN_RETURN_IF_ERROR(Annotate(job.status(), "after"));
     name = job->id;
     if (job->state == JobState::kFailed || job->state == JobState::kCancelled) {

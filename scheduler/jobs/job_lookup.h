@@ -37,19 +37,22 @@ class JobLookup {
   // does not ask for.
   void DescribeAll(const JobFilter& filter, std::vector<Job>& jobs) const;
 
-  // Returns the job that the word names: an id or else, see FindNamedJob().
-  // NotFound: none. InvalidArgument: the word is empty or names several jobs.
-  absl::StatusOr<Job> Find(const std::string& id_or_prefix) const;
-  absl::StatusOr<JobVersion> FindVersion(const std::string& id_or_prefix) const;
+  // Returns the job that the word names for the user: an id or else, see
+  // FindNamedJob(). NotFound: none. InvalidArgument: the word is empty or names
+  // several jobs.
+  absl::StatusOr<Job> Find(const std::string& word,
+                           const std::string& user = {}) const;
+  absl::StatusOr<JobVersion> FindVersion(const std::string& word,
+                                         const std::string& user = {}) const;
   // Returns FailedPrecondition if the job has ended, or an error of Find().
   absl::Status CheckHasNotEnded(const std::string& id) const;
   // Returns whether the job has ended or has changed since `seen`.
   bool HasNews(const std::string& id, uint64_t seen) const;
-  // Replaces the words in `after` by the whole ids, and returns the ids of the
-  // jobs that have yet to complete. FailedPrecondition: one of the jobs has
-  // failed or was cancelled. Also errors of Find().
+  // Replaces the user's words in `after` by the whole ids, and returns the ids
+  // of the jobs that have yet to complete. FailedPrecondition: one of the jobs
+  // has failed or was cancelled. Also errors of Find().
   absl::StatusOr<std::set<std::string>> FindUnmet(
-      std::vector<std::string>& after) const;
+      std::vector<std::string>& after, const std::string& user) const;
 
  private:
   // Returns the number of the last change that a client may see.

@@ -128,7 +128,7 @@ absl::Status RecoverDependencies(JobTableParts& parts)
   for (const auto& entry : parts.jobs.all()) {
     ActiveJob& active = parts.jobs.at(entry.first);
     absl::StatusOr<std::set<std::string>> unmet =
-        parts.lookup.FindUnmet(active.job.after);
+        parts.lookup.FindUnmet(active.job.after, active.job.user);
     if (unmet.ok()) {
       active.unmet = *std::move(unmet);
     } else if (absl::IsFailedPrecondition(unmet.status()) ||

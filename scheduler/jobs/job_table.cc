@@ -75,9 +75,10 @@ absl::StatusOr<std::optional<Job>> JobTable::FindSubmitted(
   return parts_->intake.FindSameRequest(request);
 }
 
-absl::StatusOr<JobVersion> JobTable::Get(const std::string& id_or_prefix) {
+absl::StatusOr<JobVersion> JobTable::Get(const std::string& word,
+                                         const std::string& user) {
   const MutexLock lock(&parts_->mutex);
-  return parts_->lookup.FindVersion(id_or_prefix);
+  return parts_->lookup.FindVersion(word, user);
 }
 
 absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,

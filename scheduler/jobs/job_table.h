@@ -98,9 +98,11 @@ class JobTable {
   // Does the first part of Submit(): returns the job that an earlier call with
   // this client key made; nullopt: there is none.
   absl::StatusOr<std::optional<Job>> FindSubmitted(const JobRequest& request);
-  // Returns the job that the word names: an id or else, see FindNamedJob().
-  // NotFound: no job is named so. InvalidArgument: several jobs are.
-  absl::StatusOr<JobVersion> Get(const std::string& id_or_prefix);
+  // Returns the job that the word names for the user: an id or else, see
+  // FindNamedJob(). NotFound: no job is named so. InvalidArgument: several jobs
+  // are.
+  absl::StatusOr<JobVersion> Get(const std::string& word,
+                                 const std::string& user = {});
   // Returns at most `limit` jobs that pass the filter, newest first.
   absl::StatusOr<std::vector<Job>> List(const JobFilter& filter,
                                         uint32_t limit);

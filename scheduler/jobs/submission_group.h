@@ -23,7 +23,8 @@ struct JobRequest {
   std::string client_key = {};  // Key of the client's call; empty: none.
   bool digest = false;
   bool trace = false;
-  bool resume = false;  // Whether to go on from a checkpoint of run_dir.
+  bool resume = false;        // Whether to go on from a checkpoint of run_dir.
+  bool changes_spec = false;  // Whether `resume` changes the run's spec.
   uint32_t epochs = 0;
   std::string dataset = {};
   std::string user = {};  // Name of the user; empty: the job is nobody's.

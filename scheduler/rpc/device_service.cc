@@ -132,7 +132,8 @@ absl::Status DeviceServiceAdapter::Switch(
   if (asked.empty()) {
     FGNN_ASSIGN_OR_RETURN(asked, RunningJobOn(name));
   }
-  FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(asked));
+  FGNN_ASSIGN_OR_RETURN(const JobVersion found,
+                        table_->Get(asked, caller_.name));
   FGNN_RETURN_IF_ERROR(CheckMayChange(caller_, found.job));
   const std::string& job_id = found.job.id;
   FGNN_ASSIGN_OR_RETURN(const DevicePlan in_force,

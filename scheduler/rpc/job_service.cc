@@ -138,7 +138,7 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
   check.Update(CheckPaths(user, read));
   if (check.ok()) {
     check = request.resume()
-                ? CheckResumption(read.spec, *datasets_)
+                ? CheckResumption(read.spec, read.request.run_dir, *datasets_)
                 : CheckSubmission(read.spec, request.run_dir(), *datasets_);
   }
   if (!check.ok()) {
@@ -154,17 +154,19 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
           NoteOnBatchSize(read.spec, facts.shape.num_train)) {
     response->add_notes(*std::move(note));
   }
-  FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
-  const auto completed =
-      request.resume() ? ReadCompletedRun(request.run_dir()) : std::nullopt;
-  if (completed.has_value() && completed->epochs >= read.request.epochs) {
-    response->add_notes(
-        absl::StrCat("the run has trained all its ", read.request.epochs,
-                     " epochs, so nothing is left to train; to train on, raise "
-                     "training.epochs in ",
-                     request.run_dir(), "/job.yaml first"));
+  if (std::optional<std::string> note = NoteOnScores(read.spec, facts)) {
+    response->add_notes(*std::move(note));
   }
-  FGNN_ASSIGN_OR_RETURN(const Job job, table_->Submit(read.request));
+  FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
+  FGNN_ASSIGN_OR_RETURN(Job job, table_->Submit(read.request));
+  if (job.client_key != request.client_key()) {
+    response->add_notes(absl::StrCat(
+        "job ", job.id, " is ", std::string(NameOf(job.state)),
+        " in this folder: it goes on, and no further job was made"));
+    FGNN_RETURN_IF_ERROR(table_->Continue(job.id));
+    FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(job.id));
+    job = found.job;
+  }
   Tell(job, response->mutable_job());
   return absl::OkStatus();
 }
@@ -175,7 +177,7 @@ grpc::Status JobServiceAdapter::GetJob(grpc::ServerContext* context,
   return ServeCall(*context, [&]() -> absl::Status {
     FGNN_RETURN_IF_ERROR(CheckLengths(*request));
     FGNN_ASSIGN_OR_RETURN(const JobVersion found,
-                          table_->Get(request->job_id()));
+                          table_->Get(request->job_id(), caller_.name));
     Tell(found.job, response);
     return absl::OkStatus();
   });
@@ -211,8 +213,15 @@ absl::Status JobServiceAdapter::List(const v1::ListJobsRequest& request,
 grpc::ServerWriteReactor<v1::Job>* JobServiceAdapter::WatchJob(
     grpc::CallbackServerContext* context, const v1::WatchJobRequest* request) {
   absl::Status check = CheckDeadline(context->deadline());
-  if (check.ok()) check = CheckLengths(*request);
-  return watchers_->Watch(caller_.uid, check, request->job_id());
+  check.Update(CheckLengths(*request));
+  std::string job_id;
+  if (check.ok()) {
+    const absl::StatusOr<JobVersion> found =
+        table_->Get(request->job_id(), caller_.name);
+    check = found.status();
+    if (found.ok()) job_id = found->job.id;
+  }
+  return watchers_->Watch(caller_.uid, check, job_id);
 }
 
 grpc::Status JobServiceAdapter::CancelJob(grpc::ServerContext* context,
@@ -249,7 +258,7 @@ absl::Status JobServiceAdapter::Cancel(grpc::ServerContext& context,
 }
 
 absl::StatusOr<Job> JobServiceAdapter::FindOwn(const std::string& job_id) {
-  FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id));
+  FGNN_ASSIGN_OR_RETURN(JobVersion found, table_->Get(job_id, caller_.name));
   FGNN_RETURN_IF_ERROR(CheckMayChange(caller_, found.job));
   return std::move(found.job);
 }
@@ -327,7 +336,7 @@ grpc::Status JobServiceAdapter::GetMetrics(grpc::ServerContext* context,
   return ServeCall(*context, [&]() -> absl::Status {
     FGNN_RETURN_IF_ERROR(CheckLengths(*request));
     FGNN_ASSIGN_OR_RETURN(const JobVersion found,
-                          table_->Get(request->job_id()));
+                          table_->Get(request->job_id(), caller_.name));
     FGNN_ASSIGN_OR_RETURN(
         std::vector<std::string> lines,
         ReadMetricsLines(found.job.run_dir, request->after_epoch(),

@@ -40,10 +40,10 @@ class JobWatchers {
   JobWatchers(const JobWatchers&) = delete;
   JobWatchers& operator=(const JobWatchers&) = delete;
 
-  // Makes the stream of a client of `user` that watches a job. The stream has
-  // the job as it is now, then its changes; the last one is its end. gRPC owns
-  // the stream. A slow client gets fewer messages, but always the newest one.
-  // If `check` is not OK, the stream ends with it at once.
+  // Makes the stream of a client of `user` that watches the job with this id.
+  // The stream has the job as it is now, then its changes; the last one is its
+  // end. gRPC owns the stream. A slow client gets fewer messages, but always
+  // the newest one. If `check` is not OK, the stream ends with it at once.
   grpc::ServerWriteReactor<v1::Job>* Watch(uid_t user,
                                            const absl::Status& check,
                                            const std::string& job_id);

@@ -114,7 +114,11 @@ absl::StatusOr<v1::JobSpec> SpecOf(
     const v1::SubmitJobRequest& request,
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed) {
-  if (!request.resume()) return request.spec();
+  if (!request.resume() && request.overrides().empty()) return request.spec();
+  if (!request.resume()) {
+    return absl::InvalidArgumentError(
+        "overrides: only a job that is resumed has them; change spec instead");
+  }
   if (request.has_spec()) {
     return absl::InvalidArgumentError(
         "spec: a job that is resumed has that of its run_dir; leave it out");
@@ -134,7 +138,15 @@ absl::StatusOr<v1::JobSpec> SpecOf(
         "go on from, for its job ended before it made the folder; submit that "
         "job's file again"));
   }
-  return ReadRunsJobFile(run_dir);
+  FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ReadRunsJobFile(run_dir));
+  FGNN_RETURN_IF_ERROR(ApplyOverrides(
+      {request.overrides().begin(), request.overrides().end()}, &spec));
+  const std::string& file = spec.model().file();
+  if (!file.empty() && !std::filesystem::path(file).is_absolute()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.file: '", file, "' is not an absolute path"));
+  }
+  return spec;
 }
 
 }  // namespace
@@ -168,6 +180,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
                   .digest = request.digest(),
                   .trace = request.trace(),
                   .resume = request.resume(),
+                  .changes_spec = !request.overrides().empty(),
                   .epochs = effective.training().epochs(),
                   .dataset = effective.dataset(),
                   .user = user,

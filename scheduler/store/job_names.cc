@@ -1,7 +1,7 @@
 #include "scheduler/store/job_names.h"
 
-#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,29 +28,27 @@ absl::Status NamesSeveral(const std::string& word,
       "; write more of the id"));
 }
 
-// Returns whether a later job that was found resumed the run of this one.
-bool IsResumed(const Job& job, const std::vector<Job>& found) {
-  return std::any_of(found.begin(), found.end(), [&](const Job& later) {
-    return later.run_dir == job.run_dir && later.name == job.name;
-  });
-}
-
-// Returns the newest jobs that have this name or this text in their id, at most
-// one more than an error lists. Of the jobs of this name in the same run folder
-// it returns the newest.
+// Returns the user's newest job that has the name `text`. If there is none,
+// returns the newest jobs that are named so, one of each other user, or that
+// have the text in their id; at most one more than an error lists.
 absl::StatusOr<std::vector<Job>> FindByNameOrPart(JobStore& store,
-                                                  const std::string& text) {
+                                                  const std::string& text,
+                                                  const std::string& user) {
   std::vector<Job> found;
+  std::set<std::string> users;  // Users who have a job of this name.
   // The store looks into other fields too.
   JobFilter filter = {.search = text};
   while (true) {
     FGNN_ASSIGN_OR_RETURN(std::vector<Job> page, store.Find(filter, kPage));
     for (Job& job : page) {
-      const bool is_named = (job.name == text && !IsResumed(job, found)) ||
-                            job.id.find(text) != std::string::npos;
       filter.before_id = job.id;
-      if (is_named) found.push_back(std::move(job));
-      if (found.size() > kMostListed) return found;
+      if (job.name == text && job.user == user) return {{std::move(job)}};
+      const bool is_named =
+          (job.name == text && users.insert(job.user).second) ||
+          job.id.find(text) != std::string::npos;
+      if (is_named && found.size() <= kMostListed) {
+        found.push_back(std::move(job));
+      }
     }
     if (page.size() < kPage) return found;
   }
@@ -58,7 +56,8 @@ absl::StatusOr<std::vector<Job>> FindByNameOrPart(JobStore& store,
 
 }  // namespace
 
-absl::StatusOr<Job> FindNamedJob(JobStore& store, const std::string& word) {
+absl::StatusOr<Job> FindNamedJob(JobStore& store, const std::string& word,
+                                 const std::string& user) {
   if (word.empty()) return absl::InvalidArgumentError("job_id is empty");
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> found, store.FindByPrefix(word, 1));
   if (!found.empty() && found.front().id == word) {
@@ -67,7 +66,7 @@ absl::StatusOr<Job> FindNamedJob(JobStore& store, const std::string& word) {
   if (word == kLastJob) {
     FGNN_ASSIGN_OR_RETURN(found, store.Find({}, 1));
   } else {
-    FGNN_ASSIGN_OR_RETURN(found, FindByNameOrPart(store, word));
+    FGNN_ASSIGN_OR_RETURN(found, FindByNameOrPart(store, word, user));
   }
   if (found.empty()) {
     return absl::NotFoundError(

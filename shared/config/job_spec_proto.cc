@@ -133,9 +133,7 @@ absl::Status ApplyOverride(const std::string& text, v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(Annotate(CheckNoComment(value, yaml), origin.name));
   const absl::StatusOr<Place> place = FindPlace(text.substr(0, equals), spec);
   if (!place.ok()) return Annotate(place.status(), origin.name);
-  FGNN_RETURN_IF_ERROR(
-      ReadField(value, origin, place->prefix, *place->field, place->message));
-  return MakePathsAbsolute(".", spec);
+  return ReadField(value, origin, place->prefix, *place->field, place->message);
 }
 
 absl::Status Complete(const std::vector<std::string>& default_devices,
@@ -177,10 +175,17 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
                         ReadSmallFile(path, kMaxJobFileBytes));
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ParseJobYaml(text, path.string()));
   FGNN_RETURN_IF_ERROR(MakePathsAbsolute(path.parent_path(), &spec));
-  for (const std::string& text_of_override : overrides) {
-    FGNN_RETURN_IF_ERROR(InOneLine(ApplyOverride(text_of_override, &spec)));
-  }
+  FGNN_RETURN_IF_ERROR(ApplyOverrides(overrides, &spec));
+  FGNN_RETURN_IF_ERROR(MakePathsAbsolute(".", &spec));
   return spec;
+}
+
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
+                            v1::JobSpec* spec) {
+  for (const std::string& text_of_override : overrides) {
+    FGNN_RETURN_IF_ERROR(InOneLine(ApplyOverride(text_of_override, spec)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::JobSpec> ReadRunsJobFile(const fs::path& run_dir) {

@@ -27,6 +27,11 @@ absl::StatusOr<v1::JobSpec> ReadJobFile(
     const std::filesystem::path& path,
     const std::vector<std::string>& overrides);
 
+// Sets fields of the spec as the overrides of ReadJobFile() do, but leaves
+// paths as they are written.
+absl::Status ApplyOverrides(const std::vector<std::string>& overrides,
+                            v1::JobSpec* spec);
+
 // Reads job.yaml in a run's folder in the same way. The folder may belong to
 // another user: a link there is InvalidArgument.
 absl::StatusOr<v1::JobSpec> ReadRunsJobFile(

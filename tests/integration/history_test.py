@@ -50,6 +50,43 @@ class HistoryTest(harness.ServiceTest):
         self.assert_user_error(unknown, "no job 'nosuchjob'")
         self.assertEqual(self.folder_now(), before)
 
+    def test_a_name_means_the_newest_job_with_it(self):
+        """In every command, with a service and without."""
+        runs = [self.run_job('--name', 'same') for _ in range(3)]
+
+        def folder_of(job):
+            return str(self.service.state_dir / 'runs' / job)
+
+        def names(job):
+            self.assertEqual(self.service.json('show', 'same')['job_id'], job)
+            self.assertEqual(
+                self.service.fgnn('logs', 'same').stdout,
+                self.service.fgnn('logs', job).stdout)
+            out = str(self.service.folder / 'plot.svg')
+            self.assertEqual(
+                self.service.json('plot', 'same', '--out', out)['run_dirs'],
+                [folder_of(job)])
+            self.assertEqual(self.service.fgnn('metrics', 'same').stdout,
+                             self.service.fgnn('metrics', job).stdout)
+            refused = self.service.fgnn('resume', 'same', check=False)
+            self.assert_user_error(refused, folder_of(job))
+
+        names(runs[2])
+        self.service.fgnn('rm', 'same')
+        names(runs[1])
+        self.service.fgnn('up')
+        names(runs[1])
+        self.assertIn(runs[1], self.service.fgnn('watch', 'same').stdout)
+        self.service.fgnn('rm', 'same')
+        names(runs[0])
+        endless = self.service.job_words(harness.ENDLESS)
+        after = self.service.json('submit', *endless, '--after', 'same',
+                                  '--name', 'same')['job_id']
+        self.assertEqual(self.service.json('show', 'same')['after'],
+                         [runs[0]])
+        for command in ('pause', 'cancel'):
+            self.assertIn(after, self.service.fgnn(command, 'same').stdout)
+
     def test_what_a_killed_service_had_committed_is_shown(self):
         self.service.fgnn('up')
         job = self.service.json('submit', *self.service.job_words(

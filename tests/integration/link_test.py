@@ -73,6 +73,22 @@ class LinkTest(harness.ServiceTest):
                 '--force', check=False)
             self.assert_user_error(refused, '--what embeddings')
 
+    def test_a_graph_whose_edges_are_all_trained_on_is_told_of(self):
+        """Where the job is submitted, or planned; and the way out works."""
+        words = self.service.job_words({**self.job, 'training.epochs': 1},
+                                       dataset=str(self.whole))
+        way_out = f"'fgnn dataset split-edges {self.whole} --out DIR'"
+        for command in (['run'], ['run', '--quiet'], ['plan']):
+            answer = self.service.fgnn(*command, *words)
+            self.assertEqual(answer.stderr.count(way_out), 1, answer.stderr)
+        self.assertIn(way_out, self.service.json('plan', *words)['notes'][0])
+        self.service.fgnn('up')
+        self.assertIn(way_out, self.service.json('submit', *words)['notes'][0])
+        self.service.fgnn(*way_out[6:-4].split(),
+                          str(self.service.folder / 'held'))
+        words += ['--set', f'dataset={self.service.folder / "held"}']
+        self.assertEqual(self.service.json('submit', *words)['notes'], [])
+
     def test_neither_trainers_nor_samplers_change_a_bit(self):
         fields = {**self.job, 'training.epochs': 1,
                   'training.batches_per_step': 3}

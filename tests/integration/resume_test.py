@@ -3,6 +3,7 @@ digests, metrics and weights of a run that nothing happened to."""
 
 import json
 import os
+import re
 import signal
 
 import harness
@@ -164,8 +165,8 @@ class ResumeTest(harness.ServiceTest):
                           '--out', str(self.service.folder / 'other'))
         self.service.dataset.rename(self.service.folder / 'first')
         (self.service.folder / 'other').rename(self.service.dataset)
-        result = self.service.fgnn('resume', str(run_dir), '--json',
-                                   check=False)
+        result = self.service.fgnn('resume', str(run_dir), '--json', '--set',
+                                   'training.epochs=3', check=False)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('fingerprint', result.stderr)
         summary, error = map(json.loads, result.stdout.splitlines()[-2:])
@@ -179,12 +180,64 @@ class ResumeTest(harness.ServiceTest):
         summary = json.loads(path.read_text())
         summary['seconds'] += 1000  # As if it had taken longer.
         path.write_text(json.dumps(summary))
-        result = self.service.fgnn('resume', str(run_dir))
-        self.assertIn('nothing is left to train', result.stderr)
+        self.service.fgnn('resume', str(run_dir), '--set',
+                          'training.epochs=3')
         after = json.loads(path.read_text())
         self.assertNotEqual(after['job_id'], summary['job_id'])
         self.assertGreater(after['seconds'], summary['seconds'])
         self.assertLess(after['seconds'], summary['seconds'] + 500)
+
+    def test_a_run_with_nothing_left_to_train_is_refused(self):
+        """And the way out that the error names trains on."""
+        run_dir = self.service.run()
+        stopped = self.service.run({
+            'training.epochs': 50, 'training.patience': 1,
+            'training.learning_rate': 1e-12})
+        self.service.fgnn('up')
+        jobs = len(self.service.json('jobs')['jobs'])
+        for run, done, more in ((run_dir, 2, 4), (stopped, 2, 50)):
+            before = (run / 'summary.json').read_bytes()
+            result = self.service.fgnn('resume', str(run), check=False)
+            self.assert_user_error(result, 'nothing is left to train')
+            self.assertEqual((run / 'summary.json').read_bytes(), before)
+            self.assertEqual(len(self.service.json('jobs')['jobs']), jobs)
+            self.assertEqual(len(harness.metrics_of(run)), done)
+            words = re.search(r'--set \S+$', result.stderr).group().split()
+            self.service.fgnn('resume', str(run), *words)
+            jobs += 1
+            self.assertEqual(len(harness.metrics_of(run)), more)
+            self.assertIn(words[1].partition('.')[2].replace('=', ': '),
+                          (run / 'job.yaml').read_text())
+
+    def test_a_job_that_has_not_ended_is_followed_and_keeps_its_fields(self):
+        self.service.fgnn('up')
+        run_dir = self.service.folder / 'endless'
+        job = self.service.json(
+            'submit', *self.service.job_words(harness.ENDLESS), '--run-dir',
+            str(run_dir), '--digest')['job_id']
+        self.service.wait_for_batches(run_dir, 10)
+        changed = self.service.fgnn('resume', str(run_dir), '--set',
+                                    'training.epochs=3', check=False)
+        self.assertEqual(changed.returncode, 1)
+        self.assertIn(f'job {job}, which has not ended', changed.stderr)
+        self.service.fgnn('pause', job)
+        # By its folder, a paused job goes on as by its name.
+        follower = self.service.start('resume', str(run_dir), '--json')
+        try:
+            for line in harness.lines_within(follower.stdout,
+                                             harness.COMMAND_SECONDS):
+                if json.loads(line).get('state') == 'running':
+                    break
+            else:
+                self.fail('the job did not go on')
+        finally:
+            follower.kill()
+            follower.communicate()
+        follower = self.service.start('resume', job, '--json')
+        next(harness.lines_within(follower.stdout, harness.COMMAND_SECONDS))
+        self.service.fgnn('cancel', job)
+        self.assertIn(f'note: job {job} is',
+                      follower.communicate()[1].decode())
 
     def test_what_is_no_run_is_refused(self):
         result = self.service.fgnn('resume', str(self.service.folder),

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "scheduler/files/job_dataset.h"
 #include "scheduler/planning/allocation.h"
 #include "scheduler/planning/gpu_notes.h"
 #include "scheduler/planning/job_plan.h"
@@ -284,6 +285,10 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   const PlanInput& input = measured.input;
   if (std::optional<std::string> note =
           NoteOnBatchSize(input.spec, input.dataset.num_train)) {
+    notes.push_back(*std::move(note));
+  }
+  FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(input.spec));
+  if (std::optional<std::string> note = NoteOnScores(input.spec, facts)) {
     notes.push_back(*std::move(note));
   }
   if (std::optional<std::string> note = NoteOnOrder(input)) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
@@ -126,25 +127,30 @@ absl::StatusOr<RunRequest> RequestOf(const JobRequestFlags& flags) {
 }
 
 // The run's folder is on the service's machine, which alone can look into it.
-absl::StatusOr<RunRequest> RequestToResumeRemotely(const std::string& job_id,
-                                                   const ServicePlace& place) {
+absl::StatusOr<RunRequest> RequestToResumeRemotely(
+    const std::string& job_id, const std::vector<std::string>& overrides,
+    const ServicePlace& place) {
   RunRequest run;
   FGNN_ASSIGN_OR_RETURN(ServiceClient client, ServiceClient::Connect(place));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(job_id));
-  run.request = MakeRequestToResume(job.run_dir());
+  run.request = MakeRequestToResume(job.run_dir(), overrides);
   return run;
 }
 
-absl::StatusOr<RunRequest> RequestToResume(const std::string& run_name,
-                                           const ServicePlace& place) {
-  if (place.is_remote()) return RequestToResumeRemotely(run_name, place);
+absl::StatusOr<RunRequest> RequestToResume(
+    const std::string& run_name, const std::vector<std::string>& overrides,
+    const ServicePlace& place) {
+  if (place.is_remote()) {
+    return RequestToResumeRemotely(run_name, overrides, place);
+  }
   const std::filesystem::path& state_dir = place.state_dir;
   RunRequest run;
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run_dir,
                         FindRunFolder(run_name, state_dir));
   FGNN_RETURN_IF_ERROR(CheckCanResume(run_dir));
   FGNN_ASSIGN_OR_RETURN(run.spec, ReadRunsJobFile(run_dir));
-  FGNN_ASSIGN_OR_RETURN(run.request, MakeResumeRequest(run_dir));
+  FGNN_RETURN_IF_ERROR(ApplyOverrides(overrides, &run.spec));
+  FGNN_ASSIGN_OR_RETURN(run.request, MakeResumeRequest(run_dir, overrides));
   return run;
 }
 
@@ -198,6 +204,11 @@ bool FollowContinued(const std::string& job_id, CommandContext& context) {
   if (!client.ok()) return false;
   auto job = client->GetJob(job_id);
   if (!job.ok() || HasEnded(job->state())) return false;
+  if (job->state() != v1::JOB_STATE_PAUSED) {
+    PrintNotes(
+        {absl::StrCat("job ", job->job_id(), " is ", StateName(job->state()),
+                      ": there is nothing to resume")});
+  }
   job = client->Continue(job->job_id());
   if (!job.ok()) {
     context.status = job.status();
@@ -229,16 +240,20 @@ void AddResumeCommand(Command app, CommandContext& context) {
       "Go on with a job that is paused, or with a run that ended early, from "
       "its newest checkpoint; follows it as 'run' does");
   const auto run = std::make_shared<std::string>();
+  const auto overrides = std::make_shared<std::vector<std::string>>();
   resume
       .AddOption("RUN", *run,
                  "A run's folder, or a job: its id, a unique part of it, its "
                  "--name, or 'last' for the newest")
       .Required()
       .Takes("DIR|JOB");
+  AddOverrides(resume, *overrides);
   AddQuietFlag(resume, context);
-  resume.OnRun([run, &context] {
-    if (FollowContinued(*run, context)) return;
-    Follow([&] { return RequestToResume(*run, PlaceOf(context)); }, context);
+  resume.OnRun([run, overrides, &context] {
+    // A job that has not ended keeps its fields, which the service says.
+    if (overrides->empty() && FollowContinued(*run, context)) return;
+    Follow([&] { return RequestToResume(*run, *overrides, PlaceOf(context)); },
+           context);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "tools/fgnn/history/job_deleter.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -7,6 +9,7 @@
 #include "scheduler/rpc/job_messages.h"
 #include "scheduler/store/job_names.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
 #include "tools/fgnn/history/stored_jobs.h"
 
@@ -35,7 +38,8 @@ absl::StatusOr<std::string> JobDeleter::FindId(const std::string& name) {
     return job.job_id();
   }
   FGNN_ASSIGN_OR_RETURN(const Job job,
-                        FindNamedJob(std::get<HeldStore>(source_).store, name));
+                        FindNamedJob(std::get<HeldStore>(source_).store, name,
+                                     UserName(::geteuid())));
   return job.id;
 }
 
@@ -46,7 +50,8 @@ absl::StatusOr<v1::DeleteJobResponse> JobDeleter::Delete(
     return client->Delete(job_id);
   }
   JobStore& store = std::get<HeldStore>(source_).store;
-  FGNN_ASSIGN_OR_RETURN(const Job job, FindNamedJob(store, job_id));
+  FGNN_ASSIGN_OR_RETURN(const Job job,
+                        FindNamedJob(store, job_id, /*user=*/""));
   const auto find = [&]() -> absl::StatusOr<Job> {
     FGNN_RETURN_IF_ERROR(CheckMayRemove(store, job));
     return job;

@@ -114,7 +114,8 @@ absl::StatusOr<StoredJobs> StoredJobs::Read(const fs::path& state_dir) {
 }
 
 absl::StatusOr<v1::Job> StoredJobs::GetJob(const std::string& name) {
-  FGNN_ASSIGN_OR_RETURN(const Job job, FindNamedJob(store_, name));
+  FGNN_ASSIGN_OR_RETURN(const Job job,
+                        FindNamedJob(store_, name, UserName(::geteuid())));
   v1::Job message;
   ToMessage(job, &message);
   return message;

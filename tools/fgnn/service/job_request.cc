@@ -28,16 +28,20 @@ std::string MakeClientKey() {
 
 }  // namespace
 
-void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
-  command.AddOption("JOB", flags.job_file, "Job file (YAML)")
-      .Required()
-      .Takes("FILE");
+void AddOverrides(Command command, std::vector<std::string>& overrides) {
   command
-      .AddOption("--set", flags.overrides,
+      .AddOption("--set", overrides,
                  "Override a field of the job, e.g. training.epochs=3; may be "
                  "given again")
       .Takes("KEY=VALUE")
       .OneWordEach();
+}
+
+void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
+  command.AddOption("JOB", flags.job_file, "Job file (YAML)")
+      .Required()
+      .Takes("FILE");
+  AddOverrides(command, flags.overrides);
   command
       .AddOption("--run-dir", flags.run_dir,
                  "Folder for the results, new or empty; default: "
@@ -148,23 +152,27 @@ absl::Status CheckCanResume(const std::filesystem::path& run_dir) {
       "again"));
 }
 
-v1::SubmitJobRequest MakeRequestToResume(const std::string& run_dir) {
+v1::SubmitJobRequest MakeRequestToResume(
+    const std::string& run_dir, const std::vector<std::string>& overrides) {
   v1::SubmitJobRequest request;
   request.set_run_dir(run_dir);
   request.set_client_key(MakeClientKey());
   request.set_resume(true);
+  request.mutable_overrides()->Add(overrides.begin(), overrides.end());
   return request;
 }
 
 // The service knows whether the run had digests and a trace. For runs of
 // earlier releases their files show it.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
-    const std::filesystem::path& run_dir) {
+    const std::filesystem::path& run_dir,
+    const std::vector<std::string>& overrides) {
   std::error_code error;
   const std::filesystem::path absolute =
       std::filesystem::canonical(run_dir, error);
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
-  v1::SubmitJobRequest request = MakeRequestToResume(absolute.string());
+  v1::SubmitJobRequest request =
+      MakeRequestToResume(absolute.string(), overrides);
   request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
   request.set_trace(std::filesystem::exists(absolute / "trace.json", error));

@@ -27,6 +27,9 @@ struct JobRequestFlags {
   std::string time_limit;  // "90", "30m", "2h"; empty: none.
 };
 
+// Adds --set to a command; `overrides` must outlive it.
+void AddOverrides(Command command, std::vector<std::string>& overrides);
+
 // Adds JOB and the flags of a submission to a command; `flags` must outlive it.
 void AddJobRequestFlags(Command command, JobRequestFlags& flags);
 
@@ -44,12 +47,14 @@ absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text);
 absl::Status CheckCanResume(const std::filesystem::path& run_dir);
 
 // Returns a request to go on in a run's folder on the service's machine, which
-// this program does not look into.
-v1::SubmitJobRequest MakeRequestToResume(const std::string& run_dir);
+// this program does not look into. `overrides` change the run's fields.
+v1::SubmitJobRequest MakeRequestToResume(
+    const std::string& run_dir, const std::vector<std::string>& overrides);
 
 // Returns a request to go on in a run's folder.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
-    const std::filesystem::path& run_dir);
+    const std::filesystem::path& run_dir,
+    const std::vector<std::string>& overrides);
 
 // Prints the notes that the service, or the plan, has on a job to stderr, a
 // line each.

@@ -51,6 +51,50 @@ TEST_F(SubmissionTest, WhatNeedsVerticesToValidateIsRefusedWithout) {
                                       HasSubstr("valid.npy"))));
 }
 
+TEST_F(SubmissionTest, AJobThatEndsWithoutAScoreIsToldSo) {
+  const DatasetFacts none = {};
+  DatasetFacts valid;
+  valid.has_valid = true;
+  DatasetFacts test;
+  test.has_test = true;
+  for (const std::string task : {"node_classification", "link_prediction"}) {
+    spec_.training.task = task;
+    const bool links = spec_.training.predicts_links();
+    EXPECT_THAT(NoteOnScores(spec_, none).value_or(""),
+                HasSubstr(links ? "'fgnn dataset split-edges " + spec_.dataset
+                                : "--train-fraction"));
+    EXPECT_EQ(NoteOnScores(spec_, valid), std::nullopt);
+    EXPECT_EQ(NoteOnScores(spec_, test), std::nullopt);
+    spec_.training.evaluate_every = 0;
+    EXPECT_EQ(NoteOnScores(spec_, none), std::nullopt);
+    spec_.training.evaluate_every = 1;
+  }
+}
+
+TEST_F(SubmissionTest, ACompleteRunIsResumedOnlyForMore) {
+  const fs::path run = temp_ / "run";
+  fs::create_directories(run / "checkpoints");
+  const auto resume = [&] {
+    return CheckResumption(spec_, run.string(), datasets_);
+  };
+  spec_.training.epochs = 3;
+  EXPECT_THAT(resume(), IsOk());
+  std::ofstream(run / "summary.json")
+      << R"({"job_id": "one", "state": "completed", "epochs": 3,)"
+      << R"( "batches_committed": 30, "best_epoch": 1})";
+  EXPECT_THAT(resume(), IsOk()) << "its last checkpoint is gone";
+  std::ofstream(run / "checkpoints/epoch-0003.safetensors") << "weights";
+  EXPECT_THAT(resume(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("--set training.epochs=6")));
+  spec_.training.epochs = 6;
+  EXPECT_THAT(resume(), IsOk());
+  spec_.training.patience = 2;
+  EXPECT_THAT(resume(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("--set training.patience=0")));
+  spec_.training.patience = 3;
+  EXPECT_THAT(resume(), IsOk());
+}
+
 TEST_F(SubmissionTest, LinkPredictionNeedsEdgesAndNoLabels) {
   spec_.training.task = "link_prediction";
   fs::remove(folder_ / "train.npy");

@@ -43,12 +43,23 @@ TEST_F(JobTableTest, AResumedRunKeepsItsNameWhichThenNamesTheNewestJob) {
   EXPECT_EQ(resumed.name, "big");
   EXPECT_EQ(table_->Submit(request)->id, resumed.id);
   EXPECT_EQ(table_->Get("big")->job.id, resumed.id);
-  // A run of its own in another folder makes the name mean two jobs.
+  // So does a run of its own in another folder.
   request = RequestOf("spec");
   request.name = "big";
-  FGNN_ASSERT_OK(table_->Submit(request).status());
-  EXPECT_THAT(table_->Get("big"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                           HasSubstr("more than one")));
+  FGNN_ASSERT_OK_AND_ASSIGN(const Job other, table_->Submit(request));
+  EXPECT_EQ(table_->Get("big")->job.id, other.id);
+}
+
+TEST_F(JobTableTest, FieldsOfARunChangeOnlyOnceItsJobHasEnded) {
+  JobRequest request = RequestOf("spec");
+  request.run_dir = "/run";
+  const std::string first = table_->Submit(request)->id;
+  request.resume = true;
+  EXPECT_EQ(table_->Submit(request)->id, first);
+  request.changes_spec = true;
+  EXPECT_THAT(table_->Submit(request),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("job " + first + ", which has not ended")));
 }
 
 TEST_F(JobTableTest, AFolderOfAJobThatHasNotEndedIsNoOtherJobs) {

@@ -178,12 +178,37 @@ TEST_F(JobTableTest, JobsAreNamedByIdPartNameOrAsTheLastOne) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'" + day + "' names more than one job: " +
                                  newest + ", " + named.id + "; write more")));
-  // A name and an id of another job.
+  // A name that is a part of another job's id.
   request.name = newest.substr(2);
   FGNN_ASSERT_OK_AND_ASSIGN(const Job alike, table_->Submit(request));
-  EXPECT_THAT(table_->Get(alike.name),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(id_of(alike.name), alike.id);
   EXPECT_EQ(id_of(newest), newest);
+}
+
+TEST_F(JobTableTest, ANameMeansTheNewestJobOfTheUser) {
+  const auto submit = [this](const std::string& user, const std::string& name) {
+    JobRequest request = RequestOf("spec");
+    request.user = user;
+    request.name = name;
+    return table_->Submit(request)->id;
+  };
+  const auto get = [this](const std::string& word, const std::string& user) {
+    const auto found = table_->Get(word, user);
+    return found.ok() ? found->job.id : MessageOf(found.status());
+  };
+  submit("ann", "base");
+  const std::string of_ann = submit("ann", "base");
+  const std::string of_bob = submit("bob", "base");
+  submit("cid", "other");
+  EXPECT_EQ(get("base", "ann"), of_ann);
+  EXPECT_EQ(get("base", "bob"), of_bob);
+  EXPECT_THAT(
+      get("base", "cid"),
+      HasSubstr("'base' names more than one job: " + of_bob + ", " + of_ann));
+  FGNN_ASSERT_OK(table_->Cancel(of_bob, absl::CancelledError("no")));
+  FGNN_ASSERT_OK(table_->remover().Remove(of_bob).status());
+  EXPECT_EQ(get("base", "cid"), of_ann);
+  EXPECT_EQ(get("base", "bob"), of_ann);
 }
 
 TEST_F(JobTableTest, ARepeatedSubmissionMayNameItsJobsByAnyWord) {

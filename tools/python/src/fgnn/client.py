@@ -1,6 +1,7 @@
 """A service of this machine, or of another one."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import uuid
@@ -27,6 +28,13 @@ class ServiceInfo:
     devices: tuple[str, ...]
     jobs_queued: int
     jobs_running: int
+
+
+def _override(key: str, value: Any) -> str:
+    try:
+        return f'{key}={json.dumps(value)}'
+    except (TypeError, ValueError, RecursionError) as error:
+        raise errors.InvalidJob(f'overrides: {key}: {error}') from None
 
 
 class Client:
@@ -130,14 +138,17 @@ class Client:
             after=[a.id if isinstance(a, Job) else a for a in after],
             time_limit_seconds=0 if time_limit is None else max(
                 1, round(time_limit)))
-        answer = self._service.calls.submit(request)
-        for note in answer.notes:
-            warnings.warn(note, stacklevel=2)
-        return Job(self._service, answer.job)
+        return self._submit(request)
 
-    def resume(self, run: Job | str | os.PathLike[str]) -> Job:
+    def resume(self, run: Job | str | os.PathLike[str], *,
+               overrides: Mapping[str, Any] | None = None) -> Job:
         """Goes on in the folder of a run that ended early, from its newest
-        checkpoint. The job that does so already, if any."""
+        checkpoint. The job that does so already, if any. `overrides` change
+        fields of the run ({'training.epochs': 20} trains a complete run on).
+
+        InvalidJob: nothing is left to train, or an override is wrong.
+        WrongState: a job that has not ended has the run, and there are
+        overrides."""
         try:
             folder = os.path.realpath(
                 run.run_dir if isinstance(run, Job) else run)
@@ -146,9 +157,11 @@ class Client:
         request = message(
             pb.SubmitJobRequest, run_dir=folder, resume=True,
             client_key=uuid.uuid4().hex,
+            overrides=[_override(key, value)
+                       for key, value in (overrides or {}).items()],
             digest=os.path.exists(os.path.join(folder, 'batches.crc')),
             trace=os.path.exists(os.path.join(folder, 'trace.json')))
-        return Job(self._service, self._service.calls.submit(request).job)
+        return self._submit(request)
 
     def job(self, job_id: str) -> Job:
         """By its id, a unique part of it, its name, or 'last'. NotFound."""
@@ -180,3 +193,9 @@ class Client:
             version=info.version, pid=info.pid,
             state_dir=pathlib.Path(info.state_dir), devices=tuple(info.devices),
             jobs_queued=info.jobs_queued, jobs_running=info.jobs_running)
+
+    def _submit(self, request: pb.SubmitJobRequest) -> Job:
+        answer = self._service.calls.submit(request)
+        for note in answer.notes:
+            warnings.warn(note, stacklevel=3)
+        return Job(self._service, answer.job)
