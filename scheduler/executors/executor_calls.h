@@ -149,10 +149,10 @@ class ExecutorCalls {
   virtual absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::string& socket, const std::filesystem::path& path,
       const Patience& patience) = 0;
-  virtual absl::Status LoadCheckpoint(const std::string& socket,
-                                      const std::string& job_id,
-                                      const std::filesystem::path& path,
-                                      const Patience& patience) = 0;
+  // Returns a warning for the job's user; empty: there is none.
+  virtual absl::StatusOr<std::string> LoadCheckpoint(
+      const std::string& socket, const std::string& job_id,
+      const std::filesystem::path& path, const Patience& patience) = 0;
 };
 
 }  // namespace fgnn

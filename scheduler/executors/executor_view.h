@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,8 @@ struct ExecutorView {
   uint64_t batches = 0;  // Batches that it finished since it started.
   uint32_t restarts = 0;
   uint64_t resident_bytes = 0;
+  // Thousandths that are done of its evaluation; nullopt: it evaluates nothing.
+  std::optional<uint32_t> evaluated_permille = std::nullopt;
 };
 
 // A device of a running job whose devices take turns.

@@ -100,7 +100,8 @@ absl::StatusOr<CheckpointProfile> JobCalls::DescribeCheckpoint(
                           });
 }
 
-absl::Status JobCalls::LoadCheckpoint(const std::filesystem::path& path) {
+absl::StatusOr<std::string> JobCalls::LoadCheckpoint(
+    const std::filesystem::path& path) {
   return caller_->CallAny(ExecutorRole::kTrainer, /*attached=*/true,
                           [&](const DaemonAddress& trainer) {
                             return caller_->calls().LoadCheckpoint(

@@ -39,7 +39,8 @@ class JobCalls {
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::filesystem::path& path);
   // Has a trainer publish the checkpoint as the segment's first weights.
-  absl::Status LoadCheckpoint(const std::filesystem::path& path);
+  // Returns a warning for the job's user; empty: there is none.
+  absl::StatusOr<std::string> LoadCheckpoint(const std::filesystem::path& path);
 
  private:
   // Has one sampler of each kind measure. A profile whose sampler was lost is

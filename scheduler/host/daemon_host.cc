@@ -114,6 +114,7 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   daemon->health.working = heartbeat.working;
   daemon->health.turns = heartbeat.turns;
   daemon->figures.batches = heartbeat.batches;
+  daemon->figures.evaluated_permille = heartbeat.evaluated_permille;
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {
     if (MayPass(heartbeat.failure, daemon->placement)) {
       return state_->Kill(

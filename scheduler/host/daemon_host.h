@@ -39,6 +39,8 @@ struct DaemonHeartbeat {
   bool working = false;  // Whether the daemon works on a job.
   uint64_t turns = 0;    // Rounds of its work loop so far; the number rises.
   uint64_t batches = 0;
+  // See WorkReport.
+  std::optional<uint32_t> evaluated_permille = std::nullopt;
   std::string job_id;
   absl::Status failure;  // Reason why that job cannot go on there; OK: none.
 };

@@ -250,16 +250,17 @@ absl::StatusOr<CheckpointProfile> GrpcExecutorCalls::DescribeCheckpoint(
                            .run_state = response.run_state()};
 }
 
-absl::Status GrpcExecutorCalls::LoadCheckpoint(
+absl::StatusOr<std::string> GrpcExecutorCalls::LoadCheckpoint(
     const std::string& socket, const std::string& job_id,
     const std::filesystem::path& path, const Patience& patience) {
   v1::LoadCheckpointRequest request;
   request.set_job_id(job_id);
   request.set_path(path.string());
   v1::LoadCheckpointResponse response;
-  return Call<v1::TrainerService>(
+  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
       socket, patience, &v1::TrainerService::Stub::AsyncLoadCheckpoint, request,
-      &response);
+      &response));
+  return response.warning();
 }
 
 }  // namespace fgnn

@@ -48,10 +48,10 @@ class GrpcExecutorCalls final : public ExecutorCalls {
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::string& socket, const std::filesystem::path& path,
       const Patience& patience) override;
-  absl::Status LoadCheckpoint(const std::string& socket,
-                              const std::string& job_id,
-                              const std::filesystem::path& path,
-                              const Patience& patience) override;
+  absl::StatusOr<std::string> LoadCheckpoint(const std::string& socket,
+                                             const std::string& job_id,
+                                             const std::filesystem::path& path,
+                                             const Patience& patience) override;
 };
 
 }  // namespace fgnn

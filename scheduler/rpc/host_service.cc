@@ -59,6 +59,10 @@ grpc::Status HostServiceAdapter::Heartbeat(
          .working = request->state() == "working",
          .turns = request->work_loop_turns(),
          .batches = request->batches(),
+         .evaluated_permille =
+             request->has_evaluated_permille()
+                 ? std::optional<uint32_t>(request->evaluated_permille())
+                 : std::nullopt,
          .job_id = request->job_id(),
          .failure =
              absl::Status(static_cast<absl::StatusCode>(request->error_code()),

@@ -50,6 +50,10 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   SetTargetScores(progress, message);
   message->set_restarts(progress.restarts);
   message->set_warning(PrintableText(progress.warning));
+  message->set_checkpoint_warning(PrintableText(progress.checkpoint_warning));
+  if (progress.evaluated.has_value()) {
+    message->set_evaluated(*progress.evaluated);
+  }
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());
   }

@@ -67,6 +67,7 @@ absl::Status JobRun::Run() {
 absl::Status JobRun::KeepGoing() {
   parts_.memory.MeasureIfDue();
   parts_.progress.ShowWait();
+  parts_.progress.ShowEvaluation();
   FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
   return let_go_.AnywhereIfAsked();
 }
@@ -163,7 +164,7 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   if (every == 0 || !run_.dataset.has_valid || !run_.IsDue(every, epoch)) {
     return absl::OkStatus();
   }
-  parts_.progress.EnterPhase(absl::StrCat("evaluating epoch ", epoch + 1));
+  parts_.progress.EnterEvaluation(absl::StrCat("evaluating epoch ", epoch + 1));
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate("", {"valid"}));
   facts.valid = evaluation.ScoresOf("valid").value_or(Scores());
   facts.evaluate_seconds = evaluation.seconds;
@@ -175,7 +176,7 @@ absl::Status JobRun::Test() {
   if (run_.spec.training.evaluate_every == 0 || !run_.dataset.has_test) {
     return absl::OkStatus();
   }
-  parts_.progress.EnterPhase("testing");
+  parts_.progress.EnterEvaluation("testing");
   std::string checkpoint;  // Empty: the newest weights.
   if (parts_.scores.best().epoch.has_value()) {
     FGNN_ASSIGN_OR_RETURN(test_warning_, parts_.checkpoints.FindBestWeights());

@@ -13,6 +13,20 @@ namespace {
 // Number of failed checkpoints in a row after which the job fails.
 constexpr int kLostCheckpoints = 3;
 
+std::string WayOut(absl::StatusCode why, const std::string& run_dir,
+                   const std::string& job_id) {
+  switch (why) {
+    case absl::StatusCode::kResourceExhausted:
+      return absl::StrCat("make room on the disk of ", run_dir);
+    case absl::StatusCode::kPermissionDenied:
+      return absl::StrCat("let the service's user write to ", run_dir);
+    case absl::StatusCode::kNotFound:
+      return absl::StrCat("make the folder ", run_dir, "/checkpoints again");
+    default:
+      return absl::StrCat("'fgnn logs ", job_id, "' says more");
+  }
+}
+
 }  // namespace
 
 absl::Status RunCheckpoints::SaveWithin(uint32_t epoch, uint64_t version) {
@@ -106,6 +120,7 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
   }
   saved = status.ok();
   if (saved) {
+    TellOfRecovery();
     lost_ = 0;
     if (path != run_.folder->checkpoints().Best()) saved_version_ = version;
     return absl::OkStatus();
@@ -117,8 +132,28 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
   }
   LogError("job {}: checkpoint {}: {}", run_.job.id, path.string(),
            MessageOf(status));
+  TellOfLoss(path, status);
   if (lost_ < kLostCheckpoints && !is_last) return absl::OkStatus();
   return Annotate(status, path.string());
+}
+
+void RunCheckpoints::TellOfLoss(const std::filesystem::path& path,
+                                const absl::Status& why) {
+  if (why.code() == told_) return;
+  told_ = why.code();
+  progress_.ShowCheckpoints(absl::StrCat(
+      "checkpoint ", path.filename().string(), " could not be written: ",
+      MessageOf(why), "; training goes on, but the job fails after ",
+      kLostCheckpoints, " of them in a row, or with the last one; ",
+      WayOut(why.code(), run_.folder->path().string(), run_.job.id)));
+}
+
+void RunCheckpoints::TellOfRecovery() {
+  if (told_ == absl::StatusCode::kOk) return;
+  told_ = absl::StatusCode::kOk;
+  progress_.ShowCheckpoints(
+      absl::StrCat("checkpoints are written again; ", lost_,
+                   lost_ == 1 ? " could not be" : " in a row could not be"));
 }
 
 absl::Status RunCheckpoints::SaveHeld(uint64_t version) {

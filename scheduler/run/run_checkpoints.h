@@ -56,6 +56,10 @@ class RunCheckpoints {
                               uint32_t epochs_done, bool& saved);
   absl::Status Save(const std::filesystem::path& path, uint64_t version,
                     uint32_t epochs_done);
+  // Tells clients that a checkpoint could not be written, once for each kind of
+  // error until the next one is written, which is told too.
+  void TellOfLoss(const std::filesystem::path& path, const absl::Status& why);
+  void TellOfRecovery();
   // Returns the run state that a checkpoint keeps.
   absl::StatusOr<std::string> State();
   // Returns whether the checkpoint is of this run after so many epochs.
@@ -66,6 +70,9 @@ class RunCheckpoints {
   RunScores& scores_;
   RunProgress& progress_;
   int lost_ = 0;  // Number of checkpoints that failed in a row.
+  // Kind of the failure that clients were told of last; OK: none since the last
+  // checkpoint that was written.
+  absl::StatusCode told_ = absl::StatusCode::kOk;
   // Version of the newest checkpoint that the job can go on from; nullopt:
   // there is none.
   std::optional<uint64_t> saved_version_;

@@ -1,5 +1,6 @@
 #include "scheduler/run/run_progress.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "shared/queue/job_shape.h"
@@ -9,14 +10,54 @@ namespace fgnn {
 
 void RunProgress::EnterPhase(const std::string& phase) {
   const JobEnvironment& environment = run_.environment;
+  evaluates_ = false;
   LogInfo("job {}: {}", run_.job.id, phase);
   environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
         progress.phase = phase;
+        progress.evaluated.reset();
         progress.executors = run_.executors.Views();
         progress.restarts = run_.executors.restarts();
         progress.edges_per_second = 0;
       });
+}
+
+void RunProgress::EnterEvaluation(const std::string& phase) {
+  EnterPhase(phase);
+  evaluates_ = true;
+  said_before_.clear();
+  for (const ExecutorView& view : run_.executors.Views()) {
+    if (view.evaluated_permille.has_value()) {
+      said_before_.emplace(view.placement.name, *view.evaluated_permille);
+    }
+  }
+}
+
+// Trainers that evaluate together all know how far they are.
+void RunProgress::ShowEvaluation() {
+  if (!evaluates_) return;
+  std::optional<uint32_t> permille;
+  for (const ExecutorView& view : run_.executors.Views()) {
+    if (!view.evaluated_permille.has_value()) continue;
+    // A heartbeat comes late.
+    const auto before = said_before_.find(view.placement.name);
+    if (before != said_before_.end()) {
+      if (before->second == *view.evaluated_permille) continue;
+      said_before_.erase(before);
+    }
+    permille = std::max(permille, view.evaluated_permille);
+  }
+  if (!permille.has_value()) return;
+  run_.environment.dispatcher->UpdateProgress(
+      run_.job.id, [&](JobProgress& progress) {
+        progress.evaluated = std::min(*permille, 1000U) / 1000.0;
+      });
+}
+
+void RunProgress::ShowCheckpoints(const std::string& warning) {
+  run_.environment.dispatcher->UpdateProgress(
+      run_.job.id,
+      [&](JobProgress& progress) { progress.checkpoint_warning = warning; });
 }
 
 void RunProgress::EnterPreparation(const std::string& phase) {
@@ -58,6 +99,7 @@ void RunProgress::ShowSize() {
   run_.environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
         progress.epochs = run_.spec.training.epochs;
+        progress.checkpoint_warning.clear();  // That of an earlier start.
         progress.batches_per_epoch = segment.batches_per_epoch;
         progress.batches_expected = JobShape(segment).num_batches().value();
       });

@@ -2,6 +2,8 @@
 #ifndef FGNN_SCHEDULER_RUN_RUN_PROGRESS_H_
 #define FGNN_SCHEDULER_RUN_RUN_PROGRESS_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +42,12 @@ class RunProgress {
   void Show();
   // Shows the scores of the test.
   void ShowTest();
+  // Enters the phase of an evaluation, which ends when the next one is entered.
+  void EnterEvaluation(const std::string& phase);
+  // Shows how far the evaluation is, if there is one.
+  void ShowEvaluation();
+  // Shows what clients have to know of the run's checkpoints.
+  void ShowCheckpoints(const std::string& warning);
 
   // Returns the seconds since the run began.
   double seconds() const { return since_start_.Seconds(); }
@@ -58,6 +66,9 @@ class RunProgress {
   std::vector<std::pair<std::string, double>> preparation_;
   std::optional<Stopwatch> since_phase_;  // Watch of the current phase.
   std::string shown_wait_;                // What ShowWait() showed last.
+  bool evaluates_ = false;
+  // What trainers, by their names, had last said of the evaluation before.
+  std::map<std::string, uint32_t> said_before_;
 };
 
 }  // namespace fgnn

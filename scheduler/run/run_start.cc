@@ -68,8 +68,13 @@ absl::Status RunStart::Begin() {
   if (run_.segment.first_version > 0) {
     progress.EnterPreparation(
         absl::StrCat("loading ", point_->checkpoint.filename().string()));
-    FGNN_RETURN_IF_ERROR(
+    FGNN_ASSIGN_OR_RETURN(
+        const std::string warning,
         run_.executors.calls().LoadCheckpoint(point_->checkpoint));
+    if (!warning.empty()) {
+      LogWarning("job {}: {}", run_.job.id, warning);
+      progress.ShowCheckpoints(warning);
+    }
   }
   FGNN_RETURN_IF_ERROR(WaitForFirstWeights());
   if (!run_.in_folder) FGNN_RETURN_IF_ERROR(EnterFolder());

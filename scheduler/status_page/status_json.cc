@@ -52,7 +52,8 @@ ordered_json ProgressToJson(const JobProgress& progress) {
           {"valid", ScoresToJson(progress.valid)},
           {"test", ScoresToJson(progress.test)},
           {"restarts", progress.restarts},
-          {"warning", Text(progress.warning)}};
+          {"warning", Text(progress.warning)},
+          {"checkpoint_warning", Text(progress.checkpoint_warning)}};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct JobProgress {
   // Phase, such as "validating data", "epoch 3" or "testing".
   std::string phase;
   std::string warning;  // Warning about the dataset; empty: none.
+  // Why checkpoints cannot be written, that they can again, or how the run goes
+  // on otherwise than its checkpoint.
+  std::string checkpoint_warning;
   uint32_t epochs = 0;
   uint32_t epochs_done = 0;
   uint64_t batches_per_epoch = 0;
@@ -29,6 +33,9 @@ struct JobProgress {
   double loss = 0;                 // Mean loss of the open epoch so far.
   double edges_per_second = 0;     // Rate over about the last second.
   double seconds_left = -1;        // Estimate; negative: not known.
+  // Share of the evaluation under way that is done; nullopt: not known, or
+  // there is none; not on disk.
+  std::optional<double> evaluated;
   // Score by which epochs are compared, of the last validated one.
   Scores valid = {};
   Scores test = {};

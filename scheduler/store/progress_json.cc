@@ -54,6 +54,7 @@ std::string ProgressToJson(const JobProgress& progress) {
   nlohmann::json json = {
       {"phase", progress.phase},
       {"warning", progress.warning},
+      {"checkpoint_warning", progress.checkpoint_warning},
       {"epochs", progress.epochs},
       {"epochs_done", progress.epochs_done},
       {"batches_per_epoch", progress.batches_per_epoch},
@@ -85,6 +86,7 @@ JobProgress ProgressFromJson(const std::string& text) {
   if (!json.is_object()) return progress;
   ReadText(json, "phase", progress.phase);
   ReadText(json, "warning", progress.warning);
+  ReadText(json, "checkpoint_warning", progress.checkpoint_warning);
   Read(json, "epochs", progress.epochs);
   Read(json, "epochs_done", progress.epochs_done);
   Read(json, "batches_per_epoch", progress.batches_per_epoch);

@@ -313,6 +313,9 @@ absl::Status HostSession::Impl::Heartbeat() {
   request.set_work_loop_turns(report.work_loop_turns);
   request.set_batches(report.batches);
   request.set_state(report.working ? "working" : "idle");
+  if (report.evaluated_permille.has_value()) {
+    request.set_evaluated_permille(*report.evaluated_permille);
+  }
   {
     const MutexLock lock(&mutex_);
     wake_ = false;

@@ -43,6 +43,8 @@ struct WorkReport {
   // Whether the daemon is attached to a job and not about to leave it, or in a
   // watched call.
   bool working = false;
+  // Thousandths that are done of an evaluation; nullopt: there is none.
+  std::optional<uint32_t> evaluated_permille = std::nullopt;
 };
 
 // The job that a daemon is attached to.

@@ -122,6 +122,7 @@ WorkReport JobSeat::Report() const {
   if (job_ != nullptr) {
     report.work_loop_turns += job_->turns();
     report.batches += job_->batches();
+    report.evaluated_permille = job_->evaluated_permille();
   }
   return report;
 }

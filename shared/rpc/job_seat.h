@@ -35,6 +35,11 @@ class ExecutorJob {
   virtual uint64_t turns() const = 0;
   // Number of batches finished for the job so far.
   virtual uint64_t batches() const = 0;
+  // Returns the thousandths that are done of the evaluation that works for the
+  // job; nullopt: there is none.
+  virtual std::optional<uint32_t> evaluated_permille() const {
+    return std::nullopt;
+  }
   // Returns a descriptor of the hot table that the job's trainers share; not
   // valid: there is none.
   virtual UniqueFd SharedTable() const { return UniqueFd(); }

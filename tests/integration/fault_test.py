@@ -83,6 +83,40 @@ class EndTest(harness.ServiceTest):
         self.assert_same_run(run_dir, self.service.run(job, '--digest'))
 
 
+    def test_clients_see_how_far_an_evaluation_is(self):
+        self.service.fgnn('up')
+        job = self.service.json('submit', *self.service.job_words({
+            **harness.ENDLESS, 'training.evaluate_every': 1,
+            'model.hidden': 512, 'sampling.batch_size': 600}))['job_id']
+        told = self.service.follow(job, lambda p: 'evaluated' in p)
+        self.assertRegex(told['phase'], r'^evaluating epoch \d+$')
+        self.assertTrue(0 <= told['evaluated'] <= 1, told)
+
+
+class CheckpointTest(harness.ServiceTest):
+
+    def test_a_checkpoint_that_fails_is_told_by_run(self):
+        run_dir = self.service.folder / 'results'
+        run = self.service.start(
+            'run', *self.service.job_words(
+                harness.ENDLESS, **{'training.checkpoint_every': 1}),
+            '--run-dir', str(run_dir), '--digest', '--quiet')
+        self.service.wait_for_batches(run_dir, 20)
+        (run_dir / 'checkpoints').rename(run_dir / 'gone')
+        stdout, stderr = run.communicate(timeout=harness.COMMAND_SECONDS)
+        self.assertEqual(run.returncode, 1, stderr)
+        told = [line for line in stdout.decode().splitlines()
+                if line.startswith('warning: checkpoint epoch-')]
+        self.assertEqual(len(told), 1, stdout)
+        self.assertIn(f'make the folder {run_dir}/checkpoints again', told[0])
+        # The way out, then on from where it was.
+        (run_dir / 'gone').rename(run_dir / 'checkpoints')
+        epochs = len(harness.lines_of(run_dir)) + 3
+        self.service.fgnn('resume', str(run_dir), '--set',
+                          f'training.epochs={epochs}')
+        self.assertEqual(len(harness.lines_of(run_dir)), epochs)
+
+
 class RestartBudgetTest(harness.ServiceTest):
 
     def test_a_job_whose_daemons_keep_dying_fails_and_says_so(self):

@@ -103,6 +103,11 @@ class ModelPluginTest(harness.ServiceTest):
         self.install(self.sage.read_bytes() + b'\0')
         self.assertIn("other code than model.plugin 'sage'",
                       self.predict(run_dir))
+        resumed = self.service.fgnn('resume', run_dir, '--set',
+                                    'training.epochs=5', '--quiet')
+        self.assertEqual(resumed.stdout.count(
+            "warning: the weights were trained with other code than "
+            "model.plugin 'sage' is now"), 1, resumed.stdout)
 
     def test_a_torchscript_trains_and_predicts(self):
         run_dir = self.assert_trains(self.write_script('sage.pt'))

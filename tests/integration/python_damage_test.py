@@ -10,7 +10,7 @@ import harness
 from client_case import fgnn
 
 if fgnn is not None:
-    from fgnn import checkpoint, errors, spec
+    from fgnn import checkpoint, errors, progress, spec
     from fgnn.v1 import job_service_pb2 as pb
 
 MUTANTS = 1500
@@ -143,6 +143,8 @@ class DamageTest(client_case.ClientTest):
         for overrides in ({'training.epochs': 10**5000}, {'dataset': '\ud800'},
                           {'\ud800': 1}, {'training': {}}):
             self.allow(lambda: self.client.submit(job, overrides=overrides))
+            self.allow(lambda: self.client.resume(self.folder,
+                                                  overrides=overrides))
         for text in ('\ud800', '\0', 'x' * 10_000):
             self.allow(lambda: self.client.job(text))
             self.allow(lambda: self.client.submit(job, name=text))
@@ -178,6 +180,17 @@ class DamageTest(client_case.ClientTest):
         self.assertEqual(str(error),
                          'a\\nb\\x1b[31m\\u202ec\\ud800 é漢\u3000')
         self.assertEqual(error.message, str(error))
+
+    def test_the_bar_of_an_evaluation(self):
+        state, now = fgnn.JobState.RUNNING, self.running(10)
+        now.progress.phase = 'evaluating epoch 2'
+        shown = fgnn.states.progress_of(now.progress)
+        self.assertEqual(progress.bar(state, shown, 80), 'evaluating epoch 2')
+        now.progress.evaluated = 0.5
+        shown = fgnn.states.progress_of(now.progress)
+        self.assertEqual(progress.bar(state, shown, 60),
+                         'evaluating epoch 2 [===============>              ]'
+                         ' 50 %')
 
 
 if __name__ == '__main__':

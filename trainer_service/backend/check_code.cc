@@ -6,16 +6,23 @@
 
 namespace fgnn {
 
+std::string WarningOfOtherCode(const CheckpointInfo& info,
+                               const ModelOptions& model,
+                               uint32_t code_crc32c) {
+  if (info.code_crc32c == code_crc32c) return "";
+  return absl::StrCat("the weights were trained with other code than ",
+                      model.plugin.empty()
+                          ? absl::StrCat("model.file ", model.file)
+                          : absl::StrCat("model.plugin '", model.plugin, "'"),
+                      " is now");
+}
+
 absl::Status CheckCode(const CheckpointInfo& info, const ModelOptions& model,
                        const std::vector<ParameterInfo>& parameters,
                        uint32_t code_crc32c) {
   FGNN_RETURN_IF_ERROR(CheckParameters(info, parameters));
-  if (info.code_crc32c != code_crc32c) {
-    LogWarning("the weights were trained with other code than {} is now",
-               model.plugin.empty()
-                   ? absl::StrCat("model.file ", model.file)
-                   : absl::StrCat("model.plugin '", model.plugin, "'"));
-  }
+  const std::string warning = WarningOfOtherCode(info, model, code_crc32c);
+  if (!warning.empty()) LogWarning("{}", warning);
   return absl::OkStatus();
 }
 

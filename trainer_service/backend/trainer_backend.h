@@ -5,6 +5,7 @@
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_
 #define FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -83,6 +84,8 @@ struct ScoredWeights {
   SharedInference* shared = nullptr;
   // Whether the plan has room for hidden states in the device's memory.
   bool keeps_on_device = false;
+  // See InferenceInput.
+  std::atomic<uint32_t>* permille = nullptr;
 };
 
 // Bytes for each memory in which they lie.

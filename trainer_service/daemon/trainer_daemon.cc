@@ -100,10 +100,10 @@ absl::StatusOr<CheckpointFacts> TrainerDaemon::DescribeCheckpoint(
                          std::move(info.run_state)};
 }
 
-absl::Status TrainerDaemon::LoadCheckpoint(const LoadQuery& query,
-                                           const CallLimits& limits) {
-  return executor_.WithJob(query.job_id, [&](ExecutorJob& job) {
-    return static_cast<TrainingJob&>(job).LoadCheckpoint(query.path, limits);
+absl::StatusOr<std::string> TrainerDaemon::LoadCheckpoint(
+    const LoadQuery& query, const CallLimits& limits) {
+  return WithJob<std::string>(query.job_id, [&](TrainingJob& job) {
+    return job.LoadCheckpoint(query.path, limits);
   });
 }
 

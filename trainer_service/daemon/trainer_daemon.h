@@ -64,8 +64,8 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
                                             const CallLimits& limits) override;
   absl::StatusOr<CheckpointFacts> DescribeCheckpoint(
       const std::filesystem::path& path) override;
-  absl::Status LoadCheckpoint(const LoadQuery& query,
-                              const CallLimits& limits) override;
+  absl::StatusOr<std::string> LoadCheckpoint(const LoadQuery& query,
+                                             const CallLimits& limits) override;
 
   // Calls `command` with the job. The job stays attached until `command` has
   // returned.

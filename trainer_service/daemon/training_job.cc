@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/crc32c.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/printable_text.h"
@@ -60,16 +62,17 @@ std::string SyncOf(const TrainingSpec& training) {
 }
 
 // A run that goes on ends in the bits of one that never stopped, on one model
-// of GPU.
-void WarnOfOtherBits(const CheckpointInfo& info,
-                     const TrainerBackend& backend) {
-  if (info.gpu == backend.gpu()) return;
-  LogWarning(
-      "the checkpoint is of {}, and goes on with {}: weights will differ by "
-      "rounding from those of a run that stays on one of them",
-      info.gpu.empty() ? "cores, or an earlier release"
-                       : PrintableText(info.gpu),
-      backend.gpu().empty() ? "cores" : backend.gpu());
+// of GPU. Returns a warning; empty: it does.
+std::string WarningOfOtherBits(const CheckpointInfo& info,
+                               const TrainerBackend& backend) {
+  if (info.gpu == backend.gpu()) return "";
+  return absl::StrCat("the checkpoint is of ",
+                      info.gpu.empty() ? "cores, or an earlier release"
+                                       : PrintableText(info.gpu),
+                      ", and goes on with ",
+                      backend.gpu().empty() ? "cores" : backend.gpu(),
+                      ": weights will differ by rounding from those of a run "
+                      "that stays on one of them");
 }
 
 // Returns true if the job's weights have the same bits for any number of
@@ -160,6 +163,11 @@ uint64_t TrainingJob::turns() const {
   return rounds_.Look(turns);
 }
 
+std::optional<uint32_t> TrainingJob::evaluated_permille() const {
+  if (!evaluating_) return std::nullopt;
+  return permille_;
+}
+
 void TrainingJob::Run() {
   const absl::Status status = Loop();
   if (absl::IsCancelled(status)) {
@@ -225,13 +233,17 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
   if (scratch.valid()) {
     FGNN_ASSIGN_OR_RETURN(shared, SharedInference::Open(std::move(scratch)));
   }
-  absl::StatusOr<EvaluationAnswer> answer = EvaluateSplits(
-      *backend_,
-      {.values = weights.weight_span(),
-       .check = check,
-       .shared = shared.get(),
-       .keeps_on_device = segment_->options().hidden_on_gpu != 0},
-      query.splits);
+  permille_ = 0;
+  evaluating_ = true;
+  const absl::Cleanup done = [this] { evaluating_ = false; };
+  absl::StatusOr<EvaluationAnswer> answer =
+      EvaluateSplits(*backend_,
+                     {.values = weights.weight_span(),
+                      .check = check,
+                      .shared = shared.get(),
+                      .keeps_on_device = segment_->options().hidden_on_gpu != 0,
+                      .permille = &permille_},
+                     query.splits);
   trainer_.ForgetWait();
   return answer;
 }
@@ -297,18 +309,23 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
   return checkpoint;
 }
 
-absl::Status TrainingJob::LoadCheckpoint(const std::filesystem::path& path,
-                                         const CallLimits& limits) {
+absl::StatusOr<std::string> TrainingJob::LoadCheckpoint(
+    const std::filesystem::path& path, const CallLimits& limits) {
   FGNN_ASSIGN_OR_RETURN(
       const WorkTurns::Turn turn,
       turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
-  WarnOfOtherBits(checkpoint.info, *backend_);
-  return Annotate(
+  std::vector<std::string> warnings = {
+      WarningOfOtherCode(checkpoint.info, backend_->model_options(),
+                         backend_->code_crc32c()),
+      WarningOfOtherBits(checkpoint.info, *backend_)};
+  std::erase(warnings, "");
+  FGNN_RETURN_IF_ERROR(Annotate(
       trainer_.PublishFirst({.version = checkpoint.info.version,
                              .weights = checkpoint.weights,
                              .optimizer_state = checkpoint.optimizer_state}),
-      absl::StrCat("checkpoint ", path.string()));
+      absl::StrCat("checkpoint ", path.string())));
+  return absl::StrJoin(warnings, "; ");
 }
 
 }  // namespace fgnn

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -68,8 +69,8 @@ class TrainingJob : public ExecutorJob {
                                             UniqueFd scratch = UniqueFd());
   absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
                                             const CallLimits& limits);
-  absl::Status LoadCheckpoint(const std::filesystem::path& path,
-                              const CallLimits& limits);
+  absl::StatusOr<std::string> LoadCheckpoint(const std::filesystem::path& path,
+                                             const CallLimits& limits);
 
   // Ends the loop after the piece of work under way, and commands soon after.
   void Stop() override;
@@ -77,6 +78,7 @@ class TrainingJob : public ExecutorJob {
   // Returns a number that rises while the daemon works for the job.
   uint64_t turns() const override;
   uint64_t batches() const override { return trainer_.batches(); }
+  std::optional<uint32_t> evaluated_permille() const override;
   UniqueFd SharedTable() const override { return backend_->SharedTable(); }
 
  private:
@@ -100,6 +102,8 @@ class TrainingJob : public ExecutorJob {
   std::atomic<uint64_t> loop_turns_ = 0;
   mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> evaluating_ = false;
+  std::atomic<uint32_t> permille_ = 0;  // Thousandths of it that are done.
   Notification stopped_;
   Thread thread_;  // Last: it uses the fields above.
 };

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -53,23 +54,45 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   return starts;
 }
 
+uint32_t ChunkLoops::BeginLoop() {
+  work_before_ += work_of_loop_;
+  work_of_loop_ = std::exchange(work_of_next_, 0);
+  chunks_done_ = 0;
+  return num_loops_++;
+}
+
+// Threads may note out of order, so that the number may fall by a chunk until
+// the loop ends.
+void ChunkLoops::Note(int64_t chunks_done, int64_t num_chunks) {
+  if (input_.permille == nullptr || work_ == 0 || num_chunks == 0) return;
+  const double done =
+      static_cast<double>(work_before_) + static_cast<double>(work_of_loop_) *
+                                              static_cast<double>(chunks_done) /
+                                              static_cast<double>(num_chunks);
+  *input_.permille = static_cast<uint32_t>(input_.last_permille * done /
+                                           static_cast<double>(work_));
+}
+
 absl::Status ChunkLoops::Run(int64_t num_chunks, Task task) {
-  const uint32_t loop = num_loops_++;
+  const uint32_t loop = BeginLoop();
   FirstError stopped;
   FGNN_RETURN_IF_ERROR(
       input_.team->Run(num_chunks, [&](int64_t chunk, int worker) {
         if (input_.check && !stopped.any()) stopped.Note(input_.check());
         if (stopped.any()) return;
-        stopped.Note(input_.shared == nullptr
-                         ? WithoutThrowing(task, chunk, worker)
-                         : RunSharedChunk(loop, num_chunks, task, worker));
+        if (input_.shared != nullptr) {
+          stopped.Note(RunSharedChunk(loop, num_chunks, task, worker));
+          return;
+        }
+        stopped.Note(WithoutThrowing(task, chunk, worker));
+        Note(++chunks_done_, num_chunks);
       }));
   FGNN_RETURN_IF_ERROR(stopped.status());
-  return WaitForOthers(loop, num_chunks);
+  return EndLoop(loop, num_chunks);
 }
 
 absl::Status ChunkLoops::RunRanges(int64_t num_chunks, RangeTask task) {
-  const uint32_t loop = num_loops_++;
+  const uint32_t loop = BeginLoop();
   // Several for each process, so that they end at about the same time.
   const int64_t most =
       std::clamp(num_chunks / kRangesOfALoop, int64_t{1}, kMostChunksOfARange);
@@ -86,20 +109,25 @@ absl::Status ChunkLoops::RunRanges(int64_t num_chunks, RangeTask task) {
     if (input_.check) FGNN_RETURN_IF_ERROR(input_.check());
     input_.team->CountTask();
     FGNN_RETURN_IF_ERROR(task(range.first, range.last));
-    if (input_.shared != nullptr) {
-      input_.shared->ChunksDone(loop, num_chunks, range.last - range.first);
-    }
+    Note(input_.shared == nullptr
+             ? range.last
+             : input_.shared->ChunksDone(loop, num_chunks,
+                                         range.last - range.first),
+         num_chunks);
   }
-  return WaitForOthers(loop, num_chunks);
+  return EndLoop(loop, num_chunks);
 }
 
-absl::Status ChunkLoops::WaitForOthers(uint32_t loop, int64_t num_chunks) {
-  if (input_.shared == nullptr) return absl::OkStatus();
-  return input_.shared->WaitForLoop(loop, num_chunks, [this] {
-    // Counted, as a process that waits for others hangs no more than they do.
-    input_.team->CountTask();
-    return input_.check ? input_.check() : absl::OkStatus();
-  });
+absl::Status ChunkLoops::EndLoop(uint32_t loop, int64_t num_chunks) {
+  if (input_.shared != nullptr) {
+    FGNN_RETURN_IF_ERROR(input_.shared->WaitForLoop(loop, num_chunks, [this] {
+      // Counted, as a process that waits for others hangs no more than they do.
+      input_.team->CountTask();
+      return input_.check ? input_.check() : absl::OkStatus();
+    }));
+  }
+  Note(num_chunks, num_chunks);
+  return absl::OkStatus();
 }
 
 absl::Status ChunkLoops::RunSharedChunk(uint32_t loop, int64_t num_chunks,
@@ -108,7 +136,7 @@ absl::Status ChunkLoops::RunSharedChunk(uint32_t loop, int64_t num_chunks,
       input_.shared->TakeChunks(loop, num_chunks, 1);
   if (!chunk.has_value()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(WithoutThrowing(task, chunk->first, worker));
-  input_.shared->ChunksDone(loop, num_chunks, 1);
+  Note(input_.shared->ChunksDone(loop, num_chunks, 1), num_chunks);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #ifndef FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
 #define FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,6 +38,11 @@ class ChunkLoops {
   // Borrows `input`.
   explicit ChunkLoops(const InferenceInput* input) : input_(*input) {}
 
+  // Says how much work the loops from now on are, in a unit of the caller's.
+  void SetWork(uint64_t work) { work_ = work; }
+  // Says how much of that the next loop does, for input.permille; without a
+  // call, nothing.
+  void NextDoes(uint64_t work) { work_of_next_ = work; }
   // Runs the task for all chunks, until `input.check` returns an error. If
   // processes share the chunks, this one runs those that it takes. Returns when
   // all chunks are done. Errors: those of the check and of the task.
@@ -48,12 +54,22 @@ class ChunkLoops {
   absl::Status RunRanges(int64_t num_chunks, RangeTask task);
 
  private:
-  absl::Status WaitForOthers(uint32_t loop, int64_t num_chunks);
+  // Waits until the other processes have done their chunks.
+  absl::Status EndLoop(uint32_t loop, int64_t num_chunks);
   absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, Task task,
                               int worker);
+  // Begins a loop, and returns its number.
+  uint32_t BeginLoop();
+  // Notes that so many chunks of the loop are done, by all processes.
+  void Note(int64_t chunks_done, int64_t num_chunks);
 
   const InferenceInput& input_;
-  uint32_t num_loops_ = 0;  // Number of loops begun so far.
+  uint32_t num_loops_ = 0;    // Number of loops begun so far.
+  uint64_t work_ = 0;         // Work of all loops; 0: not known yet.
+  uint64_t work_before_ = 0;  // Work of the loops that have ended.
+  uint64_t work_of_loop_ = 0;
+  uint64_t work_of_next_ = 0;
+  std::atomic<int64_t> chunks_done_ = 0;  // Chunks that this process did of it.
 };
 
 }  // namespace fgnn

@@ -59,6 +59,7 @@ class LayerWise {
                                    : absl::MakeConstSpan(sources[layer + 1]);
       FGNN_ASSIGN_OR_RETURN(sources[layer], SourcesOf(above));
     }
+    loops_.SetWork(Work(sources, vertices.size()));
     for (uint32_t layer = 0; layer < num_layers_; ++layer) {
       layer_ = model_.Inference(layer, input_.weights);
       FGNN_RETURN_IF_ERROR(PrepareMessages(layer, sources[layer]));
@@ -78,6 +79,18 @@ class LayerWise {
     ListsOfNodes lists;
     AlignedBuffer indices;
   };
+
+  // Counts the vertices whose messages and outputs are computed, layer by
+  // layer.
+  uint64_t Work(const std::vector<std::vector<GlobalId>>& sources,
+                uint64_t num_vertices) const {
+    uint64_t work = num_vertices;
+    for (uint32_t layer = 0; layer < num_layers_; ++layer) {
+      if (NeedsMessageArray(input_, layer)) work += sources[layer].size();
+      if (layer > 0) work += sources[layer].size();
+    }
+    return work;
+  }
 
   absl::Status MeasureDegrees() {
     float* const scales = arrays_.degree_scales();
@@ -148,6 +161,7 @@ class LayerWise {
     }
     float* const messages = arrays_.messages();
     messages_source_ = messages;
+    loops_.NextDoes(sources.size());
     const int64_t num_chunks =
         NumTasks(static_cast<int64_t>(sources.size()), kRowsPerChunk);
     if (device_.has_value() && model_.SendsProducts(layer)) {
@@ -216,6 +230,7 @@ class LayerWise {
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
                           CutIntoChunks(*input_.graph, nodes));
     const int64_t num_chunks = static_cast<int64_t>(starts.size()) - 1;
+    loops_.NextDoes(nodes.size());
     const auto part_of = [&](int64_t first, int64_t last) {
       const size_t begin = starts[static_cast<size_t>(first)];
       return nodes.subspan(begin, starts[static_cast<size_t>(last)] - begin);

@@ -15,6 +15,7 @@
 #ifndef FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
 #define FGNN_TRAINER_SERVICE_INFER_LAYER_WISE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,12 @@ struct InferenceInput {
   // Whether the device may keep arrays over all vertices in its memory. It does
   // so where this process is alone.
   bool keeps_on_device = false;
+  // Where the inference notes how many thousandths of it are done, for other
+  // threads to read; null: nowhere.
+  std::atomic<uint32_t>* permille = nullptr;
+  // What that is once the inference has ended; less than 1000: the caller has
+  // more to do.
+  uint32_t last_permille = 1000;
 };
 
 // Takes the result for vertices[first, first + rows): [rows, columns]. Called

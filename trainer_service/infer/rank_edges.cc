@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <new>
@@ -35,6 +36,9 @@ constexpr uint64_t kScoreBytesPerEdge =
     sizeof(uint32_t) + 2 * (sizeof(float) + sizeof(uint32_t)) +
     2 * sizeof(uint32_t);  // RocAuc() sorts places.
 
+// What of RankEdges() the inference is, for InferenceInput::permille.
+constexpr uint32_t kInferencePermille = 500;
+
 class Ranker {
  public:
   Ranker(const InferenceInput& input, const float* embeddings)
@@ -50,16 +54,18 @@ class Ranker {
     scores.labels.resize(2 * edges.size());
     std::fill_n(scores.labels.begin(), edges.size(), 1U);
     const auto count = static_cast<int64_t>(edges.size());
+    const int64_t num_tasks = NumTasks(count, kEdgesPerTask);
+    std::atomic<int64_t> tasks_done = 0;
     FirstError stopped;
-    FGNN_RETURN_IF_ERROR(input_.team->Run(
-        NumTasks(count, kEdgesPerTask), [&](int64_t task, int) {
-          if (input_.check && !stopped.any()) stopped.Note(input_.check());
-          const int64_t last = std::min(count, (task + 1) * kEdgesPerTask);
-          for (int64_t i = task * kEdgesPerTask; i < last; ++i) {
-            if (stopped.any()) return;
-            stopped.Note(RankOne(edges, static_cast<uint64_t>(i), scores));
-          }
-        }));
+    FGNN_RETURN_IF_ERROR(input_.team->Run(num_tasks, [&](int64_t task, int) {
+      if (input_.check && !stopped.any()) stopped.Note(input_.check());
+      const int64_t last = std::min(count, (task + 1) * kEdgesPerTask);
+      for (int64_t i = task * kEdgesPerTask; i < last; ++i) {
+        if (stopped.any()) return;
+        stopped.Note(RankOne(edges, static_cast<uint64_t>(i), scores));
+      }
+      Note(++tasks_done, num_tasks);
+    }));
     FGNN_RETURN_IF_ERROR(stopped.status());
     return SumUp(scores);
   }
@@ -69,6 +75,14 @@ class Ranker {
     return DotProduct(
         embeddings_ + static_cast<int64_t>(source) * columns_,
         embeddings_ + static_cast<int64_t>(destination) * columns_, columns_);
+  }
+
+  // Of several splits, each one counts anew.
+  void Note(int64_t tasks_done, int64_t num_tasks) const {
+    if (input_.permille == nullptr) return;
+    *input_.permille =
+        kInferencePermille + static_cast<uint32_t>((1000 - kInferencePermille) *
+                                                   tasks_done / num_tasks);
   }
 
   absl::Status RankOne(const EdgeView& edges, uint64_t place,
@@ -137,11 +151,14 @@ absl::StatusOr<std::vector<EdgeRanking>> RankWithEmbeddings(
   FGNN_ASSIGN_OR_RETURN(void* const memory,
                         ReserveWords(input.shared, num_nodes * columns, &own));
   auto* const embeddings = static_cast<float*>(memory);
-  FGNN_RETURN_IF_ERROR(InferEmbeddings(
-      input, vertices, [&](size_t first, int64_t rows, const float* values) {
-        std::copy_n(values, static_cast<size_t>(rows) * columns,
-                    embeddings + first * columns);
-      }));
+  InferenceInput inference = input;
+  inference.last_permille = kInferencePermille;
+  FGNN_RETURN_IF_ERROR(
+      InferEmbeddings(inference, vertices,
+                      [&](size_t first, int64_t rows, const float* values) {
+                        std::copy_n(values, static_cast<size_t>(rows) * columns,
+                                    embeddings + first * columns);
+                      }));
   const Ranker ranker(input, embeddings);
   std::vector<EdgeRanking> rankings;
   for (const EdgeView& split : splits) {

@@ -110,16 +110,16 @@ std::optional<ChunkRange> SharedInference::TakeChunks(uint32_t loop,
       static_cast<int64_t>(first + std::min(wanted, all - first))};
 }
 
-void SharedInference::ChunksDone(uint32_t loop, int64_t num_chunks,
-                                 int64_t done) {
+int64_t SharedInference::ChunksDone(uint32_t loop, int64_t num_chunks,
+                                    int64_t done) {
   std::atomic_ref<uint64_t> all_done(header_->loops[loop].done);
   const auto count = static_cast<uint64_t>(done);
   // The process that reads the last of these numbers sees everything that was
   // written before.
-  if (all_done.fetch_add(count, std::memory_order_acq_rel) + count ==
-      static_cast<uint64_t>(num_chunks)) {
-    AnnounceOn(&header_->changes);
-  }
+  const auto now = static_cast<int64_t>(
+      all_done.fetch_add(count, std::memory_order_acq_rel) + count);
+  if (now == num_chunks) AnnounceOn(&header_->changes);
+  return now;
 }
 
 absl::Status SharedInference::WaitForLoop(

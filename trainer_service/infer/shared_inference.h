@@ -60,7 +60,9 @@ class SharedInference {
   static constexpr uint32_t kMostLoops = 60;
   std::optional<ChunkRange> TakeChunks(uint32_t loop, int64_t num_chunks,
                                        int64_t most);
-  void ChunksDone(uint32_t loop, int64_t num_chunks, int64_t done);
+  // Notes that this process has done so many more chunks. Returns how many of
+  // the loop are done by now.
+  int64_t ChunksDone(uint32_t loop, int64_t num_chunks, int64_t done);
   // Returns once all chunks are done. Calls `check` at least ten times a
   // second; its error ends the wait.
   absl::Status WaitForLoop(uint32_t loop, int64_t num_chunks,

@@ -81,8 +81,9 @@ class TrainerCalls {
       const SaveQuery& query, const CallLimits& limits) = 0;
   virtual absl::StatusOr<CheckpointFacts> DescribeCheckpoint(
       const std::filesystem::path& path) = 0;
-  virtual absl::Status LoadCheckpoint(const LoadQuery& query,
-                                      const CallLimits& limits) = 0;
+  // Returns a warning for the job's user; empty: there is none.
+  virtual absl::StatusOr<std::string> LoadCheckpoint(
+      const LoadQuery& query, const CallLimits& limits) = 0;
 };
 
 }  // namespace fgnn

@@ -106,12 +106,15 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
     });
   }
 
-  grpc::Status LoadCheckpoint(
-      grpc::ServerContext* context, const v1::LoadCheckpointRequest* request,
-      v1::LoadCheckpointResponse* /*response*/) override {
-    return ServeCall(*context, [&] {
-      return calls_->LoadCheckpoint({request->job_id(), request->path()},
-                                    LimitsOf(*context));
+  grpc::Status LoadCheckpoint(grpc::ServerContext* context,
+                              const v1::LoadCheckpointRequest* request,
+                              v1::LoadCheckpointResponse* response) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(
+          *response->mutable_warning(),
+          calls_->LoadCheckpoint({request->job_id(), request->path()},
+                                 LimitsOf(*context)));
+      return absl::OkStatus();
     });
   }
 

@@ -50,6 +50,7 @@ struct DaemonAttachment {
 // Figures of a daemon that its view shows.
 struct DaemonFigures {
   uint64_t batches = 0;
+  std::optional<uint32_t> evaluated_permille;  // See WorkReport.
   uint64_t resident_bytes = 0;
 };
 

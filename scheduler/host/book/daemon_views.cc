@@ -26,6 +26,7 @@ ExecutorView ViewOf(const DaemonTable& table, const Daemon& daemon) {
   view.placement = daemon.placement;
   view.job_id = daemon.attachment.job_id;
   view.batches = daemon.figures.batches;
+  view.evaluated_permille = daemon.figures.evaluated_permille;
   view.restarts = daemon.restarts.count;
   if (table.IsLost(daemon)) view.state = DaemonState::kLost;
   if (!daemon.process.has_value()) return view;

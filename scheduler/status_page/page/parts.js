@@ -62,7 +62,7 @@ export function runningCard(job) {
           h('progress', {max: 1, value: share, 'aria-label': `${words.nameOf(job)}: ${words.percent(share)}`}),
           h('span', {}, words.percent(share, share < 0.0995 ? 1 : 0))),
       h('p', {class: 'note'}, [progress.phase || job.state, `${epochsText(job)} epochs`, left].filter(Boolean).join(' · ')),
-      progress.warning ? h('p', {class: 'note bad'}, progress.warning) : null,
+      ...[progress.warning, progress.checkpoint_warning].filter(Boolean).map((text) => h('p', {class: 'note bad'}, text)),
       h('dl', {class: 'figures'},
           figure('loss', progress.batches_committed > 0 ? progress.loss.toFixed(4) : '–'),
           figure(valid ? `valid ${words.scoreWords(valid.name)}` : 'valid', valid ? valid.text : '–'),

@@ -66,6 +66,7 @@ function facts(job) {
   return h('dl', {class: 'facts'},
       line('job', job.job_id), line('state', [stateText(job), phase]),
       line(job.state === 'failed' ? 'error' : 'failed before', job.error_message), line('warning', progress.warning),
+      line('checkpoints', progress.checkpoint_warning),
       line('waiting', job.waiting_for), line('name', job.name), line('user', job.user || '–'), line('priority', job.priority),
       line('after', job.after.join(', ')), job.retries || job.attempts ? line('failed starts', `${job.attempts}, retries ${job.retries}`) : null,
       job.time_limit_seconds ? line('time limit', words.seconds(job.time_limit_seconds)) : null,

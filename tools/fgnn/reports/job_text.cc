@@ -156,6 +156,9 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
     line("failed before", job.error_message());
   }
   if (!progress.warning().empty()) line("warning", progress.warning());
+  if (!progress.checkpoint_warning().empty()) {
+    line("checkpoints", progress.checkpoint_warning());
+  }
   if (!job.waiting_for().empty()) line("waiting", job.waiting_for());
   if (!job.name().empty()) line("name", job.name());
   line("user", job.user().empty() ? "-" : job.user());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shared/base/json_text.h"
@@ -43,11 +44,18 @@ std::string Clip(std::string line, int width) {
   return line;
 }
 
+// Returns true if the job evaluates an epoch, or its last weights.
+bool Evaluates(const v1::Job& job) {
+  const v1::JobProgress& p = job.progress();
+  return job.state() == v1::JOB_STATE_RUNNING &&
+         (p.has_evaluated() || absl::StartsWith(p.phase(), "evaluating"));
+}
+
 // Returns true if the job is in training and an epoch has begun.
 bool InEpoch(const v1::Job& job) {
   const v1::JobProgress& p = job.progress();
   return job.state() == v1::JOB_STATE_RUNNING && p.batches_per_epoch() > 0 &&
-         p.epochs_done() < p.epochs();
+         p.epochs_done() < p.epochs() && !Evaluates(job);
 }
 
 std::string Phase(const v1::Job& job) {
@@ -58,6 +66,17 @@ std::string Phase(const v1::Job& job) {
   }
   if (HasEnded(job.state()) || phase.empty() || phase == state) return state;
   return state + ": " + phase;
+}
+
+std::string EvaluationLine(const v1::JobProgress& progress, int width) {
+  const std::string phase = PrintableText(progress.phase());
+  if (!progress.has_evaluated()) return Clip(phase, width);
+  const std::string tail =
+      absl::StrFormat(" %d %%", static_cast<int>(100 * progress.evaluated()));
+  const int left = width - static_cast<int>(phase.size() + tail.size()) - 3;
+  if (left < kNarrowestBar) return Clip(phase + tail, width);
+  return absl::StrCat(
+      phase, " ", Bar(progress.evaluated(), std::min(left, kWidestBar)), tail);
 }
 
 std::string FormatRank(double rank) { return absl::StrFormat("%.2f", rank); }
@@ -93,6 +112,7 @@ std::string ScoresText(const EpochMetrics& epoch) {
 
 std::string ProgressLine(const v1::Job& job, int width) {
   const v1::JobProgress& p = job.progress();
+  if (Evaluates(job)) return EvaluationLine(p, width);
   if (!InEpoch(job)) return Clip(Phase(job), width);
   const uint64_t before = uint64_t{p.epochs_done()} * p.batches_per_epoch();
   const uint64_t batch =
@@ -146,15 +166,19 @@ std::string TrendText(const EpochTrend& trend, Objective objective) {
   return text;
 }
 
-void ProgressReporter::Update(const v1::Job& job, int width) {
-  const std::string& warning = job.progress().warning();
-  const bool shows_warning =
+void ProgressReporter::Warn(const std::string& warning, std::string* last) {
+  const bool shows_warnings =
       style_ != ProgressStyle::kJson && style_ != ProgressStyle::kNothing;
-  if (shows_warning && warning != last_warning_) {
-    Clear();
-    out_ << "warning: " << PrintableText(warning) << std::endl;
-    last_warning_ = warning;
-  }
+  if (!shows_warnings || warning == *last) return;
+  *last = warning;
+  if (warning.empty()) return;
+  Clear();
+  out_ << "warning: " << PrintableText(warning) << std::endl;
+}
+
+void ProgressReporter::Update(const v1::Job& job, int width) {
+  Warn(job.progress().warning(), &last_warning_);
+  Warn(job.progress().checkpoint_warning(), &last_checkpoint_warning_);
   switch (style_) {
     case ProgressStyle::kTerminal: {
       // One column is kept: a full line makes some terminals wrap.
@@ -165,6 +189,8 @@ void ProgressReporter::Update(const v1::Job& job, int width) {
     }
     case ProgressStyle::kPlain: {
       if (InEpoch(job) || HasEnded(job.state())) return;
+      // A quick evaluation is told of by the line of its epoch.
+      if (Evaluates(job) && !job.progress().has_evaluated()) return;
       const std::string phase = Phase(job);
       if (phase != last_phase_) out_ << phase << std::endl;
       last_phase_ = phase;

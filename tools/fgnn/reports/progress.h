@@ -17,8 +17,10 @@ namespace fgnn {
 
 // Returns "epoch 3/10 [=======>  ] 45/63  loss 0.8123  12.4 M edges/s  38 s
 // left", at most `width` columns. The bar is the share of the epoch's batches.
-// If it is too narrow, parts from the bar on are left out. Before the first
-// epoch and after the last, returns the phase in words.
+// If it is too narrow, parts from the bar on are left out. While the job
+// evaluates, returns "evaluating epoch 3 [=====>    ] 57 %", without the bar
+// until it is known. Before the first epoch and after the last, returns the
+// phase in words.
 std::string ProgressLine(const v1::Job& job, int width);
 
 // Returns the line of a finished epoch: "epoch 3/10  loss 0.7123  valid 76.12 %
@@ -43,8 +45,8 @@ class ProgressReporter {
   ProgressReporter(ProgressStyle style, std::ostream& out)
       : style_(style), out_(out) {}
 
-  // Shows the job's present state, and its warning once. `width` is the
-  // terminal's, in columns.
+  // Shows the job's present state, and each of its warnings once. `width` is
+  // the terminal's, in columns.
   void Update(const v1::Job& job, int width);
   // Shows a finished epoch of the job, from metrics.jsonl. The first call is
   // for epoch 1, and each other one for the next.
@@ -53,11 +55,16 @@ class ProgressReporter {
   void Clear();
 
  private:
+  // Prints a warning that is another one than `last`.
+  void Warn(const std::string& warning, std::string* last);
+
   ProgressStyle style_;
   std::ostream& out_;
   std::string bar_;         // The bar that the terminal shows now.
   std::string last_phase_;  // Phase that was printed last, if there is no bar.
-  std::string last_warning_;  // Warning that was printed last; empty: none.
+  // Warnings that were printed last; empty: none.
+  std::string last_warning_;
+  std::string last_checkpoint_warning_;
   std::optional<EpochTrend> trend_;  // Trend of the epochs; nullopt: none yet.
 };
 

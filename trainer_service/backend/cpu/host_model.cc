@@ -106,6 +106,7 @@ InferenceInput HostModel::ForInference(const ScoredWeights& weights) {
   input.shared = weights.shared;
   input.device = inference_device_;
   input.keeps_on_device = weights.keeps_on_device;
+  input.permille = weights.permille;
   return input;
 }
 

@@ -88,9 +88,10 @@ class StoppingCalls : public ExecutorCalls {
       const Patience&) override {
     return absl::UnimplementedError("");
   }
-  absl::Status LoadCheckpoint(const std::string&, const std::string&,
-                              const std::filesystem::path&,
-                              const Patience&) override {
+  absl::StatusOr<std::string> LoadCheckpoint(const std::string&,
+                                             const std::string&,
+                                             const std::filesystem::path&,
+                                             const Patience&) override {
     return absl::UnimplementedError("");
   }
 };

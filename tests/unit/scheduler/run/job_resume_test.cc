@@ -369,5 +369,16 @@ TEST_F(JobResumeTest, ABestEpochThatWasOnlySavedBecomesTheBest) {
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "10");
 }
 
+TEST_F(JobRunTest, ClientsAreToldHowARunGoesOnOtherwise) {
+  calls_.evaluations = {1, 1, 1, 1, 4, 1, 1, 4};
+  spec_.training.epochs = 2;
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  spec_.training.epochs = 4;
+  calls_.warning_of_load = "other code";
+  const Job job = Resume();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(job.progress.checkpoint_warning, "other code");
+}
+
 }  // namespace
 }  // namespace fgnn

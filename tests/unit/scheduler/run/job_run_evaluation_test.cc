@@ -1,6 +1,8 @@
 // What a run asks of its weights: when they are evaluated and by whom, which
 // epoch is the best, and when that ends the training.
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/scheduler/run/job_run_fixture.h"
@@ -61,6 +63,33 @@ TEST_F(JobRunTest, WhatIsNoShortageIsNotTriedAgain) {
   calls_.evaluations = {absl::AbortedError("the loss is inf"), 1};
   EXPECT_EQ(Run().state, JobState::kFailed);
   EXPECT_EQ(calls_.evaluated.size(), 1U);
+}
+
+// What a heartbeat told before the evaluation began is of the one before.
+TEST_F(JobRunTest, ClientsSeeHowFarAnEvaluationIs) {
+  calls_.evaluations = {1, 1, 1, 1, 4};
+  std::vector<uint32_t> beats = {570, 570, 3, 999, 1200};
+  calls_.on_evaluate = [&, beat = size_t{0}]() mutable {
+    EXPECT_THAT(host_->Heartbeat({.name = "trainer.0",
+                                  .pid = ::getpid(),
+                                  .evaluated_permille = beats.at(beat++),
+                                  .job_id = "",
+                                  .failure = absl::OkStatus()}),
+                IsOk());
+  };
+  std::vector<std::pair<std::string, std::optional<double>>> seen;
+  calls_.while_evaluating = [&] {
+    const JobProgress progress = table_->Get(id_)->job.progress;
+    seen.emplace_back(progress.phase, progress.evaluated);
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted);
+  EXPECT_THAT(seen,
+              ElementsAre(testing::Pair("evaluating epoch 1", 0.57),
+                          testing::Pair("evaluating epoch 2", std::nullopt),
+                          testing::Pair("evaluating epoch 3", 0.003),
+                          testing::Pair("evaluating epoch 4", 0.999),
+                          testing::Pair("testing", 1.0)));
 }
 
 TEST_F(JobRunTest, LowersTheLearningRateOnAPlateau) {

@@ -243,6 +243,29 @@ TEST_F(JobRunTest, TheLastCheckpointWaitsForRoom) {
   ExpectEveryBatchOnce();
 }
 
+TEST_F(JobRunTest, ClientsAreToldOfCheckpointsThatFail) {
+  spec_.training.epochs = 6;
+  calls_.evaluations = {1, 1, 1, 1, 1, 1, 1};
+  calls_.saves = {absl::OkStatus(), absl::ResourceExhaustedError("1 full"),
+                  absl::ResourceExhaustedError("2 full"), absl::OkStatus(),
+                  absl::PermissionDeniedError("denied")};
+  std::vector<std::string> told;
+  calls_.on_evaluate = [&] {
+    told.push_back(table_->Get(id_)->job.progress.checkpoint_warning);
+  };
+  ASSERT_EQ(Run().state, JobState::kCompleted);
+  ASSERT_EQ(told.size(), 7U);
+  EXPECT_EQ(told[0] + told[1], "");
+  EXPECT_THAT(told[2],
+              testing::AllOf(
+                  HasSubstr("epoch-0002.safetensors"), HasSubstr("1 full"),
+                  HasSubstr("make room on the disk of " + RunDir().string())));
+  EXPECT_EQ(told[3], told[2]) << "the same kind is told once";
+  EXPECT_EQ(told[4], "checkpoints are written again; 2 in a row could not be");
+  EXPECT_THAT(told[5], HasSubstr("let the service's user write to"));
+  EXPECT_EQ(told[6], "checkpoints are written again; 1 could not be");
+}
+
 TEST_F(JobRunTest, ThreeCheckpointsInARowThatCannotBeWrittenFailTheJob) {
   calls_.evaluations = {1, 1, 1, 1, 1};
   calls_.saves =

@@ -152,6 +152,7 @@ class ScriptedCalls final : public ExecutorCalls {
                          : fs::path(call.checkpoint).filename().string()));
     if (on_evaluate) on_evaluate();
     if (patience.keep_going) FGNN_RETURN_IF_ERROR(patience.keep_going());
+    if (while_evaluating) while_evaluating();
     if (evaluations.empty()) return absl::InternalError("no more evaluations");
     FGNN_ASSIGN_OR_RETURN(const uint64_t correct, TakeFirst(&evaluations));
     const auto rank = static_cast<double>(correct);
@@ -230,13 +231,13 @@ class ScriptedCalls final : public ExecutorCalls {
     }
     return checkpoints.at(sound);
   }
-  absl::Status LoadCheckpoint(const std::string& socket,
-                              const std::string& /*job_id*/,
-                              const fs::path& path,
-                              const Patience& /*patience*/) override {
+  absl::StatusOr<std::string> LoadCheckpoint(
+      const std::string& socket, const std::string& /*job_id*/,
+      const fs::path& path, const Patience& /*patience*/) override {
     loaded.push_back(path.filename().string());
-    return daemons_.at(socket)->PublishFirst(
-        std::stof(ReadSmallFile(path).value()));
+    FGNN_RETURN_IF_ERROR(daemons_.at(socket)->PublishFirst(
+        std::stof(ReadSmallFile(path).value())));
+    return warning_of_load;
   }
 
   // The next answers: how many of four vertices are right.
@@ -246,6 +247,7 @@ class ScriptedCalls final : public ExecutorCalls {
   fs::path dataset;                           // Dataset of the job's spec.
   std::deque<absl::Status> saves;             // Next answers; empty: OK.
   std::deque<absl::Status> attaches;          // Next answers; empty: OK.
+  std::string warning_of_load;                // Answer to LoadCheckpoint().
   absl::StatusOr<uint64_t> training = 1 << 20;  // Bytes of a step.
   std::function<void()> on_attach;
   std::function<void()> on_profile;
@@ -253,6 +255,7 @@ class ScriptedCalls final : public ExecutorCalls {
   // once.
   std::function<absl::Status(const std::string&)> profile_on;
   std::function<void()> on_evaluate;
+  std::function<void()> while_evaluating;  // Called after a tick of the job.
   std::function<void(const fs::path&)> on_save;
   // The calls so far.
   std::vector<std::string> evaluated;

@@ -59,7 +59,8 @@ class HostSessionTest : public testing::Test {
            ++reports_;
            if (works_) ++batches_;
            reported_.notify_all();
-           return WorkReport{turns_.load(), batches_.load(), working_.load()};
+           return WorkReport{turns_.load(), batches_.load(), working_.load(),
+                             evaluated_permille_.load()};
          },
          [this](uint64_t generation) { return Standing(generation); },
          [this] {
@@ -98,6 +99,7 @@ class HostSessionTest : public testing::Test {
   std::atomic<uint64_t> turns_{0};
   std::atomic<uint64_t> batches_{0};
   std::atomic<bool> working_{false};
+  std::atomic<std::optional<uint32_t>> evaluated_permille_;
   std::atomic<bool> works_{false};  // Finishes a batch between any two reports.
   std::atomic<int> times_orphaned_{0};
   std::atomic<bool> is_ending_{false};
@@ -172,13 +174,15 @@ TEST_F(HostSessionTest, HeartbeatsTellHowWorkGoes) {
   EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.name() == "sampler.0" && beat.pid() == ::getpid() &&
            beat.work_loop_turns() == 3 && beat.state() == "idle" &&
-           beat.error_code() == 0;
+           beat.error_code() == 0 && !beat.has_evaluated_permille();
   }));
   turns_ = 9;
   batches_ = 5;
+  evaluated_permille_ = 0;
   working_ = true;
   EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.work_loop_turns() == 9 && beat.batches() == 5 &&
+           beat.has_evaluated_permille() && beat.evaluated_permille() == 0 &&
            beat.state() == "working";
   }));
 }

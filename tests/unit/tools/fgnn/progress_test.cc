@@ -65,6 +65,22 @@ TEST(ProgressLineTest, OutsideEpochsShowsThePhase) {
   EXPECT_EQ(ProgressLine(job, 80), "running: testing");
 }
 
+TEST(ProgressLineTest, AnEvaluationShowsItsOwnProgress) {
+  v1::Job job = RunningJob();
+  job.mutable_progress()->set_phase("evaluating epoch 3");
+  EXPECT_EQ(ProgressLine(job, 80), "evaluating epoch 3");
+  job.mutable_progress()->set_evaluated(0.577);
+  EXPECT_EQ(ProgressLine(job, 80),
+            "evaluating epoch 3 [=================>            ] 57 %");
+  EXPECT_EQ(ProgressLine(job, 30), "evaluating epoch 3 57 %");
+  for (int width = 1; width <= 120; ++width) {
+    EXPECT_LE(ProgressLine(job, width).size(), static_cast<size_t>(width));
+  }
+  job.mutable_progress()->set_epochs_done(10);
+  job.mutable_progress()->set_phase("testing");
+  EXPECT_THAT(ProgressLine(job, 80), StartsWith("testing [====="));
+}
+
 // Counters are written by several processes; a batch may be seen before the
 // epoch that it opens.
 TEST(ProgressLineTest, CountersThatDisagreeStayInRange) {
@@ -131,6 +147,34 @@ TEST(ProgressReporterTest, ElsewhereWritesALinePerPhaseAndEpoch) {
                        RunningJob());
   reporter.Clear();
   EXPECT_EQ(out.str(), "queued\nepoch 3/10  loss 1.0000\n");
+}
+
+TEST(ProgressReporterTest, ElsewhereALongEvaluationHasALine) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kPlain, out);
+  v1::Job job = RunningJob();
+  job.mutable_progress()->set_phase("evaluating epoch 3");
+  reporter.Update(job, 80);
+  EXPECT_EQ(out.str(), "") << "it may end at once";
+  for (const double share : {0.1, 0.9}) {
+    job.mutable_progress()->set_evaluated(share);
+    reporter.Update(job, 80);
+  }
+  EXPECT_EQ(out.str(), "running: evaluating epoch 3\n");
+}
+
+TEST(ProgressReporterTest, FailedCheckpointsAndTheirRecoveryAreSaidOnce) {
+  std::ostringstream out;
+  ProgressReporter reporter(ProgressStyle::kWarnings, out);
+  v1::Job job = RunningJob();
+  job.mutable_progress()->set_warning("no vertex of class 2");
+  for (const char* text : {"", "disk full", "disk full", "written again"}) {
+    job.mutable_progress()->set_checkpoint_warning(text);
+    reporter.Update(job, 40);
+  }
+  EXPECT_EQ(out.str(),
+            "warning: no vertex of class 2\nwarning: disk full\n"
+            "warning: written again\n");
 }
 
 TEST(ProgressReporterTest, AnEpochsLineHasTheBestSoFarAndTheLearningRate) {

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -237,6 +240,31 @@ TEST(LayerWiseTest, EndsWhenTheCheckSaysSo) {
                             FAIL() << "no logits were to come";
                           }),
               StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST(LayerWiseTest, NotesHowFarItIs) {
+  Shape shape = MakeShape("", 3, 20, 8, 4);
+  shape.num_nodes = 5000;
+  World world(shape);
+  InferenceInput input = world.Input();
+  std::atomic<uint32_t> permille = 0;
+  std::vector<uint32_t> seen;
+  std::mutex mutex;
+  input.permille = &permille;
+  input.last_permille = 800;
+  input.check = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    seen.push_back(permille);
+    return absl::OkStatus();
+  };
+  std::vector<GlobalId> all(5000);
+  std::iota(all.begin(), all.end(), GlobalId{0});
+  FGNN_ASSERT_OK(InferLogits(input, all, [](size_t, int64_t, const float*) {}));
+  EXPECT_EQ(permille, 800U);
+  EXPECT_EQ(seen.front(), 0U);
+  std::set<uint32_t> steps(seen.begin(), seen.end());
+  EXPECT_GT(steps.size(), 10U);
+  EXPECT_LT(*steps.rbegin(), 800U);
 }
 
 TEST(LayerWiseTest, RefusesAnotherDatasetAndVerticesBeyondIt) {

@@ -13,7 +13,9 @@ _WIPE_LINE = '\r\x1b[K'
 
 def bar(state: JobState, progress: Progress, width: int) -> str:
     """One line of at most `width` columns."""
-    if state is not JobState.RUNNING or not _in_epoch(progress):
+    if _evaluates(state, progress):
+        return _evaluation(progress, width)
+    if not _in_epoch(state, progress):
         return _phase(state, progress)[:width]
     p = progress
     before = p.epochs_done * p.batches_per_epoch
@@ -31,9 +33,7 @@ def bar(state: JobState, progress: Progress, width: int) -> str:
     columns = min(width - len(head) - len(tail) - 2, _WIDEST_BAR)
     if columns < _NARROWEST_BAR:
         return (head + tail[1:])[:width]
-    done = int(p.share * columns)
-    drawn = ('=' * done + ('>' if done < columns else '')).ljust(columns)
-    return f'{head}[{drawn}]{tail}'
+    return f'{head}[{_drawn(p.share, columns)}]{tail}'
 
 
 def epoch_line(line: str, num_epochs: int) -> str:
@@ -58,13 +58,15 @@ class Reporter:
         self._out = out
         self._terminal = out.isatty()
         self._shown = ''
-        self._warning = ''
+        self._warnings: dict[str, str] = {}
 
     def update(self, state: JobState, progress: Progress,
                waiting_for: str = '') -> None:
-        if progress.warning != self._warning:
-            self.say(f'warning: {progress.warning}')
-            self._warning = progress.warning
+        for kind, warning in (('dataset', progress.warning),
+                              ('checkpoints', progress.checkpoint_warning)):
+            if warning and warning != self._warnings.get(kind):
+                self.say(f'warning: {warning}')
+            self._warnings[kind] = warning
         if self._terminal:
             # One column is kept: a full line makes some terminals wrap.
             width = shutil.get_terminal_size().columns - 1
@@ -72,7 +74,8 @@ class Reporter:
                     f'{state}: {waiting_for}'[:width])
             if line != self._shown:
                 self._out.write(_WIPE_LINE + line)
-        elif state is JobState.RUNNING and _in_epoch(progress):
+        elif _in_epoch(state, progress) or (
+                _evaluates(state, progress) and progress.evaluated is None):
             return  # Its epochs are told of when they end.
         else:
             line = (f'{state}: {waiting_for}' if waiting_for else
@@ -94,8 +97,29 @@ class Reporter:
             self._shown = ''
 
 
-def _in_epoch(p: Progress) -> bool:
-    return p.batches_per_epoch > 0 and p.epochs_done < p.epochs
+def _evaluates(state: JobState, p: Progress) -> bool:
+    return state is JobState.RUNNING and (
+        p.evaluated is not None or p.phase.startswith('evaluating'))
+
+
+def _in_epoch(state: JobState, p: Progress) -> bool:
+    return (state is JobState.RUNNING and p.batches_per_epoch > 0 and
+            p.epochs_done < p.epochs and not _evaluates(state, p))
+
+
+def _evaluation(p: Progress, width: int) -> str:
+    if p.evaluated is None:
+        return p.phase[:width]
+    tail = f' {int(100 * p.evaluated)} %'
+    columns = min(width - len(p.phase) - len(tail) - 3, _WIDEST_BAR)
+    if columns < _NARROWEST_BAR:
+        return (p.phase + tail)[:width]
+    return f'{p.phase} [{_drawn(p.evaluated, columns)}]{tail}'
+
+
+def _drawn(share: float, columns: int) -> str:
+    done = int(share * columns)
+    return ('=' * done + ('>' if done < columns else '')).ljust(columns)
 
 
 def _phase(state: JobState, progress: Progress) -> str:

@@ -74,6 +74,8 @@ class Progress:
     test_micro_f1: float | None
     restarts: int
     warning: str
+    checkpoint_warning: str  # A checkpoint failed, or they are written again.
+    evaluated: float | None  # Share of the evaluation under way, 0 to 1.
 
     @property
     def share(self) -> float:
@@ -87,7 +89,7 @@ _NEGATIVE_IS_NONE = ('seconds_left', 'valid_accuracy', 'test_accuracy',
                      'test_macro_f1', 'test_roc_auc')
 _ZERO_IS_NONE = ('valid_mrr', 'test_mrr', 'test_mean_rank')
 _MAY_BE_ABSENT = ('valid_rmse', 'test_rmse', 'test_mae', 'test_r2',
-                  'valid_micro_f1', 'test_micro_f1')
+                  'valid_micro_f1', 'test_micro_f1', 'evaluated')
 
 
 def progress_of(message: pb.JobProgress) -> Progress:
