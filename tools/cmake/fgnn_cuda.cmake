@@ -30,7 +30,7 @@ if(FGNN_CUDA)
   # objects. CUB takes NVTX's headers if the machine happens to have them.
   set(FGNN_NVCC_OPTIONS --expt-relaxed-constexpr --threads=2
     -Xptxas=-v,-warn-spills,-warn-lmem-usage
-    -Xcompiler=-Wall,-Wextra -DCCCL_DISABLE_NVTX)
+    -Xcompiler=-Wall,-Wextra,-ffp-contract=off -DCCCL_DISABLE_NVTX)
 
   # CUDA's runtime, without its shared library: one program runs on machines
   # with and without a driver. libtorch brings a runtime of its own, and a

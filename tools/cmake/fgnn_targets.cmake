@@ -42,6 +42,20 @@ macro(fgnn_library_headers name)
 endmacro()
 fgnn_library_headers(fgnn_library_headers)
 
+# A room whose bits are promised calls this before its targets. A product and
+# the sum that it enters are then rounded one after the other, as on GPUs, also
+# by a compiler whose processor could fuse them.
+macro(fgnn_exact_room)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endmacro()
+
+# Sources of such a room that are compiled for several processors, and fuse where
+# one can: see trainer_service/compute/target_clones.h.
+function(fgnn_fused_sources)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY
+    COMPILE_OPTIONS -ffp-contract=fast)
+endfunction()
+
 function(fgnn_program name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
