@@ -80,7 +80,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
 
   const SignalWaiter* const stop_;
   const std::filesystem::path state_dir_;  // The service's folder.
-  const std::filesystem::path plugins_;  // Plugins of the state folder.
+  const std::filesystem::path plugins_;    // Plugins of the state folder.
   const std::unique_ptr<DeviceSamplers> device_;
   SamplingTotals totals_;
   SamplerRpc rpc_;

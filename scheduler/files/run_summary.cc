@@ -71,7 +71,8 @@ std::optional<CompletedRun> ParseCompletedRun(const std::string& text) {
   CompletedRun run = {.job_id = *job_id,
                       .epochs = json["epochs"],
                       .batches_committed = json["batches_committed"]};
-  if (is_count("best_epoch")) run.best_epoch = json["best_epoch"].get<uint32_t>();
+  if (is_count("best_epoch"))
+    run.best_epoch = json["best_epoch"].get<uint32_t>();
   for (const ScoreField& field : AllScoreFields()) {
     const std::string key = absl::StrCat("test_", field.key);
     if (is_number(key)) run.test.*field.score = json[key].get<double>();

@@ -27,7 +27,7 @@ struct JobRequest {
   bool changes_spec = false;  // Whether `resume` changes the run's spec.
   uint32_t epochs = 0;
   std::string dataset = {};
-  std::string user = {};  // Name of the user; empty: the job is nobody's.
+  std::string user = {};       // Name of the user; empty: the job is nobody's.
   std::string file_user = {};  // Text of Job::file_user.
   // Whether the user may change all jobs, and has no limit of jobs.
   bool by_operator = false;

@@ -1,9 +1,9 @@
 // FGNN_TARGET_CLONES before a function makes the compiler build it for several
 // instruction sets. The loader takes the best one that the processor has.
 // Results may differ in the last bits between processors, but never on one
-// processor: where the set has such an instruction, a product and the sum that it
-// enters are rounded once, in sources that fgnn_fused_sources() names. All other
-// sources of the services round twice everywhere.
+// processor: where the set has such an instruction, a product and the sum that
+// it enters are rounded once, in sources that fgnn_fused_sources() names. All
+// other sources of the services round twice everywhere.
 #ifndef FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
 #define FGNN_TRAINER_SERVICE_COMPUTE_TARGET_CLONES_H_
 

@@ -8,8 +8,9 @@
 namespace fgnn {
 
 // A step over a batch with p times the rows and edges takes at most p times the
-// memory: buffers of threads and copies of the weights do not grow. So parts of a batch are trained, each up to twice the one before,
-// as long as memory holds what the next one can take at most. Pure.
+// memory: buffers of threads and copies of the weights do not grow. So parts of
+// a batch are trained, each up to twice the one before, as long as memory holds
+// what the next one can take at most. Pure.
 class StepBound {
  public:
   // `likely_bytes`: a rough guess at what a whole batch takes. It decides how

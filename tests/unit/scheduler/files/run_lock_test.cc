@@ -1,8 +1,8 @@
 #include "scheduler/files/run_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -59,8 +59,7 @@ TEST(RunLockTest, AFolderIsHeldUnderAllItsNames) {
 // A member of the service's group may read the record, and lock it.
 TEST(RunLockTest, AReaderKeepsNobodyFromTheFolder) {
   const TempFolder temp;
-  FGNN_ASSERT_OK(
-      RunFolder::Create(temp / "run", "job", SomeRecord()).status());
+  FGNN_ASSERT_OK(RunFolder::Create(temp / "run", "job", SomeRecord()).status());
   const fs::path lock = temp / "run/run.lock";
   EXPECT_FALSE(fs::exists(lock));  // It goes with the lock.
   const UniqueFd reader(::open((temp / "run/run.json").c_str(), O_RDONLY));

@@ -345,10 +345,9 @@ TEST_F(JobRunTest, AJobStartsInNoFolderThatItsUserHasNoRightTo) {
   request_.user = "ann";
   request_.file_user = "64002:64002";
   request_.run_dir = (above / "closed/run").string();
-  EXPECT_THAT(Run().error,
-              StatusIs(absl::StatusCode::kPermissionDenied,
-                       HasSubstr("uid 64002 may not enter " +
-                                 (above / "closed").string())));
+  EXPECT_THAT(Run().error, StatusIs(absl::StatusCode::kPermissionDenied,
+                                    HasSubstr("uid 64002 may not enter " +
+                                              (above / "closed").string())));
   EXPECT_TRUE(fs::is_empty(above / "closed"));
   request_.run_dir = (above / "run").string();
   EXPECT_EQ(Run().state, JobState::kCompleted);

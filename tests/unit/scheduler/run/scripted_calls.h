@@ -91,7 +91,8 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::StatusOr<ValidatedDataset> ValidateDataset(
       const std::string& /*socket*/, const std::string& /*spec_bytes*/,
       const Patience& /*patience*/) override {
-    FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder, ValidateOnce(dataset, {}));
+    FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
+                          ValidateOnce(dataset, {}));
     FGNN_ASSIGN_OR_RETURN(const Dataset opened,
                           Dataset::Open(dataset, Validation::kShapes));
     return ValidatedDataset{

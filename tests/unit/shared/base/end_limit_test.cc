@@ -75,8 +75,7 @@ TEST(DescriptorLimitTest, NamesNeedHaveAndTheWayOut) {
                               absl::IsResourceExhausted(refused) &&
                               said.find("it needs ") == 0 &&
                               said.find("may have 64; raise the limit with "
-                                        "'ulimit -n 1024'") !=
-                                  std::string::npos
+                                        "'ulimit -n 1024'") != std::string::npos
                           ? 0
                           : 1);
             }),

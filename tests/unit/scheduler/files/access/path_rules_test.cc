@@ -110,9 +110,8 @@ TEST_F(PathRulesTest, TheFileOfWeightsIsLookedAtToo) {
   fs::create_symlink(closed / "labels.npy", ring_ / "w.npy");
   const std::string absolute = (closed / "labels.npy").string();
   const FileUser ann = {.uid = kAnn, .groups = {}};
-  for (const std::string& weights :
-       {std::string("w.npy"), absolute,
-        std::string("../../closed/labels.npy")}) {
+  for (const std::string& weights : {std::string("w.npy"), absolute,
+                                     std::string("../../closed/labels.npy")}) {
     EXPECT_THAT(CheckDatasetPath({}, ann, ring_, weights), IsOk());
     fs::permissions(closed, fs::perms(0700));
     EXPECT_THAT(CheckDatasetPath({}, ann, ring_, weights),
@@ -120,9 +119,9 @@ TEST_F(PathRulesTest, TheFileOfWeightsIsLookedAtToo) {
                          HasSubstr("may not read " + closed.string())));
     EXPECT_THAT(CheckDatasetPath({}, ann, ring_), IsOk());
     fs::permissions(closed, fs::perms(0755));
-    EXPECT_THAT(CheckDatasetRoot(rules_, ring_, weights),
-                StatusIs(StatusCode::kPermissionDenied,
-                         HasSubstr("--dataset-root")));
+    EXPECT_THAT(
+        CheckDatasetRoot(rules_, ring_, weights),
+        StatusIs(StatusCode::kPermissionDenied, HasSubstr("--dataset-root")));
   }
   EXPECT_THAT(CheckDatasetRoot(rules_, ring_, "labels.npy"), IsOk());
 }
