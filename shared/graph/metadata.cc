@@ -136,6 +136,7 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
   metadata.target_type = GetTargetType(keys);
   metadata.symmetric = keys.Get<bool>("symmetric", false, "true or false");
   metadata.left_out = keys.GetWords("left_out");
+  metadata.kinds = keys.GetWords("kinds");
   CheckCounts(metadata, keys);
   if (!keys.status().ok()) return keys.status();
   return metadata;
@@ -145,7 +146,13 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
 absl::StatusOr<DatasetMetadata> Parse(const std::string& file,
                                       const std::string& text) {
   try {
-    return FromYaml(file, YAML::Load(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file, ": line ", documents[1].Mark().line + 1,
+          ": a second document begins here; put all keys into one"));
+    }
+    return FromYaml(file, documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": line ", error.mark.line + 1, ": ", error.msg,
@@ -215,6 +222,9 @@ std::string FormatMetadata(const DatasetMetadata& metadata) {
   out << YAML::Key << "symmetric" << YAML::Value << metadata.symmetric;
   if (!metadata.left_out.empty()) {
     out << YAML::Key << "left_out" << YAML::Value << metadata.left_out;
+  }
+  if (!metadata.kinds.empty()) {
+    out << YAML::Key << "kinds" << YAML::Value << metadata.kinds;
   }
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";

@@ -34,6 +34,9 @@ struct DatasetMetadata {
   bool symmetric = false;
   // Arrays, columns and files of the source that its import left out.
   std::vector<std::string> left_out;
+  // Kinds of vertices that count apart; empty: there is one kind. Each name of
+  // a vertex is "KIND:ID" then.
+  std::vector<std::string> kinds;
 };
 
 // Returns the type of the elements of features.npy. NumPy has no bf16: its bits

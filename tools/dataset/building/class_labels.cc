@@ -22,15 +22,10 @@ bool ParseClass(std::string_view text, int64_t* value) {
 
 }  // namespace
 
-bool ClassLabels::IsNone(std::string_view text) {
-  text = TrimBlanks(text);
-  return text.empty() || text == "nan" || text == "NaN" || text == "NA";
-}
-
 void ClassLabels::Add(std::string_view text) {
-  labels_.push_back(
-      IsNone(text) ? -1
-                   : static_cast<int64_t>(texts_.Intern(TrimBlanks(text))));
+  text = TrimBlanks(text);
+  labels_.push_back(text.empty() ? -1
+                                 : static_cast<int64_t>(texts_.Intern(text)));
 }
 
 bool ClassLabels::HoldNumbers() const {

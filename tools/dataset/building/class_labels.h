@@ -14,10 +14,9 @@ namespace fgnn {
 // Collects a label per vertex. Not thread-safe.
 class ClassLabels {
  public:
-  // Returns true for an empty text and for "nan": the vertex has no label.
-  static bool IsNone(std::string_view text);
-  // Adds the label of the next vertex.
+  // Adds the label of the next vertex. An empty text: it has none.
   void Add(std::string_view text);
+  void AddNone() { labels_.push_back(-1); }
 
   // Returns true if all labels are finite numbers, and one is no whole number.
   bool HoldNumbers() const;

@@ -1,6 +1,7 @@
 #include "tools/dataset/building/csc_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -137,10 +138,14 @@ class SpillingCscBuilder : public CscBuilder {
       FGNN_RETURN_IF_ERROR(FlushPending());
     }
     pending_.push_back(Make(source, destination, weight));
-    histogram_.Add(destination);
-    if (options_.symmetric && source != destination) histogram_.Add(source);
+    histograms_.given.Add(destination);
+    if (HasReverse(pending_.back())) {
+      (ReversesApart() ? histograms_.reverses : histograms_.given).Add(source);
+    }
     return absl::OkStatus();
   }
+
+  void SetMissingWeight(float weight) override { missing_weight_ = weight; }
 
   absl::StatusOr<CscTotals> Finish(
       uint64_t num_nodes,
@@ -154,12 +159,14 @@ class SpillingCscBuilder : public CscBuilder {
                        "to ",
                        kMaxNodes));
     }
-    histogram_.Cover(num_nodes);
+    histograms_.given.Cover(num_nodes);
+    histograms_.given.Match(histograms_.reverses);
+    histograms_.reverses.Match(histograms_.given);
     threads_ = ThreadsOr(0);
-    // A bucket is held as edges and as values.
+    // A bucket is held as edges, and as values before and after the merging.
     const uint64_t edge_bytes =
-        sizeof(EdgeT) + sizeof(typename SortedBucket<EdgeT>::Value);
-    buckets_ = MakeBuckets(histogram_, num_nodes, edge_bytes,
+        sizeof(EdgeT) + 2 * sizeof(typename SortedBucket<EdgeT>::Value);
+    buckets_ = MakeBuckets(histograms_, num_nodes, edge_bytes,
                            options_.memory_bytes * 3 / 4 / threads_);
     FGNN_ASSIGN_OR_RETURN(sorted_, SpillFile::Create(building_ / "buckets"));
     FGNN_RETURN_IF_ERROR(Distribute(num_nodes));
@@ -181,6 +188,14 @@ class SpillingCscBuilder : public CscBuilder {
     }
   }
 
+  bool HasReverse(const EdgeT& edge) const {
+    return options_.reverses != Reverses::kNone &&
+           edge.source != edge.destination;
+  }
+
+  // Whether reverses are kept apart from the edges that were added.
+  bool ReversesApart() const { return options_.reverses == Reverses::kMissing; }
+
   absl::Status FlushPending() {
     FGNN_RETURN_IF_ERROR(log_.Write(pending_.data(),
                                     pending_.size() * sizeof(EdgeT),
@@ -193,8 +208,8 @@ class SpillingCscBuilder : public CscBuilder {
   absl::Status Distribute(uint64_t num_nodes);
   absl::Status DistributeEdges(absl::Span<const EdgeT> edges, uint64_t first,
                                uint64_t num_nodes);
-  absl::Status Place(const EdgeT& edge);
-  absl::Status FlushBucket(size_t bucket);
+  absl::Status Place(const EdgeT& edge, bool is_reverse);
+  absl::Status FlushBucket(size_t part);
   absl::Status SortAndWrite(
       const std::function<void(uint64_t, uint64_t)>& progress);
 
@@ -208,42 +223,45 @@ class SpillingCscBuilder : public CscBuilder {
   SpillFile log_;
   std::vector<EdgeT> pending_;
   uint64_t num_logged_ = 0;
-  DestinationHistogram histogram_;
+  EndHistograms histograms_;
+  float missing_weight_ = 1.0F;
 
   SpillFile sorted_;
   std::vector<Bucket> buckets_;
   std::vector<uint32_t> bucket_of_bin_;
-  std::vector<std::vector<EdgeT>> scatter_;  // [buckets] Edges to be written.
-  std::vector<uint64_t> placed_;  // [buckets] Number of edges in the file.
+  // [buckets, 2] Edges to be written: given ones, and reverses of others.
+  std::vector<std::vector<EdgeT>> scatter_;
+  std::vector<uint64_t> placed_;  // [buckets, 2] Places of the next ones.
 };
 
 template <typename EdgeT>
-absl::Status SpillingCscBuilder<EdgeT>::FlushBucket(size_t bucket) {
-  std::vector<EdgeT>& edges = scatter_[bucket];
-  FGNN_RETURN_IF_ERROR(sorted_.Write(
-      edges.data(), edges.size() * sizeof(EdgeT),
-      (buckets_[bucket].first_edge + placed_[bucket]) * sizeof(EdgeT)));
-  placed_[bucket] += edges.size();
+absl::Status SpillingCscBuilder<EdgeT>::FlushBucket(size_t part) {
+  std::vector<EdgeT>& edges = scatter_[part];
+  FGNN_RETURN_IF_ERROR(sorted_.Write(edges.data(), edges.size() * sizeof(EdgeT),
+                                     placed_[part] * sizeof(EdgeT)));
+  placed_[part] += edges.size();
   edges.clear();
   return absl::OkStatus();
 }
 
 template <typename EdgeT>
-absl::Status SpillingCscBuilder<EdgeT>::Place(const EdgeT& edge) {
+absl::Status SpillingCscBuilder<EdgeT>::Place(const EdgeT& edge,
+                                              bool is_reverse) {
   const size_t bucket =
-      bucket_of_bin_[edge.destination / histogram_.bin_width()];
-  scatter_[bucket].push_back(edge);
-  if (scatter_[bucket].size() < scatter_[bucket].capacity()) {
+      bucket_of_bin_[edge.destination / histograms_.given.bin_width()];
+  const size_t part = 2 * bucket + static_cast<size_t>(is_reverse);
+  scatter_[part].push_back(edge);
+  if (scatter_[part].size() < scatter_[part].capacity()) {
     return absl::OkStatus();
   }
-  return FlushBucket(bucket);
+  return FlushBucket(part);
 }
 
 template <typename EdgeT>
 absl::Status SpillingCscBuilder<EdgeT>::DistributeEdges(
     absl::Span<const EdgeT> edges, uint64_t first, uint64_t num_nodes) {
   for (size_t i = 0; i < edges.size(); ++i) {
-    const EdgeT& edge = edges[i];
+    EdgeT edge = edges[i];
     if (std::max(edge.source, edge.destination) >= num_nodes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "edge ", first + i, " (", edge.source, " -> ", edge.destination,
@@ -251,9 +269,12 @@ absl::Status SpillingCscBuilder<EdgeT>::DistributeEdges(
           ", but the graph has ", num_nodes,
           " vertices; correct the edge or the number of vertices"));
     }
-    FGNN_RETURN_IF_ERROR(Place(edge));
-    if (options_.symmetric && edge.source != edge.destination) {
-      FGNN_RETURN_IF_ERROR(Place(Reversed(edge)));
+    if constexpr (std::is_same_v<EdgeT, WeightedEdge>) {
+      if (std::isnan(edge.weight)) edge.weight = missing_weight_;
+    }
+    FGNN_RETURN_IF_ERROR(Place(edge, /*is_reverse=*/false));
+    if (HasReverse(edge)) {
+      FGNN_RETURN_IF_ERROR(Place(Reversed(edge), ReversesApart()));
     }
   }
   return absl::OkStatus();
@@ -261,20 +282,25 @@ absl::Status SpillingCscBuilder<EdgeT>::DistributeEdges(
 
 template <typename EdgeT>
 absl::Status SpillingCscBuilder<EdgeT>::Distribute(uint64_t num_nodes) {
-  bucket_of_bin_.assign(histogram_.counts().size(), 0);
+  bucket_of_bin_.assign(histograms_.given.counts().size(), 0);
   for (size_t b = 0; b < buckets_.size(); ++b) {
-    const uint64_t width = histogram_.bin_width();
+    const uint64_t width = histograms_.given.bin_width();
     for (uint64_t bin = buckets_[b].begin / width;
          bin * width < buckets_[b].end; ++bin) {
       bucket_of_bin_[bin] = static_cast<uint32_t>(b);
     }
   }
-  const uint64_t scatter_bytes =
-      std::clamp(options_.memory_bytes / 4 / buckets_.size(),
-                 kLeastScatterBytes, kMostScatterBytes);
-  scatter_.resize(buckets_.size());
-  for (auto& edges : scatter_) edges.reserve(scatter_bytes / sizeof(EdgeT));
-  placed_.assign(buckets_.size(), 0);
+  const uint64_t scatter_bytes = std::clamp(
+      options_.memory_bytes / (ReversesApart() ? 8 : 4) / buckets_.size(),
+      kLeastScatterBytes, kMostScatterBytes);
+  scatter_.resize(2 * buckets_.size());
+  for (size_t part = 0; part < scatter_.size(); ++part) {
+    const Bucket& bucket = buckets_[part / 2];
+    placed_.push_back(bucket.first_edge +
+                      (part % 2 == 0 ? 0 : bucket.num_given));
+    if (part % 2 == 1 && !ReversesApart()) continue;
+    scatter_[part].reserve(scatter_bytes / sizeof(EdgeT));
+  }
 
   // The last edges that arrived, which are distributed last.
   std::vector<EdgeT> tail;
@@ -288,8 +314,8 @@ absl::Status SpillingCscBuilder<EdgeT>::Distribute(uint64_t num_nodes) {
     FGNN_RETURN_IF_ERROR(DistributeEdges(block, first, num_nodes));
   }
   FGNN_RETURN_IF_ERROR(DistributeEdges(tail, num_logged_, num_nodes));
-  for (size_t b = 0; b < buckets_.size(); ++b) {
-    FGNN_RETURN_IF_ERROR(FlushBucket(b));
+  for (size_t part = 0; part < scatter_.size(); ++part) {
+    FGNN_RETURN_IF_ERROR(FlushBucket(part));
   }
   scatter_ = {};
   return absl::OkStatus();
@@ -305,14 +331,15 @@ absl::Status SpillingCscBuilder<EdgeT>::SortAndWrite(
   const auto sort = [this](uint64_t b,
                            SortedBucket<EdgeT>& lists) -> absl::Status {
     FGNN_RETURN_IF_ERROR(lists.Load(sorted_, buckets_[b]));
-    lists.Sort(buckets_[b], options_.deduplicate);
-    return absl::OkStatus();
+    return lists.Sort(buckets_[b], options_.deduplicate, options_.equal_edges);
   };
   const auto append = [&](uint64_t b,
                           SortedBucket<EdgeT>& lists) -> absl::Status {
     FGNN_RETURN_IF_ERROR(writer.AppendDegrees(lists.degrees()));
     FGNN_RETURN_IF_ERROR(writer.AppendValues(lists.values()));
-    totals_.num_duplicates += lists.num_duplicates();
+    totals_.num_merged += lists.totals().num_merged;
+    totals_.num_unequal += lists.totals().num_unequal;
+    totals_.num_reverses += lists.totals().num_reverses;
     if (progress) {
       progress(buckets_[b].first_edge + buckets_[b].num_edges, in_all);
     }

@@ -15,9 +15,18 @@
 
 namespace fgnn {
 
+// The weight of the edge that stays of several from u to v.
+enum class EqualEdges : uint8_t { kFirst, kSum, kLargest };
+
+// For which edges (u, v) the builder adds (v, u), of the same weight: for none,
+// for those whose reverse nobody adds, or for all. With kAll both directions of
+// an edge count as equal edges.
+enum class Reverses : uint8_t { kNone, kMissing, kAll };
+
 struct CscBuilderOptions {
-  bool symmetric = false;   // Adds (v, u) for every (u, v).
-  bool deduplicate = true;  // Keeps the first of equal (source, destination).
+  Reverses reverses = Reverses::kNone;
+  bool deduplicate = true;  // Keeps one of equal (source, destination).
+  EqualEdges equal_edges = EqualEdges::kFirst;  // Its weight.
   bool drop_self_loops = false;
   bool with_weights = false;  // Also writes edge_weights.npy.
   // Bytes of the edges held in memory at a time, in all buffers and the sort;
@@ -28,7 +37,9 @@ struct CscBuilderOptions {
 
 struct CscTotals {
   uint64_t num_edges = 0;       // Number of edges written.
-  uint64_t num_duplicates = 0;  // Number of duplicates dropped.
+  uint64_t num_merged = 0;      // Equal edges beyond the one that stays.
+  uint64_t num_unequal = 0;     // Edges merged of ones with unequal weights.
+  uint64_t num_reverses = 0;    // Number of missing reverses made.
   uint64_t num_self_loops = 0;  // Number of self-loops dropped.
 };
 
@@ -41,14 +52,18 @@ class CscBuilder {
   virtual ~CscBuilder() = default;
 
   // Adds the edge source -> destination: source becomes an in-neighbour of
-  // destination. ResourceExhausted, naming the file: the disk is full.
+  // destination. A weight of NaN is not known yet; see SetMissingWeight().
+  // ResourceExhausted, naming the file: the disk is full.
   virtual absl::Status Add(GlobalId source, GlobalId destination,
                            float weight = 1.0F) = 0;
 
+  // Sets the weight of edges whose weight is NaN. Call it before Finish().
+  virtual void SetMissingWeight(float weight) = 0;
+
   // Writes the arrays. In-neighbours ascend within a vertex; equal ones keep
   // the order in which they came. InvalidArgument, naming the edge: an id of
-  // num_nodes or more was added. `progress` is called with the edges written
-  // and the edges in all.
+  // num_nodes or more was added, or a sum of weights is beyond f32. `progress`
+  // is called with the edges written and the edges in all.
   virtual absl::StatusOr<CscTotals> Finish(
       uint64_t num_nodes,
       const std::function<void(uint64_t, uint64_t)>& progress) = 0;

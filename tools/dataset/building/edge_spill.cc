@@ -85,23 +85,25 @@ void DestinationHistogram::Widen() {
   ++shift_;
 }
 
-std::vector<Bucket> MakeBuckets(const DestinationHistogram& histogram,
+std::vector<Bucket> MakeBuckets(const EndHistograms& histograms,
                                 uint64_t num_nodes, uint64_t edge_bytes,
                                 uint64_t bucket_bytes) {
-  const uint64_t width = histogram.bin_width();
+  const uint64_t width = histograms.given.bin_width();
   std::vector<Bucket> buckets;
   uint64_t bytes = 0;
   uint64_t placed = 0;
   for (uint64_t bin = 0; bin * width < num_nodes; ++bin) {
-    const uint64_t edges = histogram.counts()[bin];
+    const uint64_t given = histograms.given.counts()[bin];
+    const uint64_t edges = given + histograms.reverses.counts()[bin];
     const uint64_t cost = edges * edge_bytes + width * kBytesPerDestination;
     if (buckets.empty() || bytes + cost > bucket_bytes) {
-      buckets.push_back({bin * width, bin * width, placed, 0});
+      buckets.push_back({bin * width, bin * width, placed, 0, 0});
       bytes = 0;
     }
     Bucket& bucket = buckets.back();
     bucket.end = std::min(num_nodes, (bin + 1) * width);
     bucket.num_edges += edges;
+    bucket.num_given += given;
     bytes += cost;
     placed += edges;
   }

@@ -59,6 +59,10 @@ class DestinationHistogram {
   void Cover(uint64_t num_nodes) {
     while (((num_nodes - 1) >> shift_) >= kBins) Widen();
   }
+  // Makes the bins at least as wide as those of `other`.
+  void Match(const DestinationHistogram& other) {
+    while (shift_ < other.shift_) Widen();
+  }
   uint64_t bin_width() const { return uint64_t{1} << shift_; }
   absl::Span<const uint64_t> counts() const { return counts_; }
 
@@ -70,19 +74,27 @@ class DestinationHistogram {
   std::vector<uint64_t> counts_ = std::vector<uint64_t>(kBins);
 };
 
-// A run of destinations whose edges are sorted together.
+// A run of destinations whose edges are sorted together. In the file of buckets
+// the edges that were given come first, then the reverses of others.
 struct Bucket {
   uint64_t begin;  // Destinations [begin, end).
   uint64_t end;
   // Place of its first edge in the file of buckets, in edges.
   uint64_t first_edge;
   uint64_t num_edges;
+  uint64_t num_given;  // Number of its edges that are no reverses.
+};
+
+// The edges' ends: those of given edges, and of their reverses.
+struct EndHistograms {
+  DestinationHistogram given;
+  DestinationHistogram reverses;  // Of bins as wide as those of `given`.
 };
 
 // Cuts [0, num_nodes) at the bins' borders into buckets of at most
 // `bucket_bytes`, with `edge_bytes` per edge. A bucket of one bin may be
 // larger.
-std::vector<Bucket> MakeBuckets(const DestinationHistogram& histogram,
+std::vector<Bucket> MakeBuckets(const EndHistograms& histograms,
                                 uint64_t num_nodes, uint64_t edge_bytes,
                                 uint64_t bucket_bytes);
 

@@ -4,19 +4,23 @@
 #include <limits>
 #include <numeric>
 
-#include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/reading/number_text.h"
 
 namespace fgnn {
 
 void TextSets::Add(std::string_view text) {
-  is_known_.push_back(!ClassLabels::IsNone(text));
-  while (is_known_.back() && !text.empty()) {
+  is_known_.push_back(true);
+  while (!text.empty()) {
     const size_t end = std::min(text.find(kSeparator), text.size());
     const std::string_view name = TrimBlanks(text.substr(0, end));
     if (!name.empty()) classes_.push_back(names_.Intern(name));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  ends_.push_back(classes_.size());
+}
+
+void TextSets::AddUnknown() {
+  is_known_.push_back(false);
   ends_.push_back(classes_.size());
 }
 

@@ -17,9 +17,10 @@ class TextSets {
  public:
   static constexpr char kSeparator = ';';
 
-  // Adds the set of the next vertex, as in "news;sports". An empty text: it is
-  // not known. A separator alone: it has no class.
+  // Adds the set of the next vertex, as in "news;sports". A separator alone: it
+  // has no class.
   void Add(std::string_view text);
+  void AddUnknown();  // Adds a set that is not known.
 
   uint64_t num_vertices() const { return ends_.size(); }
   uint64_t num_classes() const { return names_.size(); }

@@ -52,27 +52,44 @@ absl::StatusOr<GlobalId> VertexNumbering::NumberInteger(std::string_view id) {
   return static_cast<GlobalId>(value);
 }
 
-absl::StatusOr<GlobalId> VertexNumbering::Number(std::string_view id) {
+std::string_view VertexNumbering::NameOf(std::string_view id,
+                                         std::string_view kind) {
+  if (kind.empty()) return id;
+  name_.assign(kind);
+  name_.push_back(':');
+  name_.append(id);
+  return name_;
+}
+
+bool VertexNumbering::IsClosed(std::string_view kind) const {
+  return kind_ == Kind::kKnownNames ||
+         std::find(closed_.begin(), closed_.end(), kind) != closed_.end();
+}
+
+absl::StatusOr<GlobalId> VertexNumbering::Number(std::string_view id,
+                                                 std::string_view kind) {
   if (!has_names()) return NumberInteger(id);
   id = TrimBlanks(id);
-  if (kind_ == Kind::kKnownNames) {
-    const uint32_t number = names_.Find(id);
+  if (id.empty()) return absl::InvalidArgumentError("a vertex id is empty");
+  const std::string_view name = NameOf(id, kind);
+  if (IsClosed(kind)) {
+    const uint32_t number = names_.Find(name);
     if (number != StringIds::kNone) return number;
     return absl::InvalidArgumentError(absl::StrCat(
         "vertex '", std::string(id),
         "' is not in the nodes file; add it there, or drop the edge"));
   }
-  if (id.empty()) return absl::InvalidArgumentError("a vertex id is empty");
-  const uint32_t number = names_.Intern(id);
+  const uint32_t number = names_.Intern(name);
   if (number == StringIds::kNone) return TooMany();
   return number;
 }
 
-absl::StatusOr<GlobalId> VertexNumbering::Declare(std::string_view id) {
+absl::StatusOr<GlobalId> VertexNumbering::Declare(std::string_view id,
+                                                  std::string_view kind) {
   id = TrimBlanks(id);
   if (id.empty()) return absl::InvalidArgumentError("the vertex id is empty");
   const uint64_t next = names_.size();
-  const uint32_t number = names_.Intern(id);
+  const uint32_t number = names_.Intern(NameOf(id, kind));
   if (number == StringIds::kNone) return TooMany();
   if (number == next) return number;
   return absl::AlreadyExistsError(absl::StrCat(

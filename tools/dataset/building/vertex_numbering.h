@@ -3,7 +3,9 @@
 #define FGNN_TOOLS_DATASET_BUILDING_VERTEX_NUMBERING_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,10 +31,16 @@ class VertexNumbering {
   };
   explicit VertexNumbering(Kind kind) : kind_(kind) {}
 
-  absl::StatusOr<GlobalId> Number(std::string_view id);
-  // Only for kKnownNames: adds the next vertex. AlreadyExists if there is a
-  // vertex of that id.
-  absl::StatusOr<GlobalId> Declare(std::string_view id);
+  // Returns the vertex of an id. If vertices are of several kinds, its name is
+  // "KIND:ID"; only kNames and kKnownNames have kinds.
+  absl::StatusOr<GlobalId> Number(std::string_view id,
+                                  std::string_view kind = {});
+  // Only with names: adds the next vertex. AlreadyExists if there is a vertex
+  // of that id.
+  absl::StatusOr<GlobalId> Declare(std::string_view id,
+                                   std::string_view kind = {});
+  // From here on, only vertices that were declared are of this kind.
+  void Close(const std::string& kind) { closed_.push_back(kind); }
 
   // Returns one more than the highest global id.
   uint64_t num_nodes() const {
@@ -48,10 +56,14 @@ class VertexNumbering {
 
  private:
   absl::StatusOr<GlobalId> NumberInteger(std::string_view id);
+  std::string_view NameOf(std::string_view id, std::string_view kind);
+  bool IsClosed(std::string_view kind) const;
 
   Kind kind_;
   uint64_t num_integers_ = 0;
   StringIds names_;
+  std::vector<std::string> closed_;  // Kinds without further vertices.
+  std::string name_;                 // Memory of NameOf().
 };
 
 }  // namespace fgnn

@@ -239,7 +239,7 @@ absl::StatusOr<GenerateSummary> FinishDataset(DatasetWriter& writer,
   GenerateSummary summary;
   summary.num_nodes = shape.num_nodes;
   summary.num_edges = totals.num_edges;
-  summary.num_duplicates = totals.num_duplicates;
+  summary.num_duplicates = totals.num_merged;
   summary.num_self_loops = totals.num_self_loops;
   if (options.num_classes > 0) {
     const Splits splits =

@@ -85,7 +85,8 @@ class EdgeDrawer {
 absl::StatusOr<CscTotals> WriteEdges(const DatasetWriter& writer,
                                      const RmatOptions& options) {
   CscBuilderOptions builder_options;
-  builder_options.symmetric = !options.directed;
+  builder_options.reverses =
+      options.directed ? Reverses::kNone : Reverses::kAll;
   builder_options.drop_self_loops = true;
   builder_options.with_weights = options.weights;
   return WriteTopology(

@@ -101,7 +101,7 @@ absl::StatusOr<CscTotals> WriteEdges(const DatasetWriter& writer,
   const auto num_edges = static_cast<uint64_t>(std::llround(
       options.average_degree * static_cast<double>(options.num_nodes) / 2));
   CscBuilderOptions builder_options;
-  builder_options.symmetric = true;
+  builder_options.reverses = Reverses::kAll;
   builder_options.drop_self_loops = true;
   return WriteTopology(
       writer, builder_options, options.num_nodes, num_edges, options.common,

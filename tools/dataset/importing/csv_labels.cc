@@ -1,6 +1,7 @@
 #include "tools/dataset/importing/csv_labels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -17,18 +18,13 @@ CsvLabels::CsvLabels(std::vector<CsvColumn> columns, std::string what,
       what_(std::move(what)),
       target_(target),
       form_(FormOf(columns_.size(), target.labels().kind())),
-      row_(columns_.size()) {}
+      row_(columns_.size()),
+      missing_(columns_.size()) {}
 
 CsvLabels::Form CsvLabels::FormOf(size_t num_columns, LabelKind kind) {
   if (num_columns == 0) return Form::kNone;
   if (num_columns > 1 || kind == LabelKind::kNumbers) return Form::kNumbers;
   return kind == LabelKind::kSets ? Form::kTextSets : Form::kTexts;
-}
-
-bool CsvLabels::Has(size_t place) const {
-  return std::any_of(
-      columns_.begin(), columns_.end(),
-      [place](const CsvColumn& column) { return column.place == place; });
 }
 
 absl::Status CsvLabels::Begin() {
@@ -45,28 +41,41 @@ void CsvLabels::NameColumns() {
   target_.labels().SetNames(std::move(names));
 }
 
-absl::Status CsvLabels::Add(absl::Span<const std::string_view> fields) {
+bool CsvLabels::CountMissing(size_t i, std::string_view text,
+                             const CsvTable& table) {
+  if (!table.IsMissing(columns_[i].place)) return false;
+  missing_[i].Add(text, [&table] { return table.Line(); });
+  return true;
+}
+
+absl::Status CsvLabels::Add(absl::Span<const std::string_view> fields,
+                            const CsvTable& table) {
   if (form_ == Form::kNone) return absl::OkStatus();
-  if (form_ == Form::kNumbers) return AddNumbers(fields);
+  ++num_vertices_;
+  if (form_ == Form::kNumbers) return AddNumbers(fields, table);
   const std::string_view text = fields[columns_[0].place];
+  const bool is_missing = CountMissing(0, text, table);
   if (form_ == Form::kTextSets) {
-    sets_.Add(text);
+    is_missing ? sets_.AddUnknown() : sets_.Add(text);
     return absl::OkStatus();
   }
   hold_separators_ = hold_separators_ ||
                      text.find(TextSets::kSeparator) != std::string_view::npos;
-  texts_.Add(text);
+  is_missing ? texts_.AddNone() : texts_.Add(text);
   return absl::OkStatus();
 }
 
-absl::Status CsvLabels::AddNumbers(absl::Span<const std::string_view> fields) {
+absl::Status CsvLabels::AddNumbers(absl::Span<const std::string_view> fields,
+                                   const CsvTable& table) {
   for (size_t i = 0; i < columns_.size(); ++i) {
     const std::string_view text = fields[columns_[i].place];
     double value = std::numeric_limits<double>::quiet_NaN();
-    if (!ClassLabels::IsNone(text) && !ParseNumber(text, &value)) {
+    if (!CountMissing(i, text, table) &&
+        (!ParseNumber(text, &value) || std::isnan(value))) {
       return absl::InvalidArgumentError(absl::StrCat(
           "column '", columns_[i].name, "' holds '", std::string(text),
-          "', which is no number; choose other columns with --label-column"));
+          "', which is no number; choose other columns with --label-column, or "
+          "name a word for missing values with --missing"));
     }
     row_[i] = static_cast<float>(value);
   }
@@ -74,8 +83,43 @@ absl::Status CsvLabels::AddNumbers(absl::Span<const std::string_view> fields) {
 }
 
 absl::Status CsvLabels::Finish() {
-  if (form_ == Form::kTexts) return FinishTexts();
-  if (form_ == Form::kTextSets) return FinishTextSets();
+  if (form_ == Form::kTexts) FGNN_RETURN_IF_ERROR(FinishTexts());
+  if (form_ == Form::kTextSets) FGNN_RETURN_IF_ERROR(FinishTextSets());
+  Account();
+  return absl::OkStatus();
+}
+
+void CsvLabels::Account() {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    AddColumn({.source = SourceName(what_),
+               .names = columns_[i].name,
+               .use = "label",
+               .missing = missing_[i].count(),
+               .words = missing_[i].Words(),
+               .first_missing = missing_[i].first()},
+              target_.account());
+    missing_[i] = {};
+  }
+}
+
+void CsvLabels::SetPlaces(absl::Span<const size_t> places, std::string what) {
+  Account();
+  for (size_t i = 0; i < columns_.size(); ++i) columns_[i].place = places[i];
+  what_ = std::move(what);
+}
+
+absl::Status CsvLabels::AddNone(uint64_t num_vertices) {
+  num_vertices_ += num_vertices;
+  std::fill(row_.begin(), row_.end(), std::numeric_limits<float>::quiet_NaN());
+  for (uint64_t v = 0; v < num_vertices; ++v) {
+    if (form_ == Form::kNumbers) {
+      FGNN_RETURN_IF_ERROR(target_.labels().AddNumbers(row_));
+    } else if (form_ == Form::kTextSets) {
+      sets_.AddUnknown();
+    } else {
+      texts_.AddNone();
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -96,6 +140,11 @@ absl::Status CsvLabels::FinishTexts() {
                      "--labels-are sets takes them for sets of classes"));
   }
   ClassLabels::Result classes = texts_.Take(/*integers_count=*/true);
+  // A class of -1 says that there is none, in all importers.
+  const auto num_none = static_cast<uint64_t>(
+      std::count(classes.labels.begin(), classes.labels.end(), -1));
+  missing_[0].Add(
+      "-1", [] { return ""; }, num_none - missing_[0].count());
   store.SetClasses(std::move(classes.labels), what_);
   store.SetNames(std::move(classes.class_names));
   return absl::OkStatus();

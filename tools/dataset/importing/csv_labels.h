@@ -12,7 +12,9 @@
 #include "absl/types/span.h"
 #include "tools/dataset/building/class_labels.h"
 #include "tools/dataset/building/text_sets.h"
+#include "tools/dataset/importing/csv_table.h"
 #include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/reading/missing_words.h"
 
 namespace fgnn {
 
@@ -31,31 +33,43 @@ class CsvLabels {
   CsvLabels(std::vector<CsvColumn> columns, std::string what,
             ImportTarget& target);
 
-  bool Has(size_t place) const;  // Whether one of the columns is there.
   // InvalidArgument: so many columns are no labels.
   absl::Status Begin();
-  // Adds the labels of the next vertex, from its record. InvalidArgument names
-  // the column that is no number.
-  absl::Status Add(absl::Span<const std::string_view> fields);
+  // Adds the labels of the next vertex, from the table's record.
+  // InvalidArgument names the column that is no number.
+  absl::Status Add(absl::Span<const std::string_view> fields,
+                   const CsvTable& table);
+  // Adds vertices that have no labels.
+  absl::Status AddNone(uint64_t num_vertices);
+  // Goes on with another file that has the columns at other places.
+  void SetPlaces(absl::Span<const size_t> places, std::string what);
+  uint64_t num_vertices() const { return num_vertices_; }
   absl::Status Finish();
 
  private:
   enum class Form : uint8_t { kNone, kNumbers, kTexts, kTextSets };
 
   static Form FormOf(size_t num_columns, LabelKind kind);
-  absl::Status AddNumbers(absl::Span<const std::string_view> fields);
+  // Returns true if the label of column `i` is missing, and counts it then.
+  bool CountMissing(size_t i, std::string_view text, const CsvTable& table);
+  absl::Status AddNumbers(absl::Span<const std::string_view> fields,
+                          const CsvTable& table);
   absl::Status FinishTexts();
   absl::Status FinishTextSets();
   void NameColumns();
 
-  const std::vector<CsvColumn> columns_;
-  const std::string what_;
+  void Account();
+
+  std::vector<CsvColumn> columns_;
+  std::string what_;
   ImportTarget& target_;
   const Form form_;
   ClassLabels texts_;
   TextSets sets_;
   bool hold_separators_ = false;  // Whether a text may be meant as a set.
+  uint64_t num_vertices_ = 0;
   std::vector<float> row_;
+  std::vector<MissingCount> missing_;  // [columns]
 };
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
+#include "tools/dataset/importing/line_account.h"
 #include "tools/dataset/reading/number_text.h"
 
 namespace fgnn {
@@ -29,9 +30,10 @@ std::string OtherSeparator(const std::vector<std::string>& header) {
 }  // namespace
 
 absl::StatusOr<CsvTable> CsvTable::Open(const std::filesystem::path& path,
-                                        char separator) {
+                                        char separator,
+                                        const std::string& comments) {
   FGNN_ASSIGN_OR_RETURN(DelimitedReader records,
-                        DelimitedReader::Open(path, separator));
+                        DelimitedReader::Open(path, separator, comments));
   CsvTable table(std::move(records));
   FGNN_ASSIGN_OR_RETURN(const bool more, table.records_.Next());
   if (!more) {
@@ -41,7 +43,25 @@ absl::StatusOr<CsvTable> CsvTable::Open(const std::filesystem::path& path,
   for (const std::string_view field : table.records_.fields()) {
     table.header_.emplace_back(TrimBlanks(field));
   }
+  table.headers_.Add(absl::StrJoin(table.header_, std::string(1, separator)),
+                     [&table] { return table.Line(); });
   return table;
+}
+
+std::string CsvTable::NameOf(size_t column) const {
+  std::string name = header_[column];
+  std::replace(name.begin(), name.end(), '\n', ' ');
+  return name;
+}
+
+AccountTable CsvTable::AccountForLines(ImportTarget& target) const {
+  SkippedKinds skipped = records_.skipped();
+  skipped.headers = headers_;
+  return fgnn::AccountForLines(records_.lines(), skipped, target);
+}
+
+bool CsvTable::Has(const std::string& name) const {
+  return std::find(header_.begin(), header_.end(), name) != header_.end();
 }
 
 absl::StatusOr<size_t> CsvTable::Column(const std::string& name,
@@ -52,15 +72,19 @@ absl::StatusOr<size_t> CsvTable::Column(const std::string& name,
   }
   const std::string nearest = NearestWord(name, header_);
   return absl::NotFoundError(absl::StrCat(
-      what(), ":1: no column '", name, "'",
+      records_.Place(), ": no column '", name, "'",
       nearest.empty() ? "" : absl::StrCat(" (did you mean '", nearest, "'?)"),
       "; it has ", absl::StrJoin(header_, ", "), "; choose with ", flag,
-      OtherSeparator(header_)));
+      OtherSeparator(header_),
+      header_.front().starts_with('#') || header_.front().starts_with('%')
+          ? "; --comment '#%' leaves comments out"
+          : ""));
 }
 
 absl::Status CsvTable::ForEachRecord(
     std::string_view stage, ImportTarget& target,
     absl::FunctionRef<absl::Status(absl::Span<const std::string_view>)> add) {
+  words_ = &target.options().missing;
   for (uint64_t record = 1;; ++record) {
     FGNN_ASSIGN_OR_RETURN(const bool more, records_.Next());
     if (!more) return absl::OkStatus();
@@ -85,7 +109,10 @@ absl::Status ReadEdgePairs(const std::filesystem::path& path,
   FGNN_RETURN_IF_ERROR(target.BeginEdges(/*with_weights=*/false, text_bytes));
   for (;;) {
     FGNN_ASSIGN_OR_RETURN(const bool more, records.Next());
-    if (!more) return absl::OkStatus();
+    if (!more) {
+      target.AccountForEdges(AccountForLines(lines, records.skipped(), target));
+      return absl::OkStatus();
+    }
     FGNN_RETURN_IF_ERROR(records.ExpectFields(2));
     GlobalId ends[2] = {};
     for (size_t i = 0; i < 2; ++i) {

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "tools/dataset/importing/import_target.h"
 #include "tools/dataset/reading/delimited_text.h"
+#include "tools/dataset/reading/missing_words.h"
 
 namespace fgnn {
 
@@ -22,15 +23,25 @@ namespace fgnn {
 class CsvTable {
  public:
   // Reads the header. InvalidArgument: the file is empty.
+  // Lines that begin with a byte of `comments` are left out.
   static absl::StatusOr<CsvTable> Open(const std::filesystem::path& path,
-                                       char separator);
+                                       char separator,
+                                       const std::string& comments);
 
   // Names of the columns, without blanks around them.
   const std::vector<std::string>& header() const { return header_; }
   // Path of the file, for messages.
   const std::string& what() const { return records_.lines().what(); }
+  // Returns a column's name in one line: a quoted name may hold the end of one.
+  std::string NameOf(size_t column) const;
+  // Place of the record in its file, "line 7", and with the file's path.
+  std::string Line() const { return records_.Line(); }
+  std::string Place() const { return records_.Place(); }
+  // Whether a field of the record is missing.
+  bool IsMissing(size_t i) const { return records_.IsMissing(i, *words_); }
   uint64_t bytes_in_all() const { return records_.lines().bytes_in_all(); }
 
+  bool Has(const std::string& name) const;  // Whether it has that column.
   // Returns the place of column `name`. NotFound names the file, its columns,
   // the nearest one, and `flag`.
   absl::StatusOr<size_t> Column(const std::string& name,
@@ -41,11 +52,15 @@ class CsvTable {
   absl::Status ForEachRecord(
       std::string_view stage, ImportTarget& target,
       absl::FunctionRef<absl::Status(absl::Span<const std::string_view>)> add);
+  // After ForEachRecord(): returns the account of the lines.
+  AccountTable AccountForLines(ImportTarget& target) const;
 
  private:
   explicit CsvTable(DelimitedReader records) : records_(std::move(records)) {}
 
   DelimitedReader records_;
+  const MissingWords* words_ = nullptr;  // Borrowed; set by ForEachRecord().
+  SkippedLines headers_;
   std::vector<std::string> header_;
 };
 

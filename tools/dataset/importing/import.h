@@ -17,9 +17,13 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/feature_sink.h"
+#include "tools/dataset/building/feature_table.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
+#include "tools/dataset/inspecting/import_account.h"
+#include "tools/dataset/reading/missing_words.h"
 
 namespace fgnn {
 
@@ -29,14 +33,20 @@ enum class LabelKind : uint8_t { kAuto, kClasses, kNumbers, kSets };
 
 struct ImportOptions {
   std::filesystem::path out;
-  std::string name;        // Empty: the last component of `out`.
-  bool symmetric = false;  // Adds (v, u) for every (u, v).
+  std::string name;  // Empty: the last component of `out`.
+  // Adds (v, u), of the same weight, for every (u, v) whose reverse the source
+  // does not have.
+  bool symmetric = false;
   // Whether the user said that edges have a direction. Changes no edge; a note
   // says so of a graph that is symmetric.
   bool directed = false;
-  // Keeps equal edges; false: only the first of them stays.
+  // Keeps equal edges; false: one of them stays.
   bool keep_duplicates = false;
+  EqualEdges equal_edges = EqualEdges::kFirst;  // Weight of the one that stays.
   bool drop_self_loops = false;
+  MissingWords missing;  // Words of texts that stand for a missing value.
+  // What becomes of missing features and weights.
+  GapFill fill;
   FeatureType feature_type = FeatureType::kFloat32;
   RowNorm feature_norm = RowNorm::kNone;
   uint32_t num_classes = 0;  // 0: one more than the highest label.
@@ -53,8 +63,10 @@ struct ImportOptions {
 
 struct ImportSummary {
   uint64_t num_nodes = 0;
-  uint64_t num_edges = 0;       // Number of edges written.
-  uint64_t num_duplicates = 0;  // Number of duplicates dropped.
+  uint64_t num_edges = 0;  // Number of edges written.
+  // Number of the source's edges that were merged into an equal one.
+  uint64_t num_duplicates = 0;
+  uint64_t num_reverses = 0;    // Number of reverses made.
   uint64_t num_self_loops = 0;  // Number of self-loops dropped.
   bool symmetric = false;       // Whether every edge's reverse is there too.
   uint64_t feature_columns = 0;
@@ -68,7 +80,12 @@ struct ImportSummary {
   std::vector<std::string> notes;  // Notes for the user, a line each.
   // Arrays, columns and files of the source that were left out.
   std::vector<std::string> left_out;
+  ImportAccount account;
 };
+
+// Returns the last part of the path that `what` names, for accounts. What
+// stands behind the path stays: "data.npz (x)".
+std::string SourceName(const std::string& what);
 
 // The packages of Debian. Vertices are packages. Edges are Pre-Depends,
 // Depends, Recommends and Suggests, to every alternative. A name that is no
@@ -85,12 +102,18 @@ struct DebianSource {
 absl::StatusOr<ImportSummary> ImportDebian(const DebianSource& source,
                                            const ImportOptions& options);
 
-// Lines "source destination [weight]", separated by blanks. # and % start
-// comments. The file may be gzip'ed.
+// Lines "source destination [weight]", separated by blanks. The file may be
+// gzip'ed.
 struct EdgeListSource {
   std::filesystem::path path;
+  // Lines that begin with one of these bytes are left out. nullopt: # and %,
+  // with string_ids only before a blank, since names may begin so.
+  std::optional<std::string> comments;
   bool string_ids = false;  // Ids are any text; names.txt keeps them.
-  bool one_based = false;   // Integers count from 1.
+  // Whether the two columns are of two kinds of vertices that count apart. They
+  // have the names "source:ID" and "destination:ID" then.
+  bool bipartite = false;
+  bool one_based = false;  // Integers count from 1.
   bool ignore_weights = false;
   std::filesystem::path features;  // An .npy file [N, F]; empty: none.
   // An .npy file [N] or [N, columns]; empty: none.
@@ -103,18 +126,24 @@ absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
 struct CsvSource {
   std::filesystem::path edges;
   char separator = ',';
+  // Lines of both files that begin with one of these bytes are left out.
+  std::string comments;
   std::string source_column = "source";
   std::string destination_column = "destination";
-  std::string weight_column;    // Empty: none.
-  bool string_ids = false;      // Without `nodes`: ids are any text.
-  std::filesystem::path nodes;  // Empty: none.
+  std::string weight_column;  // Empty: none.
+  bool string_ids = false;    // Without `nodes`: ids are any text.
+  // Whether the two columns of ids are of two kinds of vertices that count
+  // apart. Vertices have the names "KIND:ID" then, with the columns as kinds.
+  bool bipartite = false;
+  // Files of vertices. One, or with `bipartite` up to two: see NodesByKind().
+  std::vector<std::string> nodes;
   // Columns of `nodes`. Empty: "id", "label" and "split", if there are such
   // columns. Several columns of labels are numbers, or sets.
   std::string id_column;
   std::vector<std::string> label_columns;
   // Values are train, valid, test, or empty for none.
   std::string split_column;
-  // Empty: all other columns whose first value is a number.
+  // Empty: all other columns of which at least half of the values are numbers.
   std::vector<std::string> feature_columns;
 };
 absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,

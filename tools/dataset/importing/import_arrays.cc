@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "tools/dataset/building/table_size.h"
+#include "tools/dataset/reading/missing_words.h"
 
 namespace fgnn {
 namespace {
@@ -19,6 +20,20 @@ absl::Status BadWeight(const CompressedReader& reader, float weight,
   return absl::InvalidArgumentError(
       absl::StrCat(what, ": an entry of row ", reader.row(), " is ", weight,
                    "; weights are finite and not negative"));
+}
+
+absl::Status AccountForWeights(const std::string& what,
+                               const MissingCount& missing,
+                               ImportTarget& target) {
+  AccountColumn column = {.source = SourceName(what),
+                          .names = "values",
+                          .use = "weight",
+                          .missing = missing.count(),
+                          .words = missing.Words(),
+                          .first_missing = missing.first()};
+  if (column.missing > 0) return target.FillWeights(what, std::move(column));
+  AddColumn(std::move(column), target.account());
+  return absl::OkStatus();
 }
 
 absl::Status CheckVertices(absl::Span<const int64_t> ids,
@@ -134,14 +149,17 @@ absl::Status ImportCompressedEdges(CompressedArrays arrays,
   const uint64_t num_edges = arrays.indices.num_elements();
   const std::string weights_what =
       arrays.values.has_value() ? arrays.values->what() : "";
+  const std::string indptr_name = SourceName(arrays.indptr.what());
+  const std::string indices_name = SourceName(arrays.indices.what());
   FGNN_RETURN_IF_ERROR(target.BeginEdges(arrays.values.has_value(),
                                          num_edges * sizeof(uint64_t)));
   FGNN_ASSIGN_OR_RETURN(CompressedReader reader,
                         CompressedReader::Create(std::move(arrays), num_nodes));
   target.VouchForNodes(num_nodes);
+  MissingCount missing;
   for (;;) {
     FGNN_ASSIGN_OR_RETURN(const bool more_rows, reader.NextRow());
-    if (!more_rows) return absl::OkStatus();
+    if (!more_rows) break;
     const auto row = static_cast<GlobalId>(reader.row());
     for (;;) {
       FGNN_ASSIGN_OR_RETURN(const bool more, reader.NextPiece());
@@ -149,7 +167,9 @@ absl::Status ImportCompressedEdges(CompressedArrays arrays,
       for (size_t i = 0; i < reader.columns().size(); ++i) {
         const auto column = static_cast<GlobalId>(reader.columns()[i]);
         const float weight = reader.values()[i];
-        if (!(weight >= 0) || std::isinf(weight)) {
+        if (std::isnan(weight)) {
+          missing.Add("nan", [&] { return absl::StrCat("row ", row); });
+        } else if (!(weight >= 0) || std::isinf(weight)) {
           return BadWeight(reader, weight, weights_what);
         }
         FGNN_RETURN_IF_ERROR(rows_are_sources
@@ -159,6 +179,15 @@ absl::Status ImportCompressedEdges(CompressedArrays arrays,
       target.Progress("reading edges", target.num_edges_added(), num_edges);
     }
   }
+  target.account().tables.push_back({.source = indptr_name,
+                                     .unit = "rows",
+                                     .read = reader.num_rows(),
+                                     .product = "vertices",
+                                     .made = num_nodes});
+  target.AccountForEdges(
+      {.source = indices_name, .unit = "entries", .read = num_edges});
+  if (weights_what.empty()) return absl::OkStatus();
+  return AccountForWeights(weights_what, missing, target);
 }
 
 absl::StatusOr<uint64_t> ImportEdgeIndex(ArrayStream sources,
@@ -175,7 +204,12 @@ absl::StatusOr<uint64_t> ImportEdgeIndex(ArrayStream sources,
   for (;;) {
     const uint64_t first_edge = target.num_edges_added();
     FGNN_ASSIGN_OR_RETURN(const bool more, reader.Next());
-    if (!more) return static_cast<uint64_t>(highest + 1);
+    if (!more) {
+      target.AccountForEdges({.source = SourceName(reader.array().what()),
+                              .unit = "pairs",
+                              .read = reader.num_edges()});
+      return static_cast<uint64_t>(highest + 1);
+    }
     for (const auto& ids : {reader.sources(), reader.destinations()}) {
       FGNN_RETURN_IF_ERROR(
           CheckVertices(ids, reader.array(), first_edge, bound));
@@ -202,11 +236,12 @@ absl::Status ImportDenseFeatures(ArrayStream features, ImportTarget& target) {
         features.what(), ": is empty, of ", features.rows(), " rows and ",
         features.columns(), " columns; leave features out, or save them"));
   }
-  FGNN_RETURN_IF_ERROR(target.BeginFeatures(features.columns()));
+  FGNN_RETURN_IF_ERROR(
+      target.features().Begin(features.columns(), features.what()));
   std::vector<float> row(features.columns());
   for (uint64_t v = 0; v < features.rows(); ++v) {
     FGNN_RETURN_IF_ERROR(features.Read(absl::MakeSpan(row)));
-    if (absl::Status status = target.features().AppendRow(row); !status.ok()) {
+    if (absl::Status status = target.features().Append(row); !status.ok()) {
       return Annotate(status, features.what());
     }
     target.Progress("reading features", v, features.rows());
@@ -237,7 +272,7 @@ absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
   FGNN_ASSIGN_OR_RETURN(const auto sizes, ReadMatrixShape(std::move(shape)));
   FGNN_RETURN_IF_ERROR(CheckSparseShape(arrays, sizes, shape_what));
   const uint64_t num_columns = sizes[1];
-  FGNN_RETURN_IF_ERROR(target.BeginFeatures(num_columns));
+  FGNN_RETURN_IF_ERROR(target.features().Begin(num_columns, what));
   FGNN_ASSIGN_OR_RETURN(
       CompressedReader reader,
       CompressedReader::Create(std::move(arrays), num_columns));
@@ -253,7 +288,7 @@ absl::Status ImportSparseFeatures(CompressedArrays arrays, ArrayStream shape,
         row[static_cast<size_t>(reader.columns()[i])] += reader.values()[i];
       }
     }
-    if (absl::Status status = target.features().AppendRow(row); !status.ok()) {
+    if (absl::Status status = target.features().Append(row); !status.ok()) {
       return Annotate(status, what);
     }
     target.Progress("reading features", reader.row(), reader.num_rows());

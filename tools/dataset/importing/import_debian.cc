@@ -14,6 +14,7 @@
 #include "tools/dataset/importing/import_target.h"
 #include "tools/dataset/importing/word_hashing.h"
 #include "tools/dataset/reading/debian_index.h"
+#include "tools/dataset/reading/skipped_lines.h"
 
 namespace fgnn {
 namespace {
@@ -45,6 +46,7 @@ class PackageGraph {
 
   absl::StatusOr<ImportSummary> Finish() {
     FGNN_RETURN_IF_ERROR(AddEdges());
+    Account();
     FGNN_RETURN_IF_ERROR(target_.WriteLines(
         "names.txt", package_names_.size(),
         [this](uint64_t v) { return names_.text(package_names_[v]); }));
@@ -63,11 +65,15 @@ class PackageGraph {
   // The first package of a name stays: later indexes hold its updates.
   absl::Status Add(const DebianPackage& package) {
     const uint32_t name = names_.Intern(package.name);
-    if (PackageOf(name) != StringIds::kNone) return absl::OkStatus();
+    if (PackageOf(name) != StringIds::kNone) {
+      repeated_.Add(package.name, [] { return "package"; });
+      return absl::OkStatus();
+    }
     const auto id = static_cast<uint32_t>(package_names_.size());
     packages_.resize(names_.size(), StringIds::kNone);
     packages_[name] = id;
     package_names_.push_back(name);
+    if (package.section.empty()) ++num_without_section_;
     sections_.Add(package.section);
     ForEachRelation(package.relations, [this, id](std::string_view other) {
       relations_.push_back({id, names_.Intern(other)});
@@ -76,7 +82,7 @@ class PackageGraph {
       provides_.push_back({id, names_.Intern(other)});
     });
     HashWords(package.description, absl::MakeSpan(row_));
-    return target_.features().AppendRow(row_);
+    return target_.features().Append(row_);
   }
 
   uint32_t PackageOf(uint32_t name) const {
@@ -94,11 +100,46 @@ class PackageGraph {
         FGNN_RETURN_IF_ERROR(target_.AddEdge(other, relation.package));
         continue;
       }
-      for (const uint32_t provider : providers[relation.name]) {
+      const std::vector<uint32_t>& provided_by = providers[relation.name];
+      for (const uint32_t provider : provided_by) {
         FGNN_RETURN_IF_ERROR(target_.AddEdge(provider, relation.package));
+      }
+      if (provided_by.empty()) {
+        unknown_.Add(names_.text(relation.name), [] { return "name"; });
+      } else {
+        num_further_ += provided_by.size() - 1;
       }
     }
     return absl::OkStatus();
+  }
+
+  void Account() {
+    AccountTable packages = {.source = "packages",
+                             .unit = "stanzas",
+                             .read = package_names_.size() + repeated_.count(),
+                             .product = "vertices",
+                             .made = package_names_.size()};
+    AddReason("of a package that was there before", repeated_.count(),
+              repeated_.first(), packages.left_out);
+    target_.account().tables.push_back(std::move(packages));
+    AccountTable relations = {
+        .source = "relations", .unit = "names", .read = relations_.size()};
+    AddReason("further providers", num_further_, "", relations.added);
+    AddReason("that no package has or provides", unknown_.count(),
+              unknown_.first(), relations.left_out);
+    target_.AccountForEdges(std::move(relations));
+    const auto add = [this](const char* name, const char* use,
+                            uint64_t missing) {
+      AddColumn({.source = "packages",
+                 .names = name,
+                 .use = use,
+                 .missing = missing,
+                 .words = missing == 0 ? "" : absl::StrCat("empty ", missing)},
+                target_.account());
+    };
+    add("Package", "id", 0);
+    add("Section", "label", num_without_section_);
+    add("words of Description", "feature", 0);
   }
 
   StringIds names_;  // Names of packages, and names in their relations.
@@ -106,6 +147,10 @@ class PackageGraph {
   std::vector<uint32_t> package_names_;  // [packages] Numbers in names_.
   std::vector<Relation> relations_;
   std::vector<Relation> provides_;
+  SkippedLines repeated_;     // Stanzas of packages that are known already.
+  SkippedLines unknown_;      // Relations to names of nobody.
+  uint64_t num_further_ = 0;  // Providers beyond the first of a relation.
+  uint64_t num_without_section_ = 0;
   ClassLabels sections_;
   std::vector<float> row_;
   ImportTarget& target_;
@@ -139,7 +184,8 @@ absl::StatusOr<ImportSummary> ImportDebian(const DebianSource& source,
                         ImportTarget::Create(debian, Describe(paths)));
   // The index has some hundred thousand edges, whatever its size in bytes.
   FGNN_RETURN_IF_ERROR(target->BeginEdges(/*with_weights=*/false, 1));
-  FGNN_RETURN_IF_ERROR(target->BeginFeatures(source.feature_columns));
+  FGNN_RETURN_IF_ERROR(
+      target->features().Begin(source.feature_columns, "the descriptions"));
   PackageGraph graph(source.feature_columns, *target);
   for (const std::filesystem::path& path : paths) {
     FGNN_RETURN_IF_ERROR(graph.ReadIndex(path));

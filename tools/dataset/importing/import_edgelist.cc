@@ -1,21 +1,22 @@
 // fgnn dataset import edgelist.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "tools/dataset/building/vertex_numbering.h"
+#include "tools/dataset/importing/end_columns.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
+#include "tools/dataset/importing/line_account.h"
 #include "tools/dataset/reading/array_stream.h"
 #include "tools/dataset/reading/line_reader.h"
 #include "tools/dataset/reading/number_text.h"
@@ -27,7 +28,8 @@ constexpr uint64_t kProgressLines = 4096;
 constexpr size_t kShownBytes = 60;  // Most bytes of a line in a message.
 
 VertexNumbering::Kind KindOf(const EdgeListSource& source) {
-  if (source.string_ids) return VertexNumbering::Kind::kNames;
+  if (source.string_ids || source.bipartite)
+    return VertexNumbering::Kind::kNames;
   return source.one_based ? VertexNumbering::Kind::kOneBased
                           : VertexNumbering::Kind::kIntegers;
 }
@@ -63,18 +65,19 @@ bool IsName(std::string_view word) {
 bool IsHeader(const Words& words, bool string_ids) {
   if (words.count < 2) return false;
   if (!string_ids) return IsName(words.word[0]) && IsName(words.word[1]);
-  constexpr std::string_view kUsual[][2] = {{"source", "target"},
-                                            {"source", "destination"},
-                                            {"src", "dst"},
-                                            {"from", "to"},
-                                            {"head", "tail"}};
-  const auto is = [&words](size_t i, std::string_view name) {
-    return absl::EqualsIgnoreCase({words.word[i].data(), words.word[i].size()},
-                                  {name.data(), name.size()});
-  };
-  return std::any_of(
-      std::begin(kUsual), std::end(kUsual),
-      [&is](const auto& names) { return is(0, names[0]) && is(1, names[1]); });
+  return AreUsualEnds(words.word[0], words.word[1]);
+}
+
+// Whether a line that is not blank is a comment.
+bool IsComment(std::string_view line, const EdgeListSource& source) {
+  constexpr std::string_view kMarks = "#%";
+  if (source.comments.has_value()) {
+    return source.comments->find(line.front()) != std::string::npos;
+  }
+  if (kMarks.find(line.front()) == std::string_view::npos) return false;
+  // A name may begin with a mark; a mark alone is none.
+  return !source.string_ids || SplitAtBlanks(line).word[0].find_first_not_of(
+                                   kMarks) == std::string_view::npos;
 }
 
 class EdgeListReader {
@@ -84,6 +87,7 @@ class EdgeListReader {
       : source_(source),
         lines_(std::move(lines)),
         numbering_(KindOf(source)),
+        ends_("source", "destination", source.bipartite),
         target_(target) {}
 
   absl::Status Read() {
@@ -92,10 +96,8 @@ class EdgeListReader {
       FGNN_ASSIGN_OR_RETURN(const bool more, lines_.Next(&line));
       if (!more) break;
       line = TrimBlanks(line);
-      if (line.empty() || line.front() == '#' || line.front() == '%') {
-        FGNN_RETURN_IF_ERROR(CheckComment(line));
-        continue;
-      }
+      FGNN_ASSIGN_OR_RETURN(const bool skipped, Skip(line));
+      if (skipped) continue;
       if (absl::Status status = AddLine(line); !status.ok()) {
         return Annotate(status, lines_.Place());
       }
@@ -104,6 +106,7 @@ class EdgeListReader {
                          lines_.bytes_in_all());
       }
     }
+    FGNN_RETURN_IF_ERROR(Account());
     return Annotate(numbering_.CheckDense(target_.num_edges_added()),
                     lines_.what());
   }
@@ -111,7 +114,61 @@ class EdgeListReader {
   const VertexNumbering& numbering() const { return numbering_; }
 
  private:
-  absl::Status CheckComment(std::string_view line) const {
+  // Returns true if the line has no edge, and counts it then.
+  absl::StatusOr<bool> Skip(std::string_view line) {
+    const auto place = [this] { return lines_.Line(); };
+    if (line.empty()) {
+      skipped_.blanks.Add(line, place);
+      return true;
+    }
+    if (IsComment(line, source_)) {
+      FGNN_RETURN_IF_ERROR(CheckComment(line));
+      skipped_.comments.Add(line, place);
+      return true;
+    }
+    if (line.front() == '#' || line.front() == '%') {
+      skipped_.like_comments.Add(line, place);
+    }
+    return false;
+  }
+
+  absl::Status Account() {
+    AccountTable lines = AccountForLines(lines_, skipped_, target_);
+    const std::string source = lines.source;
+    target_.AccountForEdges(std::move(lines));
+    AddColumn({.source = source, .names = "word 1", .use = "source"},
+              target_.account());
+    AddColumn({.source = source, .names = "word 2", .use = "destination"},
+              target_.account());
+    if (source_.ignore_weights && most_words_ > 2) {
+      AddColumn({.source = source,
+                 .names = "further words",
+                 .use = "left out: --ignore-weights"},
+                target_.account());
+    }
+    if (source_.ignore_weights || num_words_ != 3) return absl::OkStatus();
+    AccountColumn weights = {.source = source,
+                             .names = "word 3",
+                             .use = "weight",
+                             .missing = missing_weights_.count(),
+                             .words = missing_weights_.Words(),
+                             .first_missing = missing_weights_.first()};
+    if (weights.missing > 0) {
+      return target_.FillWeights(lines_.what(), std::move(weights));
+    }
+    AddColumn(std::move(weights), target_.account());
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckComment(std::string_view line) {
+    if (lines_.line_number() == 1 && line.starts_with("% bip") &&
+        !source_.bipartite) {
+      target_.Note(absl::StrCat(lines_.Place(), ": '",
+                                PrintableText(line, kShownBytes),
+                                "' speaks of two kinds of vertices; "
+                                "--bipartite keeps apart what both "
+                                "columns number from 1"));
+    }
     if (lines_.line_number() != 1 || line.substr(0, 14) != "%%MatrixMarket") {
       return absl::OkStatus();
     }
@@ -149,7 +206,9 @@ class EdgeListReader {
   // Returns true for the first line if it names columns.
   bool SkipHeader(const Words& words, std::string_view line) {
     const bool is_first = std::exchange(at_first_line_, false);
-    if (!is_first || !IsHeader(words, source_.string_ids)) return false;
+    const bool names = source_.string_ids || source_.bipartite;
+    if (!is_first || !IsHeader(words, names)) return false;
+    skipped_.headers.Add(line, [this] { return lines_.Line(); });
     target_.Note(absl::StrCat(lines_.Place(), ": '",
                               PrintableText(line, kShownBytes),
                               "' is taken for a header and left out"));
@@ -161,13 +220,17 @@ class EdgeListReader {
     if (SkipHeader(words, line)) return absl::OkStatus();
     if (num_words_ == 0) FGNN_RETURN_IF_ERROR(Begin(words));
     FGNN_RETURN_IF_ERROR(CheckWords(words, line));
-    FGNN_ASSIGN_OR_RETURN(const GlobalId from,
-                          numbering_.Number(words.word[0]));
-    FGNN_ASSIGN_OR_RETURN(const GlobalId to, numbering_.Number(words.word[1]));
+    most_words_ = std::max(most_words_, words.count);
+    FGNN_ASSIGN_OR_RETURN(const GlobalId from, Number(words, 0));
+    FGNN_ASSIGN_OR_RETURN(const GlobalId to, Number(words, 1));
     float weight = 1.0F;
-    if (words.count == 3 && !source_.ignore_weights &&
-        (!ParseNumber(words.word[2], &weight) || !(weight >= 0) ||
-         std::isinf(weight))) {
+    const bool weighted = words.count == 3 && !source_.ignore_weights;
+    if (weighted && target_.options().missing.Has(words.word[2])) {
+      missing_weights_.Add(words.word[2], [this] { return lines_.Line(); });
+      return target_.AddEdge(from, to, std::numeric_limits<float>::quiet_NaN());
+    }
+    if (weighted && (!ParseNumber(words.word[2], &weight) || !(weight >= 0) ||
+                     std::isinf(weight))) {
       return absl::InvalidArgumentError(absl::StrCat(
           "weight '", std::string(words.word[2]),
           "' is not a finite number of 0 or more; --ignore-weights leaves "
@@ -176,12 +239,22 @@ class EdgeListReader {
     return target_.AddEdge(from, to, weight);
   }
 
+  absl::StatusOr<GlobalId> Number(const Words& words, size_t end) {
+    const std::string_view word = words.word[end];
+    if (target_.options().missing.Has(word)) return MissingId(word, "");
+    return numbering_.Number(word, ends_.kind(end));
+  }
+
   const EdgeListSource& source_;
   LineReader lines_;
   VertexNumbering numbering_;
+  const EndColumns ends_;
   ImportTarget& target_;
   bool at_first_line_ = true;  // No line of words was read yet.
   size_t num_words_ = 0;  // Number of words of each line; 0 before the first.
+  size_t most_words_ = 0;
+  SkippedKinds skipped_;
+  MissingCount missing_weights_;
 };
 
 absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
@@ -206,12 +279,14 @@ absl::Status ReadCompanions(const EdgeListSource& source, ImportTarget& target,
 
 absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
                                              const ImportOptions& options) {
-  if (source.string_ids && (source.one_based || !source.features.empty() ||
-                            !source.labels.empty())) {
-    return absl::InvalidArgumentError(
-        "--string-ids numbers the vertices anew, which --one-based, --features "
+  const bool has_names = source.string_ids || source.bipartite;
+  if (has_names && (source.one_based || !source.features.empty() ||
+                    !source.labels.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.string_ids ? "--string-ids" : "--bipartite",
+        " numbers the vertices anew, which --one-based, --features "
         "and --labels contradict; put features and labels into a nodes file "
-        "and import csv");
+        "and import csv"));
   }
   FGNN_ASSIGN_OR_RETURN(LineReader lines, LineReader::OpenFile(source.path));
   FGNN_ASSIGN_OR_RETURN(
@@ -222,7 +297,8 @@ absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
   FGNN_RETURN_IF_ERROR(reader.Read());
   uint64_t num_nodes = reader.numbering().num_nodes();
   FGNN_RETURN_IF_ERROR(ReadCompanions(source, *target, &num_nodes));
-  if (source.string_ids) {
+  if (source.bipartite) target->SetKinds({"source", "destination"});
+  if (has_names) {
     const StringIds& names = reader.numbering().names();
     FGNN_RETURN_IF_ERROR(
         target->WriteLines("names.txt", names.size(),

@@ -229,7 +229,14 @@ absl::StatusOr<GraphBoltMetadata> ReadGraphBoltMetadata(
   const fs::path path = source.folder / "metadata.yaml";
   FGNN_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
   try {
-    return MetadataParser(source, path.string()).Parse(YAML::Load(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path.string(), ":", documents[1].Mark().line + 1,
+          ": a second document begins here; put all keys into one"));
+    }
+    return MetadataParser(source, path.string())
+        .Parse(documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ":", error.mark.line + 1, ": ", error.msg,

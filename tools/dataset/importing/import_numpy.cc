@@ -151,7 +151,9 @@ absl::Status ReadLabelFiles(ArrayFolder& folder, ImportTarget& target) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
                           folder.ReadText(kLabels));
     ClassLabels labels;
-    for (const std::string& text : texts) labels.Add(text);
+    for (const std::string& text : texts) {
+      target.options().missing.Has(text) ? labels.AddNone() : labels.Add(text);
+    }
     ClassLabels::Result classes = labels.Take(/*integers_count=*/true);
     target.labels().SetClasses(std::move(classes.labels),
                                (folder.path() / kLabels).string());

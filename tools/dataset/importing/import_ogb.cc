@@ -1,6 +1,7 @@
 // fgnn dataset import ogb.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -129,16 +130,20 @@ class OgbImporter {
       if (!more) return absl::OkStatus();
       if (row.empty()) {
         row.resize(records.fields().size());
-        FGNN_RETURN_IF_ERROR(target_.BeginFeatures(row.size()));
+        FGNN_RETURN_IF_ERROR(
+            target_.features().Begin(row.size(), path.string()));
       }
       FGNN_RETURN_IF_ERROR(records.ExpectFields(row.size()));
       for (size_t i = 0; i < row.size(); ++i) {
-        if (!ParseNumber(records.fields()[i], &row[i])) {
+        if (IsMissing(records, i)) {
+          row[i] = std::numeric_limits<float>::quiet_NaN();
+        } else if (!ParseNumber(records.fields()[i], &row[i]) ||
+                   std::isnan(row[i])) {
           return records.Float(i).status();
         }
       }
       FGNN_RETURN_IF_ERROR(
-          Annotate(target_.features().AppendRow(row), records.Place()));
+          Annotate(target_.features().Append(row), records.Place()));
       target_.Progress("reading features", records.lines().bytes_done(),
                        records.lines().bytes_in_all());
     }
@@ -184,10 +189,14 @@ class OgbImporter {
     }
   }
 
+  bool IsMissing(const DelimitedReader& records, size_t column) const {
+    return records.IsMissing(column, target_.options().missing);
+  }
+
   // OGB writes labels as floating point, with NaN, if some vertices have none.
-  static absl::StatusOr<float> ParseLabel(const DelimitedReader& records,
-                                          size_t column) {
-    if (TrimBlanks(records.fields()[column]).empty()) {
+  absl::StatusOr<float> ParseLabel(const DelimitedReader& records,
+                                   size_t column) const {
+    if (IsMissing(records, column)) {
       return std::numeric_limits<float>::quiet_NaN();
     }
     FGNN_ASSIGN_OR_RETURN(const double value, records.Float(column));

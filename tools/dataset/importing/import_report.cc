@@ -51,15 +51,10 @@ std::string ImportReport(const ImportSummary& summary,
                     " train, ", FormatCount(summary.num_valid), " valid, ",
                     FormatCount(summary.num_test), " test\n");
   }
-  if (summary.num_duplicates + summary.num_self_loops > 0) {
-    absl::StrAppend(&text, "  dropped   ", FormatCount(summary.num_duplicates),
-                    " duplicate edges, ", FormatCount(summary.num_self_loops),
-                    " self-loops\n");
-  }
   for (const std::string& note : summary.notes) {
     absl::StrAppend(&text, "  note      ", note, "\n");
   }
-  return text;
+  return text + "account\n" + FormatAccount(summary.account);
 }
 
 std::string ImportReportJson(const ImportSummary& summary,
@@ -80,8 +75,10 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["train"] = summary.num_train;
   document["valid"] = summary.num_valid;
   document["test"] = summary.num_test;
+  document["reverses_made"] = summary.num_reverses;
   document["seconds"] = seconds;
   document["notes"] = summary.notes;
+  document["account"] = AccountToJson(summary.account);
   // File names may not be UTF-8, but JSON must be.
   return JsonText(document, 2);
 }

@@ -15,7 +15,7 @@ std::string ImportReport(const ImportSummary& summary,
 // Returns one JSON document: dataset, num_nodes, num_edges, symmetric,
 // duplicates_dropped, self_loops_dropped, feature_columns, feature_type,
 // num_classes, target_columns, target_type, labelled, train, valid, test,
-// seconds, notes.
+// reverses_made, seconds, notes, account.
 std::string ImportReportJson(const ImportSummary& summary,
                              const ImportOptions& options, double seconds);
 

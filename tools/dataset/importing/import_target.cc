@@ -40,6 +40,13 @@ std::vector<std::string> FirstOf(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string SourceName(const std::string& what) {
+  // A name in parentheses may hold a slash itself.
+  const size_t path_end = std::min(what.find(" ("), what.size());
+  const size_t slash = what.rfind('/', path_end);
+  return slash == std::string::npos ? what : what.substr(slash + 1);
+}
+
 absl::StatusOr<std::unique_ptr<ImportTarget>> ImportTarget::Create(
     const ImportOptions& options, std::string source) {
   if (options.train_fraction.has_value() &&
@@ -47,6 +54,10 @@ absl::StatusOr<std::unique_ptr<ImportTarget>> ImportTarget::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("--train-fraction is ", *options.train_fraction,
                      "; it is a share between 0 and 1, such as 0.5"));
+  }
+  if (!std::isfinite(options.fill.value)) {
+    return absl::InvalidArgumentError(
+        "--fill takes a finite number, such as 0, or the word mean");
   }
   FGNN_ASSIGN_OR_RETURN(DatasetWriter writer,
                         DatasetWriter::Create(options.out, options.interrupt));
@@ -59,13 +70,15 @@ ImportTarget::ImportTarget(const ImportOptions& options, std::string source,
     : options_(options),
       source_(std::move(source)),
       writer_(std::move(writer)),
+      features_(options_, writer_),
       labels_(options_, writer_) {}
 
 absl::Status ImportTarget::BeginEdges(bool with_weights,
                                       uint64_t source_bytes) {
   CscBuilderOptions builder;
-  builder.symmetric = options_.symmetric;
+  builder.reverses = options_.symmetric ? Reverses::kMissing : Reverses::kNone;
   builder.deduplicate = !options_.keep_duplicates;
+  builder.equal_edges = options_.equal_edges;
   builder.drop_self_loops = options_.drop_self_loops;
   builder.with_weights = with_weights;
   builder.memory_bytes = source_bytes == 0
@@ -76,11 +89,34 @@ absl::Status ImportTarget::BeginEdges(bool with_weights,
   return absl::OkStatus();
 }
 
-absl::Status ImportTarget::BeginFeatures(uint64_t columns) {
-  FGNN_ASSIGN_OR_RETURN(
-      features_,
-      FeatureSink::Create(writer_.folder() / "features.npy", columns,
-                          options_.feature_type, options_.feature_norm));
+void ImportTarget::AccountForEdges(AccountTable table) {
+  table.product = "edges";
+  account().tables.push_back(std::move(table));
+}
+
+absl::Status ImportTarget::FillWeights(const std::string& what,
+                                       AccountColumn column) {
+  const uint64_t known = num_edges_added_ - column.missing;
+  const bool has_mean = options_.fill.kind == GapFill::Kind::kMean && known > 0;
+  if (options_.fill.kind != GapFill::Kind::kValue && !has_mean) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": ", column.first_missing, ": weight is missing (",
+                     column.words, "), in ", FormatCount(column.missing),
+                     " of ", FormatCount(num_edges_added_),
+                     " edges; --fill 1 or another number gives them one"));
+  }
+  const double mean = has_mean ? weight_sum_ / static_cast<double>(known) : 0;
+  const float weight =
+      has_mean ? static_cast<float>(mean) : options_.fill.value;
+  if (!(weight >= 0) || std::isinf(weight)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": --fill ", weight,
+        " would be a weight, which is a finite "
+        "number of 0 or more; choose another number, or drop the weights"));
+  }
+  edges_->SetMissingWeight(weight);
+  column.change = DescribeFill(options_.fill, mean);
+  AddColumn(std::move(column), account());
   return absl::OkStatus();
 }
 
@@ -114,7 +150,7 @@ void ImportTarget::Progress(std::string_view stage, uint64_t done,
 }
 
 absl::Status ImportTarget::CheckDense(uint64_t num_nodes) const {
-  const uint64_t num_rows = features_.has_value() ? features_->rows() : 0;
+  const uint64_t num_rows = features_.rows();
   if (!IsTooSparse(num_nodes, num_edges_added_) ||
       num_nodes <=
           std::max<uint64_t>({num_vouched_for_, num_rows, labels_.rows()})) {
@@ -139,7 +175,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   }
   FGNN_RETURN_IF_ERROR(CheckDense(num_nodes));
   summary_.num_nodes = num_nodes;
-  FGNN_RETURN_IF_ERROR(FinishFeatures(num_nodes));
+  FGNN_RETURN_IF_ERROR(features_.Finish(num_nodes, &summary_));
   FGNN_RETURN_IF_ERROR(labels_.Finish(num_nodes, &summary_));
   FGNN_RETURN_IF_ERROR(FinishSplits(num_nodes));
   FGNN_RETURN_IF_ERROR(FinishEdges(num_nodes));
@@ -157,21 +193,10 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   metadata.target_type = summary_.target_type;
   metadata.symmetric = summary_.symmetric;
   metadata.left_out = summary_.left_out;
+  metadata.kinds = kinds_;
   Progress("checking", 0, 0);
   FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
   return std::move(summary_);
-}
-
-absl::Status ImportTarget::FinishFeatures(uint64_t num_nodes) {
-  if (!features_.has_value()) return absl::OkStatus();
-  if (features_->rows() != num_nodes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source_, ": features of ", FormatCount(features_->rows()),
-                     " vertices, but the graph has ", FormatCount(num_nodes),
-                     "; they must be of the same graph"));
-  }
-  summary_.feature_columns = features_->columns();
-  return features_->Close();
 }
 
 void ImportTarget::DrawSplits() {
@@ -249,9 +274,36 @@ absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
       }));
   edges_.reset();
   summary_.num_edges = totals.num_edges;
-  summary_.num_duplicates = totals.num_duplicates;
+  summary_.num_duplicates = totals.num_merged;
+  summary_.num_reverses = totals.num_reverses;
   summary_.num_self_loops = totals.num_self_loops;
-  return absl::OkStatus();
+  if (totals.num_unequal > 0) NoteUnequal(totals.num_unequal);
+  return FinishAccount(totals);
+}
+
+void ImportTarget::NoteUnequal(uint64_t num_unequal) {
+  const std::string_view what =
+      options_.equal_edges == EqualEdges::kFirst ? "the first weight stays"
+      : options_.equal_edges == EqualEdges::kSum ? "their weights are summed"
+                                                 : "the largest weight stays";
+  Note(absl::StrCat(FormatCount(num_unequal),
+                    " edges are there several times with unequal weights: ",
+                    std::string(what),
+                    "; --equal-edges first, sum or largest chooses, "
+                    "--keep-duplicates keeps all"));
+}
+
+absl::Status ImportTarget::FinishAccount(const CscTotals& totals) {
+  for (AccountTable& table : account().tables) {
+    if (table.product != "edges") continue;
+    table.made = totals.num_edges;
+    table.merged = totals.num_merged;
+    AddReason("reverses", totals.num_reverses, "", table.added);
+    AddReason("self-loops", totals.num_self_loops, "", table.left_out);
+  }
+  FGNN_RETURN_IF_ERROR(
+      CheckAccount(account(), summary_.num_nodes, totals.num_edges));
+  return WriteAccount(account(), writer_.folder());
 }
 
 absl::Status ImportTarget::FindSymmetry() {

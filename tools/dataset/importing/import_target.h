@@ -3,11 +3,12 @@
 #ifndef FGNN_TOOLS_DATASET_IMPORTING_IMPORT_TARGET_H_
 #define FGNN_TOOLS_DATASET_IMPORTING_IMPORT_TARGET_H_
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -18,7 +19,7 @@
 #include "shared/base/types.h"
 #include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/dataset_writer.h"
-#include "tools/dataset/building/feature_sink.h"
+#include "tools/dataset/importing/feature_store.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/label_store.h"
 
@@ -35,22 +36,32 @@ class ImportTarget {
   // Call it once, before the edges. `source_bytes` is the size of the file that
   // they come from (0: not known); it bounds the memory for sorting them.
   absl::Status BeginEdges(bool with_weights, uint64_t source_bytes);
+  // A weight of NaN is missing; see FillWeights().
   absl::Status AddEdge(GlobalId source, GlobalId destination,
                        float weight = 1.0F) {
     ++num_edges_added_;
+    if (!std::isnan(weight)) weight_sum_ += double{weight};
     return edges_->Add(source, destination, weight);
   }
   uint64_t num_edges_added() const { return num_edges_added_; }
+  // Adds what edges were read from to the account: a table that lacks what was
+  // made and merged. Call it once, before Finish().
+  void AccountForEdges(AccountTable table);
+  // Call it after the edges if weights were missing; `column` is that of the
+  // account. InvalidArgument: options.fill refuses them.
+  absl::Status FillWeights(const std::string& what, AccountColumn column);
 
-  // Call it once, before the features' rows, which come in the order of global
-  // ids.
-  absl::Status BeginFeatures(uint64_t columns);
-  FeatureSink& features() { return *features_; }
-
+  const ImportOptions& options() const { return options_; }
+  const std::filesystem::path& folder() const { return writer_.folder(); }
+  FeatureStore& features() { return features_; }
   LabelStore& labels() { return labels_; }
+  ImportAccount& account() { return summary_.account; }
   // Global ids. `split` is "train", "valid" or "test".
   void SetSplit(const std::string& split, std::vector<int64_t> ids,
                 std::string what);
+
+  // Names the kinds of vertices; see DatasetMetadata::kinds.
+  void SetKinds(std::vector<std::string> kinds) { kinds_ = std::move(kinds); }
 
   // States that the source has an entry of its own for each of this many
   // vertices, apart from features and labels: the number is not a mere claim.
@@ -87,7 +98,8 @@ class ImportTarget {
 
   ImportTarget(const ImportOptions& options, std::string source,
                DatasetWriter writer);
-  absl::Status FinishFeatures(uint64_t num_nodes);
+  absl::Status FinishAccount(const CscTotals& totals);
+  void NoteUnequal(uint64_t num_unequal);
   absl::Status FinishSplits(uint64_t num_nodes);
   absl::Status FinishEdges(uint64_t num_nodes);
   absl::Status FindSymmetry();
@@ -101,9 +113,11 @@ class ImportTarget {
   std::unique_ptr<CscBuilder> edges_;
   uint64_t num_edges_added_ = 0;
   uint64_t num_vouched_for_ = 0;  // Number of vertices; see VouchForNodes().
-  std::optional<FeatureSink> features_;
+  double weight_sum_ = 0;         // Of the weights that are not missing.
+  FeatureStore features_;
   LabelStore labels_;
   std::vector<Split> splits_;
+  std::vector<std::string> kinds_;
   ImportSummary summary_;
   std::string stage_;  // The stage whose progress was reported last.
   bool stage_at_end_ = false;

@@ -127,13 +127,28 @@ uint64_t LabelStore::rows() const {
 
 absl::Status LabelStore::Finish(uint64_t num_nodes, ImportSummary* summary) {
   if (empty()) return absl::OkStatus();
+  const std::string source = what_;
   if (rows() != num_nodes) {
     return absl::InvalidArgumentError(
         absl::StrCat(what_, ": labels of ", FormatCount(rows()),
                      " vertices, but the graph has ", FormatCount(num_nodes),
                      "; they must be of the same graph"));
   }
-  if (sink_.has_value()) return FinishTargets(summary);
+  const uint64_t num_rows = rows();
+  FGNN_RETURN_IF_ERROR(sink_.has_value() ? FinishTargets(summary)
+                                         : FinishAllClasses(summary));
+  AccountTable table = {.source = SourceName(source),
+                        .unit = "vertices",
+                        .read = num_rows,
+                        .product = "labels",
+                        .made = summary->num_labelled};
+  AddReason("without a label", num_rows - summary->num_labelled, "",
+            table.left_out);
+  summary->account.tables.push_back(std::move(table));
+  return absl::OkStatus();
+}
+
+absl::Status LabelStore::FinishAllClasses(ImportSummary* summary) {
   if (columns_ == 0 && options_.labels_are != LabelKind::kAuto &&
       options_.labels_are != LabelKind::kClasses) {
     return absl::InvalidArgumentError(absl::StrCat(

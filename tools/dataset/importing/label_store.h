@@ -62,6 +62,7 @@ class LabelStore {
 
  private:
   absl::Status BeginSink();
+  absl::Status FinishAllClasses(ImportSummary* summary);
   void TakeWholeNumbers(ImportSummary* summary);
   absl::Status FinishClasses(uint32_t most, ImportSummary* summary);
   absl::Status FinishTargets(ImportSummary* summary);

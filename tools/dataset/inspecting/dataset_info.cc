@@ -209,6 +209,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
                                          info.metadata.feature_columns,
                                          info.metadata.target_columns));
   info.total_bytes = dataset.total_bytes();
+  FGNN_ASSIGN_OR_RETURN(info.account, ReadAccount(folder));
   return info;
 }
 
@@ -251,9 +252,15 @@ std::string FormatInfo(const DatasetInfo& info) {
                               ", test ", FormatCount(info.num_test_edges)));
   }
   text += Line("names", info.has_names ? "names.txt" : "none");
+  if (!metadata.kinds.empty()) {
+    text += Line("kinds", absl::StrJoin(metadata.kinds, ", "));
+  }
   text += Line("size", FormatBytes(info.total_bytes));
   if (info.warning.has_value()) text += Line("warning", *info.warning);
   for (const std::string& notice : info.notices) text += Line("notice", notice);
+  if (info.account.has_value()) {
+    text += "account of its import\n" + FormatAccount(*info.account);
+  }
   return text;
 }
 
@@ -268,6 +275,7 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"symmetric", info.symmetric},
       {"edge_weights", info.has_edge_weights},
       {"names", info.has_names},
+      {"kinds", metadata.kinds},
       {"in_degree",
        {{"mean", info.mean_in_degree},
         {"max", info.max_in_degree},
@@ -293,6 +301,8 @@ std::string InfoToJson(const DatasetInfo& info) {
         {"valid", info.num_valid_edges},
         {"test", info.num_test_edges}}},
       {"notices", info.notices},
+      {"account",
+       info.account.has_value() ? AccountToJson(*info.account) : nullptr},
       {"bytes", info.total_bytes}};
   return JsonText(document, 2);
 }

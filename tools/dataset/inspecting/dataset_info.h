@@ -13,6 +13,7 @@
 #include "shared/graph/dataset_names.h"
 #include "shared/graph/metadata.h"
 #include "tools/dataset/inspecting/column_moments.h"
+#include "tools/dataset/inspecting/import_account.h"
 
 namespace fgnn {
 
@@ -46,6 +47,8 @@ struct DatasetInfo {
   bool has_names = false;    // Whether vertices have names.
   DatasetNames names;        // Names of classes and columns.
   uint64_t total_bytes = 0;  // Bytes of all arrays.
+  // What its import read and left out; nullopt: no importer made the dataset.
+  std::optional<ImportAccount> account;
 };
 
 // Returns the warnings of a job on the dataset, joined by "; ": of untrained

@@ -7,9 +7,32 @@
 namespace fgnn {
 
 absl::StatusOr<DelimitedReader> DelimitedReader::Open(
-    const std::filesystem::path& path, char separator) {
+    const std::filesystem::path& path, char separator, std::string comments) {
   FGNN_ASSIGN_OR_RETURN(LineReader lines, LineReader::OpenFile(path));
-  return DelimitedReader(std::move(lines), separator);
+  return DelimitedReader(std::move(lines), separator, std::move(comments));
+}
+
+// Returns true if the line is no record, and counts it then.
+bool DelimitedReader::Skips(std::string_view line) {
+  // Nearly all lines end here.
+  if (!line.empty() && static_cast<unsigned char>(line.front()) > '%' &&
+      comments_.empty()) {
+    return false;
+  }
+  line = TrimBlanks(line);
+  const auto place = [this] { return lines_.Line(); };
+  if (line.empty()) {
+    skipped_.blanks.Add(line, place);
+    return true;
+  }
+  if (comments_.find(line.front()) != std::string::npos) {
+    skipped_.comments.Add(line, place);
+    return true;
+  }
+  if (line.front() == '#' || line.front() == '%') {
+    skipped_.like_comments.Add(line, place);
+  }
+  return false;
 }
 
 absl::StatusOr<bool> DelimitedReader::Next() {
@@ -17,9 +40,10 @@ absl::StatusOr<bool> DelimitedReader::Next() {
   do {
     FGNN_ASSIGN_OR_RETURN(const bool more, lines_.Next(&line));
     if (!more) return false;
-  } while (TrimBlanks(line).empty());
+  } while (Skips(line));
   record_line_ = lines_.line_number();
   fields_.clear();
+  quoted_.clear();
   if (line.find('"') == std::string_view::npos) {
     Split(line);
   } else {
@@ -51,6 +75,7 @@ absl::Status DelimitedReader::SplitQuoted(std::string_view line) {
         return absl::InvalidArgumentError(absl::StrCat(
             Place(), ": a quoted field starts here and never closes"));
       }
+      skipped_.continuations.Add(line, [this] { return lines_.Line(); });
       i = static_cast<size_t>(-1);
       continue;
     }
@@ -63,6 +88,7 @@ absl::Status DelimitedReader::SplitQuoted(std::string_view line) {
       }
     } else if (c == separator_) {
       ends_.push_back(unquoted_.size());
+      quoted_.push_back(at == At::kAfterQuote);
       at = At::kFieldStart;
     } else if (c == '"' && at == At::kFieldStart) {
       at = At::kQuoted;
@@ -80,6 +106,7 @@ absl::Status DelimitedReader::SplitQuoted(std::string_view line) {
     }
   }
   ends_.push_back(unquoted_.size());
+  quoted_.push_back(at == At::kAfterQuote);
   size_t begin = 0;
   for (const size_t end : ends_) {
     fields_.push_back(std::string_view(unquoted_).substr(begin, end - begin));
@@ -90,6 +117,10 @@ absl::Status DelimitedReader::SplitQuoted(std::string_view line) {
 
 std::string DelimitedReader::Place() const {
   return absl::StrCat(lines_.what(), ":", record_line_);
+}
+
+std::string DelimitedReader::Line() const {
+  return absl::StrCat("line ", record_line_);
 }
 
 absl::StatusOr<int64_t> DelimitedReader::Integer(size_t i) const {

@@ -14,14 +14,20 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tools/dataset/reading/line_reader.h"
+#include "tools/dataset/reading/missing_words.h"
+#include "tools/dataset/reading/number_text.h"
+#include "tools/dataset/reading/skipped_lines.h"
 
 namespace fgnn {
 
 // Not thread-safe. Blank lines between records are skipped.
 class DelimitedReader {
  public:
+  // Lines that begin with a byte of `comments`, perhaps behind blanks, are
+  // skipped too.
   static absl::StatusOr<DelimitedReader> Open(const std::filesystem::path& path,
-                                              char separator = ',');
+                                              char separator = ',',
+                                              std::string comments = "");
 
   // Goes to the next record; returns false after the last. InvalidArgument,
   // naming file and line: a quote never closes, or text stands behind a closing
@@ -30,9 +36,17 @@ class DelimitedReader {
 
   // Fields of the current record, valid until the next call of Next().
   absl::Span<const std::string_view> fields() const { return fields_; }
+  // Whether field `i` of the record is missing. A word in quotes is data.
+  bool IsMissing(size_t i, const MissingWords& words) const {
+    return words.Has(fields_[i]) &&
+           (quoted_.empty() || !quoted_[i] || TrimBlanks(fields_[i]).empty());
+  }
   // Returns the place where the current record starts, "nodes.csv:17".
   std::string Place() const;
+  std::string Line() const;  // The same without the file, "line 17".
   const LineReader& lines() const { return lines_; }
+  // The lines so far that are no records.
+  const SkippedKinds& skipped() const { return skipped_; }
 
   // Returns field `i` of the record as a number, or an error naming place and
   // text.
@@ -43,17 +57,23 @@ class DelimitedReader {
   absl::Status ExpectFields(size_t count) const;
 
  private:
-  DelimitedReader(LineReader lines, char separator)
-      : lines_(std::move(lines)), separator_(separator) {}
+  DelimitedReader(LineReader lines, char separator, std::string comments)
+      : lines_(std::move(lines)),
+        separator_(separator),
+        comments_(std::move(comments)) {}
+  bool Skips(std::string_view line);
   void Split(std::string_view line);
   absl::Status SplitQuoted(std::string_view line);
 
   LineReader lines_;
   char separator_;
+  std::string comments_;
+  SkippedKinds skipped_;
   uint64_t record_line_ = 0;
   std::string unquoted_;      // Memory of the fields of a record with quotes.
   std::vector<size_t> ends_;  // End of each field in unquoted_.
   std::vector<std::string_view> fields_;
+  std::vector<bool> quoted_;  // [fields]; empty: none is quoted.
 };
 
 }  // namespace fgnn

@@ -212,6 +212,11 @@ absl::StatusOr<bool> LineReader::Next(std::string_view* line) {
     in.searched = 0;
     if (length > 0 && start[length - 1] == '\r') --length;
     *line = std::string_view(start, length);
+    if (in.line_number == 0 && (line->substr(0, 2) == "\xFF\xFE" ||
+                                line->substr(0, 2) == "\xFE\xFF")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(in.what, ": is UTF-16 text; save it as UTF-8"));
+    }
     // Editors on Windows begin UTF-8 files with these three bytes.
     if (in.line_number == 0 && line->substr(0, 3) == "\xEF\xBB\xBF") {
       line->remove_prefix(3);
@@ -225,6 +230,10 @@ uint64_t LineReader::line_number() const { return input_->line_number; }
 
 std::string LineReader::Place() const {
   return absl::StrCat(input_->what, ":", input_->line_number);
+}
+
+std::string LineReader::Line() const {
+  return absl::StrCat("line ", input_->line_number);
 }
 
 const std::string& LineReader::what() const { return input_->what; }

@@ -43,6 +43,7 @@ class LineReader {
   uint64_t line_number() const;
   // Place of that line for messages, "edges.txt:17".
   std::string Place() const;
+  std::string Line() const;  // The same without the file, "line 17".
   // The path or the command, for messages.
   const std::string& what() const;
   // Bytes on disk, for progress: read so far, and in all (0: not known).

@@ -3,12 +3,16 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "tools/dataset/building/dataset_writer.h"
@@ -16,6 +20,8 @@
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_report.h"
+#include "tools/dataset/reading/missing_words.h"
+#include "tools/dataset/reading/number_text.h"
 
 namespace fgnn {
 namespace {
@@ -83,6 +89,12 @@ class ImportCommands {
     command.AddOption("source", source->path, "The file").Required();
     command.AddFlag("--string-ids", source->string_ids,
                     "Ids are any text; names.txt keeps them");
+    command.AddFlag("--bipartite", source->bipartite,
+                    "The two columns count apart: vertices are source:5 and "
+                    "destination:5");
+    command.AddOption("--comment", source->comments,
+                      "Leave out lines that begin with one of these; default: "
+                      "#%, with --string-ids only before a blank");
     command.AddFlag("--one-based", source->one_based,
                     "Vertices are numbered from 1");
     command.AddFlag("--ignore-weights", source->ignore_weights,
@@ -121,6 +133,12 @@ class ImportCommands {
                       "Default: no weights");
     command.AddFlag("--string-ids", source->string_ids,
                     "Without --nodes: ids are any text");
+    command.AddFlag("--bipartite", source->bipartite,
+                    "The two columns count apart: vertices are userId:5 and "
+                    "movieId:5");
+    command.AddOption("--comment", source->comments,
+                      "Leave out lines that begin with one of these, such as "
+                      "'#'; default: none");
     AddCsvNodes(command, *source);
   }
 
@@ -201,18 +219,39 @@ class ImportCommands {
   Command AddWithGraphFlags(const std::string& name, const std::string& about,
                             const std::shared_ptr<Source>& source,
                             Function<Source> function) {
-    const Command command = Add(name, about, source, std::move(function));
+    const auto words = std::make_shared<std::vector<std::string>>();
+    const Command command =
+        Add<Source>(name, about, source, std::move(function),
+                    [words](ImportOptions& chosen) {
+                      if (!words->empty())
+                        chosen.missing = MissingWords(*words);
+                    });
     ImportOptions& options = *options_;
     const Option symmetric = command.AddFlag(
-        "--symmetric", options.symmetric, "Add (v, u) for every edge (u, v)");
+        "--symmetric", options.symmetric,
+        "Add (v, u), of the same weight, for every edge (u, v) that has no "
+        "reverse");
     // The default; for scripts that name it, and for the report's words.
     command
         .AddFlag("--directed", options.directed,
                  "Take edges as they are (default)")
         .Excludes(symmetric);
     AddLabelsAre(command, options);
-    command.AddFlag("--keep-duplicates", options.keep_duplicates,
-                    "Else the first of equal edges stays");
+    const Option keep =
+        command.AddFlag("--keep-duplicates", options.keep_duplicates,
+                        "Keep equal edges; else one of them stays");
+    command
+        .AddOption(
+            "--equal-edges",
+            [&options](const std::string& rule) {
+              options.equal_edges = rule == "sum"       ? EqualEdges::kSum
+                                    : rule == "largest" ? EqualEdges::kLargest
+                                                        : EqualEdges::kFirst;
+            },
+            "Weight of the one that stays: first (default), sum or largest")
+        .OneOf({"first", "sum", "largest"})
+        .Excludes(keep);
+    AddMissing(command, options, *words);
     command.AddFlag("--drop-self-loops", options.drop_self_loops);
     return command;
   }
@@ -249,6 +288,30 @@ class ImportCommands {
         .ShowDefault();
   }
 
+  static void AddMissing(Command command, ImportOptions& options,
+                         std::vector<std::string>& words) {
+    command
+        .AddOption(
+            "--missing", words,
+            absl::StrCat("Words a,b,c that stand for a missing value, instead "
+                         "of ",
+                         absl::StrJoin(kMissingWords, ","),
+                         "; capital letters do not matter; what is empty is "
+                         "missing, what is quoted is not"))
+        .SplitAt(',');
+    command.AddOption(
+        "--fill",
+        [&options](const std::string& text) {
+          options.fill.kind =
+              text == "mean" ? GapFill::Kind::kMean : GapFill::Kind::kValue;
+          if (text != "mean" && !ParseNumber(text, &options.fill.value)) {
+            options.fill.value = std::numeric_limits<float>::quiet_NaN();
+          }
+        },
+        "What stands in for missing features and weights: a number, or mean "
+        "(of the column); default: they are refused");
+  }
+
   static void AddLabelsAre(Command command, ImportOptions& options) {
     command
         .AddOption(
@@ -267,8 +330,12 @@ class ImportCommands {
   }
 
   static void AddCsvNodes(Command command, CsvSource& source) {
-    command.AddOption("--nodes", source.nodes,
-                      "A CSV file of vertices: ids, features, labels, splits");
+    command
+        .AddOption("--nodes", source.nodes,
+                   "A CSV file of vertices: ids, features, labels, splits; "
+                   "with --bipartite one for each kind, KIND=FILE or one that "
+                   "has the kind's column")
+        .OneWordEach();
     command.AddOption("--id-column", source.id_column,
                       "Of the nodes; default: id");
     command
@@ -280,7 +347,8 @@ class ImportCommands {
                       "train, valid or test; default: split, if there");
     command
         .AddOption("--feature-columns", source.feature_columns,
-                   "a,b,c; default: all other columns of numbers")
+                   "a,b,c; default: all other columns of which at least half "
+                   "of the values are numbers")
         .SplitAt(',');
   }
 

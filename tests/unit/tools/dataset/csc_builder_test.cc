@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -36,34 +37,81 @@ struct Graph {
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
+using Neighbor = std::pair<GlobalId, float>;
+using Lists = std::vector<std::vector<Neighbor>>;
+
+void SortBySource(std::vector<Neighbor>& list) {
+  std::stable_sort(list.begin(), list.end(), [](const auto& x, const auto& y) {
+    return x.first < y.first;
+  });
+}
+
+// Makes one of equal edges, and counts the others.
+void Merge(std::vector<Neighbor>& list, const CscBuilderOptions& options,
+           uint64_t* num_merged, uint64_t* num_unequal) {
+  SortBySource(list);
+  if (!options.deduplicate) return;
+  std::vector<Neighbor> kept;
+  for (size_t i = 0; i < list.size();) {
+    double sum = 0;
+    float largest = 0;
+    bool unequal = false;
+    const size_t begin = i;
+    for (; i < list.size() && list[i].first == list[begin].first; ++i) {
+      sum += double{list[i].second};
+      largest = std::max(largest, list[i].second);
+      unequal = unequal || list[i].second != list[begin].second;
+    }
+    kept.push_back(list[begin]);
+    if (options.equal_edges == EqualEdges::kSum) {
+      kept.back().second = static_cast<float>(sum);
+    } else if (options.equal_edges == EqualEdges::kLargest) {
+      kept.back().second = largest;
+    }
+    *num_merged += i - begin - 1;
+    *num_unequal += static_cast<uint64_t>(unequal && options.with_weights);
+  }
+  list = kept;
+}
+
 // What the builder promises, the plain way.
 Graph Reference(const std::vector<TestEdge>& edges, uint64_t num_nodes,
                 const CscBuilderOptions& options, CscTotals* totals) {
-  std::vector<std::vector<std::pair<GlobalId, float>>> lists(num_nodes);
+  Lists given(num_nodes);
+  Lists reverses(num_nodes);
   *totals = {};
   for (const TestEdge& e : edges) {
     if (e.source == e.destination && options.drop_self_loops) {
       ++totals->num_self_loops;
       continue;
     }
-    lists[e.destination].emplace_back(e.source, e.weight);
-    if (options.symmetric && e.source != e.destination) {
-      lists[e.source].emplace_back(e.destination, e.weight);
+    given[e.destination].emplace_back(e.source, e.weight);
+    if (e.source == e.destination) continue;
+    if (options.reverses == Reverses::kAll) {
+      given[e.source].emplace_back(e.destination, e.weight);
+    } else if (options.reverses == Reverses::kMissing) {
+      reverses[e.source].emplace_back(e.destination, e.weight);
     }
   }
   Graph graph;
   graph.indptr.push_back(0);
-  for (auto& list : lists) {
-    std::stable_sort(
-        list.begin(), list.end(),
-        [](const auto& x, const auto& y) { return x.first < y.first; });
-    for (size_t i = 0; i < list.size(); ++i) {
-      if (options.deduplicate && i > 0 && list[i].first == list[i - 1].first) {
-        ++totals->num_duplicates;
-        continue;
-      }
-      graph.indices.push_back(list[i].first);
-      if (options.with_weights) graph.weights.push_back(list[i].second);
+  for (size_t v = 0; v < num_nodes; ++v) {
+    Merge(given[v], options, &totals->num_merged, &totals->num_unequal);
+    uint64_t uncounted = 0;
+    Merge(reverses[v], options, &uncounted, &uncounted);
+    std::vector<Neighbor> list = given[v];
+    for (const Neighbor& reverse : reverses[v]) {
+      const bool is_given = std::any_of(
+          given[v].begin(), given[v].end(),
+          [&](const Neighbor& edge) { return edge.first == reverse.first; });
+      if (is_given) continue;
+      list.push_back(reverse);
+      ++totals->num_reverses;
+    }
+    SortBySource(list);
+    for (const auto& [source, weight] : list) {
+      graph.indices.push_back(source);
+      if (options.with_weights) graph.weights.push_back(weight);
     }
     graph.indptr.push_back(static_cast<int64_t>(graph.indices.size()));
   }
@@ -121,8 +169,9 @@ void ExpectEqualsReference(const std::vector<TestEdge>& edges,
                            uint64_t num_nodes,
                            const CscBuilderOptions& options) {
   SCOPED_TRACE(testing::Message()
-               << "symmetric " << options.symmetric << " deduplicate "
-               << options.deduplicate << " loops dropped "
+               << "reverses " << static_cast<int>(options.reverses)
+               << " equal edges " << static_cast<int>(options.equal_edges)
+               << " deduplicate " << options.deduplicate << " loops dropped "
                << options.drop_self_loops << " weights "
                << options.with_weights);
   const TempFolder folder;
@@ -132,7 +181,9 @@ void ExpectEqualsReference(const std::vector<TestEdge>& edges,
   const Graph reference = Reference(edges, num_nodes, options, &expected);
   EXPECT_TRUE(ReadGraph(folder.path(), options.with_weights) == reference);
   EXPECT_EQ(totals.num_edges, expected.num_edges);
-  EXPECT_EQ(totals.num_duplicates, expected.num_duplicates);
+  EXPECT_EQ(totals.num_merged, expected.num_merged);
+  EXPECT_EQ(totals.num_unequal, expected.num_unequal);
+  EXPECT_EQ(totals.num_reverses, expected.num_reverses);
   EXPECT_EQ(totals.num_self_loops, expected.num_self_loops);
   EXPECT_FALSE(fs::exists(folder / ".building"));
   EXPECT_EQ(fs::exists(folder / "edge_weights.npy"), options.with_weights);
@@ -140,14 +191,56 @@ void ExpectEqualsReference(const std::vector<TestEdge>& edges,
 
 TEST(CscBuilderTest, EqualsReferenceForEveryOption) {
   const std::vector<TestEdge> edges = RandomEdges(20'000, 3000);
-  for (int bits = 0; bits < 16; ++bits) {
+  for (int choice = 0; choice < 72; ++choice) {
     CscBuilderOptions options;
-    options.symmetric = (bits & 1) != 0;
-    options.deduplicate = (bits & 2) != 0;
-    options.drop_self_loops = (bits & 4) != 0;
-    options.with_weights = (bits & 8) != 0;
+    options.deduplicate = (choice & 1) != 0;
+    options.drop_self_loops = (choice & 2) != 0;
+    options.with_weights = (choice & 4) != 0;
+    options.reverses = static_cast<Reverses>(choice / 8 % 3);
+    options.equal_edges = static_cast<EqualEdges>(choice / 24);
     ExpectEqualsReference(edges, 3000, options);
   }
+}
+
+TEST(CscBuilderTest, AGivenEdgeKeepsItsWeight) {
+  for (const std::vector<TestEdge>& edges :
+       {std::vector<TestEdge>{{0, 1, 1}, {1, 0, 9}, {1, 2, 4}},
+        {{1, 2, 4}, {1, 0, 9}, {0, 1, 1}}}) {
+    const TempFolder folder;
+    CscBuilderOptions options;
+    options.reverses = Reverses::kMissing;
+    options.with_weights = true;
+    FGNN_ASSERT_OK_AND_ASSIGN(const CscTotals totals,
+                              Build(folder.path(), edges, 3, options));
+    const Graph graph = ReadGraph(folder.path(), true);
+    EXPECT_THAT(graph.indices, ElementsAre(1, 0, 2, 1));
+    EXPECT_THAT(graph.weights, ElementsAre(9, 1, 4, 4));
+    EXPECT_EQ(totals.num_merged, 0U);
+    EXPECT_EQ(totals.num_reverses, 1U);
+  }
+}
+
+TEST(CscBuilderTest, ASumBeyondFloatIsNamed) {
+  const TempFolder folder;
+  CscBuilderOptions options;
+  options.with_weights = true;
+  options.equal_edges = EqualEdges::kSum;
+  EXPECT_THAT(
+      Build(folder.path(), {{0, 1, 3e38F}, {0, 1, 3e38F}}, 2, options),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 -> 1")));
+}
+
+TEST(CscBuilderTest, MissingWeightsAreFilled) {
+  const TempFolder folder;
+  CscBuilderOptions options;
+  options.with_weights = true;
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
+                            CscBuilder::Create(folder.path(), options));
+  FGNN_ASSERT_OK(builder->Add(0, 1, NAN));
+  FGNN_ASSERT_OK(builder->Add(1, 0, 2));
+  builder->SetMissingWeight(5);
+  FGNN_ASSERT_OK(builder->Finish(2, nullptr).status());
+  EXPECT_THAT(ReadGraph(folder.path(), true).weights, ElementsAre(2, 5));
 }
 
 // Little memory, so that the log spills and there are many buckets; ids beyond
@@ -157,7 +250,7 @@ TEST(CscBuilderTest, EqualsReferenceWhenItSpills) {
   edges.push_back({7, 1'499'999, 1});
   for (const bool with_weights : {false, true}) {
     CscBuilderOptions options;
-    options.symmetric = true;
+    options.reverses = Reverses::kMissing;
     options.with_weights = with_weights;
     options.memory_bytes = 1;  // Raised to the least that works.
     ExpectEqualsReference(edges, 2'000'000, options);
@@ -244,12 +337,14 @@ TEST(CscBuilderTest, ReportsProgressThatRisesToTheEnd) {
 }
 
 TEST(MakeBucketsTest, CoversAllVerticesWithinTheBound) {
-  DestinationHistogram histogram;
+  EndHistograms histograms;
+  DestinationHistogram& histogram = histograms.given;
   for (uint32_t v = 0; v < 1'000'000; ++v) histogram.Add(v * v % 300'000);
   const uint64_t num_nodes = 400'000;
   histogram.Cover(num_nodes);
+  histograms.reverses.Match(histogram);
   const std::vector<Bucket> buckets =
-      MakeBuckets(histogram, num_nodes, /*edge_bytes=*/12,
+      MakeBuckets(histograms, num_nodes, /*edge_bytes=*/12,
                   /*bucket_bytes=*/1 << 20);
   uint64_t vertex = 0;
   uint64_t edge = 0;

@@ -61,7 +61,7 @@ class ImportCsvTest : public ImportTest {
     source_.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
   }
   absl::StatusOr<ImportSummary> Import(const std::string& nodes) {
-    source_.nodes = Write("nodes.csv", nodes);
+    source_.nodes = {Write("nodes.csv", nodes)};
     return ImportCsv(source_, options_);
   }
   void ExpectError(const std::string& nodes, const std::string& message) {
@@ -137,7 +137,7 @@ TEST_F(ImportCsvTest, BadNodesAreNamed) {
   ExpectError("id;label\nx;1\n", "Pass --separator ';'");
   ExpectError("id\nx\ny\nx\n", "nodes.csv:4: vertex 'x' is there twice");
   ExpectError("id,a\nx,1\ny\n", "nodes.csv:3: 1 fields where 2");
-  ExpectError("id,a\nx,1\ny,?\n", "nodes.csv:3: column 'a' holds '?'");
+  ExpectError("id,a\nx,1\ny,x\n", "nodes.csv:3: column 'a' holds 'x'");
   ExpectError("id,a\nx,1\n\ny,1\ny,2\n", "nodes.csv:5: vertex 'y' is there");
   ExpectError("id,a\nx,1\ny,inf\n", "nodes.csv:3: feature column 0");
   ExpectError("id,label,split\nx,1,dev\n", "nodes.csv:2: column 'split'");
@@ -169,9 +169,11 @@ TEST_F(ImportCsvTest, BadEdgesAreNamed) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("edges.csv:3")));
   source_.edges = Write("edges.csv", "src,dst,w\n0,1,\n");
   source_.weight_column = "w";
-  EXPECT_THAT(ImportCsv(source_, options_),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("edges.csv:2: weight ''")));
+  EXPECT_THAT(
+      ImportCsv(source_, options_),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("edges.csv: line 2: weight is missing (empty 1), "
+                         "in 1 of 1 edges; --fill 1")));
   EXPECT_TRUE(NothingLeft());
 }
 

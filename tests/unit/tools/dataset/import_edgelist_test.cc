@@ -173,7 +173,7 @@ TEST_F(ImportEdgeListTest, BadLinesAreNamed) {
   ExpectError("0,1\n", "import commas as csv");
   ExpectError("0 1\n1 2 3\n", "edges.txt:2: 3 words");
   ExpectError("0 1 1 1\n", "--ignore-weights");
-  ExpectError("0 1 nan\n", "edges.txt:1: weight 'nan'");
+  ExpectError("0 1 nan\n", "edges.txt: line 1: weight is missing (nan 1)");
   ExpectError("0 1 -1\n", "weight '-1'");
   ExpectError("0 b\n", "--string-ids");
   ExpectError("0 -1\n", "--string-ids");

@@ -103,7 +103,8 @@ TEST_F(ImportOgbTest, BadFilesAreNamed) {
   WriteGz("in/raw/node-feat.csv.gz", "0\n1\n");
   ExpectError("features of 2 vertices, but the graph has 3");
   WriteGz("in/raw/node-feat.csv.gz", "0\n1\nnan\n");
-  ExpectError("node-feat.csv.gz:3: feature column 0 of vertex 2 is nan");
+  ExpectError(
+      "node-feat.csv.gz: feature column 0 of vertex 2 is nan, and 1 of 3");
   WriteText();
   options_.labels_are = LabelKind::kClasses;
   WriteGz("in/raw/node-label.csv.gz", "0\n1\n0.5\n");
@@ -239,7 +240,8 @@ TEST_F(ImportCliTest, TellsTheTotalsInWordsOrJson) {
   const std::string path = Write("edges.txt", "0 1\n1 2\n1 2\n").string();
   FGNN_ASSERT_OK(Run({"edgelist", path, "--out", out(), "--symmetric"}));
   EXPECT_THAT(stdout_, AllOf(HasSubstr("3 vertices, 4 edges"),
-                             HasSubstr("2 duplicate edges")));
+                             HasSubstr("3 lines + 2 reverses = 4 edges + "
+                                       "1 merged")));
 
   std::filesystem::remove_all(options_.out);
   FGNN_ASSERT_OK(Run({"edgelist", path, "--out", out()}, /*json=*/true));

@@ -241,8 +241,8 @@ TEST_F(ImportTargetsTest, NpzAndEdgeListsHaveThemToo) {
 TEST_F(ImportTargetsTest, CsvHasColumnsWithNames) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
-  csv.nodes =
-      Write("nodes.csv", "id,rent,area,rooms\nx,0.5,1,3\ny,,2,1\nz,-1,0,2\n");
+  csv.nodes = {
+      Write("nodes.csv", "id,rent,area,rooms\nx,0.5,1,3\ny,,2,1\nz,-1,0,2\n")};
   csv.label_columns = {"rent", "area"};
   FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
                             ImportCsv(csv, options_));
@@ -266,7 +266,7 @@ TEST_F(ImportTargetsTest, CsvHasColumnsWithNames) {
 TEST_F(ImportTargetsTest, OneCsvColumnOfFractionsIsNumbers) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
-  csv.nodes = Write("nodes.csv", "id,label\nx,0.5\ny,NA\nz,2\n");
+  csv.nodes = {Write("nodes.csv", "id,label\nx,0.5\ny,NA\nz,2\n")};
   FGNN_ASSERT_OK(ImportCsv(csv, options_));
   EXPECT_EQ(Out().TargetName(0), "label");
   EXPECT_THAT(Target(0), ElementsAre(0.5F));
@@ -283,7 +283,7 @@ TEST_F(ImportTargetsTest, OneCsvColumnOfFractionsIsNumbers) {
 TEST_F(ImportTargetsTest, CsvLabelsThatAreNoNumbersAreNamed) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
-  csv.nodes = Write("nodes.csv", "id,a,b\nx,1,0\ny,1,red\nz,0,1\n");
+  csv.nodes = {Write("nodes.csv", "id,a,b\nx,1,0\ny,1,red\nz,0,1\n")};
   csv.label_columns = {"a", "b"};
   EXPECT_THAT(ImportCsv(csv, options_).status().message(),
               AllOf(HasSubstr("nodes.csv:3: column 'b' holds 'red'"),
@@ -300,8 +300,8 @@ TEST_F(ImportTargetsTest, CsvLabelsThatAreNoNumbersAreNamed) {
 TEST_F(ImportTargetsTest, OneCsvColumnMayHoldSets) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination\nw,x\nx,y\ny,z\n");
-  csv.nodes =
-      Write("nodes.csv", "id,label\nw,sports; news\nx,\ny,;\nz,art;;news\n");
+  csv.nodes = {
+      Write("nodes.csv", "id,label\nw,sports; news\nx,\ny,;\nz,art;;news\n")};
   FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary classes,
                             ImportCsv(csv, options_));
   EXPECT_EQ(classes.num_classes, 3U);
@@ -320,12 +320,12 @@ TEST_F(ImportTargetsTest, OneCsvColumnMayHoldSets) {
   EXPECT_THAT(Target(3), ElementsAre(1, 1, 0));
 
   options_.out = folder_ / "out3";
-  csv.nodes = Write("nodes.csv", "id,label\nw,\nx,\ny,;\nz,\n");
+  csv.nodes = {Write("nodes.csv", "id,label\nw,\nx,\ny,;\nz,\n")};
   FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary none, ImportCsv(csv, options_));
   EXPECT_EQ(none.target_columns, 0U);
   EXPECT_THAT(none.notes, Contains(HasSubstr("names no class")));
 
-  csv.nodes = Write("nodes.csv", "id,label\nw,0\nx,1\ny,\nz,1\n");
+  csv.nodes = {Write("nodes.csv", "id,label\nw,0\nx,1\ny,\nz,1\n")};
   options_.out = folder_ / "out4";
   EXPECT_THAT(ImportCsv(csv, options_).status().message(),
               HasSubstr("column 'label' holds 0 and 1, which name no classes"));
