@@ -175,7 +175,7 @@ std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
 bool HasCheckpointOf(const fs::path& run_dir, uint32_t epochs_done) {
   std::error_code error;
   return fs::exists(
-      CheckpointFolder(run_dir / kCheckpoints).OfEpoch(epochs_done), error);
+      CheckpointFolder(run_dir / kCheckpointsName).OfEpoch(epochs_done), error);
 }
 
 RunFolder::RunFolder(fs::path path, RunLock lock)
