@@ -47,7 +47,7 @@ std::vector<TaskCheck> CheckTasks(const fs::path& dataset) {
 absl::Status CheckJob(const fs::path& job_file, const fs::path& dataset) {
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpecOf(job_file, dataset));
   KnownDatasets datasets;
-  FGNN_RETURN_IF_ERROR(CheckResumption(spec, datasets));
+  FGNN_RETURN_IF_ERROR(CheckSubmission(spec, /*run_dir=*/"", datasets));
   if (spec.sampling.kind == "plugin") {
     FGNN_ASSIGN_OR_RETURN(const Dataset opened,
                           Dataset::Open(spec.dataset, Validation::kShapes));
