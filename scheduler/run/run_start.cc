@@ -82,13 +82,13 @@ absl::Status RunStart::Begin() {
 }
 
 absl::StatusOr<FileUser> RunStart::CheckFolderRights() const {
-  FileUser user = ParseFileUser(run_.job.file_user);
+  const RunCaller caller = {.user = ParseFileUser(run_.job.file_user),
+                            .name = run_.job.user};
+  const std::filesystem::path& state_dir =
+      run_.environment.host->options().state_dir;
   FGNN_RETURN_IF_ERROR(
-      FindRunFolderAs({.user = user, .name = run_.job.user},
-                      run_.environment.host->options().state_dir,
-                      run_.job.run_dir)
-          .status());
-  return user;
+      FindRunFolderAs(caller, state_dir, run_.job.run_dir).status());
+  return MakerOfRun(caller, state_dir, run_.job.run_dir);
 }
 
 absl::StatusOr<RunFolder> RunStart::KeepFolder() const {

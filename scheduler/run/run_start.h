@@ -32,8 +32,8 @@ class RunStart {
   absl::Status Begin();
 
  private:
-  // Returns the job's user, who still has a right to the run's folder.
-  // PermissionDenied: that changed since the submission.
+  // Returns by whose rights the run's folder is made. The job's user still has
+  // a right to it. PermissionDenied: that changed since the submission.
   absl::StatusOr<FileUser> CheckFolderRights() const;
   // Takes the folder of a run that goes on. FailedPrecondition: the folder is
   // still as an earlier run left it.

@@ -320,13 +320,16 @@ absl::Status CheckReaches(const RunCaller& caller, const fs::path& state_dir,
                   "enter", found.name);
 }
 
+FileUser MakerOfRun(const RunCaller& caller, const fs::path& state_dir,
+                    const fs::path& run_dir) {
+  return IsInOwnRuns(caller, state_dir, run_dir) ? ServiceUser() : caller.user;
+}
+
 absl::StatusOr<FoundPath> FindRunFolderAs(const RunCaller& caller,
                                           const fs::path& state_dir,
                                           const fs::path& run_dir) {
-  const FileUser& user = caller.user;
-  if (IsTrusted(user) || IsInOwnRuns(caller, state_dir, run_dir)) {
-    return FindAs(ServiceUser(), run_dir);
-  }
+  const FileUser user = MakerOfRun(caller, state_dir, run_dir);
+  if (IsTrusted(user)) return FindAs(ServiceUser(), run_dir);
   const std::string what = absl::StrCat("run_dir ", run_dir.string());
   FGNN_ASSIGN_OR_RETURN(FoundPath found, FindAs(user, run_dir));
   if (found.is_closed) return ClosedTo(user, what, "enter", found.name);

@@ -61,6 +61,12 @@ absl::Status CheckReaches(const RunCaller& caller,
                           const std::filesystem::path& state_dir,
                           const std::filesystem::path& asked);
 
+// Returns by whose rights the folder of the caller's run is made: the service's
+// own user below UserRunsPath(), else the caller.
+FileUser MakerOfRun(const RunCaller& caller,
+                    const std::filesystem::path& state_dir,
+                    const std::filesystem::path& run_dir);
+
 // Looks up the folder of a run, and checks that the caller may have it by the
 // caller's own rights: may enter the folders above it, and may make it, or has
 // it already. A folder that is there has to be the caller's, or of a run that a
