@@ -227,7 +227,6 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
            .http = parts->http == nullptr ? "" : parts->http->address().Text(),
            .idle_end = &parts->idle_end,
            .shut_down = [stop] { stop->RequestStop(); },
-           .gate = options.program_dir / "fgnn-gate",
            .port = options.port,
            .refusals = &parts->refusals},
           parts->table.get(), parts->host.get()));

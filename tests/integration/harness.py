@@ -50,7 +50,7 @@ def emulated_programs():
     """
     folder = pathlib.Path(
         tempfile.mkdtemp(prefix='emulated-', dir=BIN_DIR.parent))
-    for name in ('fgnn', 'fgnn-gate', *DAEMONS):
+    for name in ('fgnn', *DAEMONS):
         program = BIN_DIR.parent / 'tests' / f'{name}-emulated'
         os.link(program if program.exists() else BIN_DIR / name,
                 folder / name)

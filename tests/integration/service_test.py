@@ -373,7 +373,7 @@ class DoctorTest(harness.ServiceTest):
 class StartUpTimeTest(harness.ServiceTest):
 
     def test_no_program_loads_torch_or_cuda(self):
-        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-gate', 'fgnn-sampler',
+        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-sampler',
                         'fgnn-trainer'):
             libraries = subprocess.run(
                 ['ldd', harness.BIN_DIR / program], capture_output=True,

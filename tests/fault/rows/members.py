@@ -4,11 +4,9 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import socket
 import subprocess
 import sys
-import time
 
 import harness
 import rpc
@@ -393,29 +391,6 @@ def socket_group(options, _):
     return members_of(options, users.SERVICE_OF_A_GROUP, users.OPEN_TO_GROUP)
 
 
-def flood(service):
-    """Floods of HTTP/2 by a member keep nobody else waiting."""
-    scheduler, = pids_of(service, 'fgnn-scheduler')
-
-    def resident():
-        status = pathlib.Path(f'/proc/{scheduler}/status').read_text()
-        return int(re.search(r'VmRSS:\s+(\d+)', status)[1])
-    before = resident()
-    for kind in ('rapid', 'string', 'noack', 'pings', 'halves'):
-        crowd = subprocess.Popen(
-            [sys.executable, ROWS.parent / 'port/floods.py', kind, '--become',
-             users.numbers_of(users.MEMBER), '--connections', '8', '--seconds',
-             '2', '--unix', service.state_dir / 'scheduler.sock'],
-            stdout=subprocess.DEVNULL)
-        while crowd.poll() is None:
-            started = time.monotonic()
-            service.fgnn('status', **users.COLLEAGUE)
-            check(time.monotonic() - started < 5 * harness.PATIENCE,
-                  f'another user waited in a flood of {kind}')
-    growth = resident() - before
-    check(growth < 64 << 10, f'the scheduler grew by {growth} KiB')
-
-
 def members_of(options, user, words_of_up=()):
     rpc.needs_tools()
     with users.service_of_a_user(options, user) as service:
@@ -446,7 +421,6 @@ def members_of(options, user, words_of_up=()):
                         attempts.plant_plugin):
             attempt()
             service.fgnn('status')
-        flood(service)
         outsiders = sum(outside(service, door)
                         for door in service.state_dir.rglob('*.sock'))
         check(pids_of(service, 'fgnn-scheduler') == before,

@@ -60,8 +60,7 @@ class JobWatchersTest : public testing::Test {
 
   void Start(WatchLimits limits = {}) {
     watchers_ = std::make_unique<JobWatchers>(table_.get(), limits);
-    server_ = RpcServer::StartForUsers(path_, [this](uid_t user,
-                                                     const ConnectionPeers&) {
+    server_ = RpcServer::StartForUsers(path_, [this](uid_t user) {
                 RpcServer::Services services;
                 services.push_back(
                     std::make_unique<WatchService>(watchers_.get(), user));

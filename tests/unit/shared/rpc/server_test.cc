@@ -230,7 +230,7 @@ class PerUserServerTest : public RpcServerTest {
   void Start(ConnectionLimits limits = {}) {
     auto started = RpcServer::StartForUsers(
         path_,
-        [](uid_t user, const ConnectionPeers&) {
+        [](uid_t user) {
           RpcServer::Services services;
           services.push_back(std::make_unique<FakeHostService>(user));
           return services;
@@ -308,8 +308,7 @@ TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
   std::mutex mutex;
   std::vector<FakeHostService*> made;
   FGNN_ASSERT_OK_AND_ASSIGN(
-      server_,
-      RpcServer::StartForUsers(path_, [&](uid_t user, const ConnectionPeers&) {
+      server_, RpcServer::StartForUsers(path_, [&](uid_t user) {
         auto service = std::make_unique<FakeHostService>(user);
         service->Hang(user == kSomeUser);
         const std::lock_guard lock(mutex);
