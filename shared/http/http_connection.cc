@@ -28,14 +28,13 @@ HttpConnection::HttpConnection(int fd, const HttpLimits& limits,
 
 void HttpConnection::Serve() {
   for (int left = limits_.requests; left > 0; --left) {
-    wait_->Begin();
     const Head head = ReadHead();
     if (head == Head::kEnded) return;
     if (head == Head::kTooLong) {
       Send(kTooLong);
       return End();
     }
-    wait_->End();
+    if (!wait_->End()) return;
     const HttpProtocol::Answer answer = protocol_->AnswerTo(
         std::string_view(pending_).substr(0, head_size_), left == 1);
     wait_->Begin();

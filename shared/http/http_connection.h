@@ -29,17 +29,28 @@ struct HttpLimits {
 
 // Tells other threads since when a connection waits for its client: for the
 // rest of a request, for the next one, or for the client to take a response.
+// A new connection waits. Thread-safe.
 class ClientWait {
  public:
+  ClientWait() { Begin(); }
+
   void Begin() { since_ = MonotonicClock::now().time_since_epoch().count(); }
-  void End() { since_ = kNever; }
-  // Later for a connection that waits for a shorter time; kNever: it does not
-  // wait.
+  // Returns false if the connection was cut meanwhile: no request is answered
+  // then.
+  bool End() { return since_.exchange(kNever) != kCut; }
+  // Later for a connection that waits for a shorter time. kNever: it does not
+  // wait. kCut: it is about to end.
   int64_t since() const { return since_; }
+  // Ends a wait since `since` for good. Returns false if it is over already.
+  bool Cut(int64_t since) {
+    return since_.compare_exchange_strong(since, kCut);
+  }
+
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kCut = std::numeric_limits<int64_t>::min();
 
  private:
-  std::atomic<int64_t> since_ = kNever;
+  std::atomic<int64_t> since_;
 };
 
 // Answers the requests of a client, one after the other, on the caller's

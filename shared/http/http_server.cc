@@ -60,14 +60,16 @@ HttpServer::~HttpServer() {
 
 void HttpServer::CutOneThatWaits() {
   Connection* longest = nullptr;
+  int64_t longest_since = ClientWait::kNever;
   for (Connection& connection : connections_) {
-    if (connection.is_cut) return;  // It is about to end.
-    if (longest == nullptr || connection.wait.since() < longest->wait.since()) {
+    const int64_t since = connection.wait.since();
+    if (since == ClientWait::kCut) return;
+    if (since < longest_since) {
       longest = &connection;
+      longest_since = since;
     }
   }
-  if (longest == nullptr || longest->wait.since() == ClientWait::kNever) return;
-  longest->is_cut = true;
+  if (longest == nullptr || !longest->wait.Cut(longest_since)) return;
   ::shutdown(longest->fd.get(), SHUT_RDWR);
 }
 

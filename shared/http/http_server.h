@@ -42,7 +42,6 @@ class HttpServer {
   struct Connection {
     UniqueFd fd;  // Invalid once the connection has ended.
     ClientWait wait;
-    bool is_cut = false;  // Whether the connection was told to end.
     Thread thread;
   };
 

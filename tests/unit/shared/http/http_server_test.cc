@@ -170,6 +170,18 @@ TEST_F(HttpServerTest, WhoKeepsTheServerWaitingLongestMakesRoom) {
   EXPECT_THAT(slow.ReadUntil("text").value_or("late"), HasSubstr("text"));
 }
 
+TEST(ClientWaitTest, AWaitIsCutOnceAndOnlyWhileItLasts) {
+  ClientWait wait;
+  const int64_t since = wait.since();
+  EXPECT_NE(since, ClientWait::kNever) << "a new connection waits";
+  EXPECT_TRUE(wait.End());
+  EXPECT_FALSE(wait.Cut(since)) << "a response that is being made is lost";
+  wait.Begin();
+  EXPECT_TRUE(wait.Cut(wait.since()));
+  EXPECT_EQ(wait.since(), ClientWait::kCut);
+  EXPECT_FALSE(wait.End()) << "a request of a cut connection is answered";
+}
+
 TEST_F(HttpServerTest, WhereAllAreAnsweredTheNextWaits) {
   Start({.connections = 1});
   Client slow(*server_);
