@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "scheduler/executors/shortage_wait.h"
+#include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -185,7 +186,9 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   absl::Status status = CallAttach(*ticket);
   ShortageWait wait(caller_.job().job_id, absl::StrCat("attaching ", name),
                     caller_.job().clock, [this] { return caller_.MayGoOn(); });
-  while (absl::IsResourceExhausted(status)) {
+  // What is missing on a GPU does not come back by itself: it is told at once.
+  while (absl::IsResourceExhausted(status) &&
+         KindOf(ticket->daemon.device) == DeviceKind::kCpu) {
     status = wait.BeforeNextTry(status);
     if (status.ok()) status = CallAttach(*ticket);
   }

@@ -66,6 +66,25 @@ TEST_F(MixedDevicesTest, WhatAGpuLacksFailsTheJobWithItsName) {
                                   HasSubstr("sampler.1: cuda:0 has 1 KiB")));
 }
 
+class GpuAloneTest : public JobRunTest {
+ protected:
+  GpuAloneTest() {
+    spec_.training.evaluate_every = 0;
+    spec_.devices = {"cuda:0"};
+    StartHost({});
+    RegisterHere("sampler.0", "", kNoOwner, "cuda:0");
+    RegisterHere("trainer.0", "", kNoOwner, "cuda:0");
+  }
+};
+
+TEST_F(GpuAloneTest, WhatAnAttachmentLacksIsToldAtOnce) {
+  calls_.attaches = {absl::ResourceExhaustedError("cuda:0 has 1 KiB left")};
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kResourceExhausted,
+                                  HasSubstr("cuda:0 has 1 KiB left")));
+}
+
 class SideBySideTest : public MixedDevicesTest {
  protected:
   // Answers once both samplers measure.
