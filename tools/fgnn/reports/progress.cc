@@ -1,6 +1,7 @@
 #include "tools/fgnn/reports/progress.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -142,10 +143,12 @@ std::string ProgressLine(const v1::Job& job, int width) {
 }
 
 std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
-  std::string line =
-      absl::StrFormat("epoch %d/%d  loss %.4f",
-                      static_cast<int>(NumberIn(epoch, "epoch").value_or(0)),
-                      num_epochs, NumberIn(epoch, "loss").value_or(-1));
+  const std::optional<double> loss = NumberIn(epoch, "loss");
+  // JSON has null for it. Older versions went on with such a loss.
+  std::string line = absl::StrFormat(
+      "epoch %d/%d  loss %s",
+      static_cast<int>(NumberIn(epoch, "epoch").value_or(0)), num_epochs,
+      loss.has_value() ? absl::StrFormat("%.4f", *loss) : "not finite");
   line += ScoresText(epoch);
   if (const auto seconds = NumberIn(epoch, "seconds"); seconds.has_value()) {
     line += "  " + FormatSeconds(*seconds);
