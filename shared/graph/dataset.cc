@@ -300,6 +300,10 @@ absl::Span<const float> Dataset::edge_weights() const {
   return contents_->weights;
 }
 bool Dataset::has_names() const { return contents_->arrays.names.has_value(); }
+absl::Span<const std::string> Dataset::kinds() const {
+  if (!has_names()) return {};
+  return contents_->arrays.metadata.kinds;
+}
 uint64_t Dataset::Fingerprint() const {
   return contents_->arrays.state.fingerprint;
 }

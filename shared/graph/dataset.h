@@ -223,6 +223,9 @@ class Dataset {
   // Returns the v-th line of names.txt; empty if there is no such file.
   std::string_view NodeName(GlobalId v) const;
   bool has_names() const;
+  // Kinds of vertices that count apart. Each name is "KIND:ID" then;
+  // vertex_names.h has its parts. Empty: there is one kind, or no names.
+  absl::Span<const std::string> kinds() const;
 
   // Returns a number that changes whenever a file of the folder changes (names,
   // sizes, inodes, times of changes, which no user can set back). It is the key

@@ -77,6 +77,31 @@ class CountsTest(unittest.TestCase):
                     draw.choice(['red', 'blue', '']) for _ in range(n - 2)])
 
 
+    def test_columns_that_count_apart(self):
+        draw = random.Random(1)
+        rows = [(draw.randint(1, 200), draw.randint(1, 500))
+                for _ in range(2000)]
+        users, movies = ({row[i] for row in rows} for i in (0, 1))
+        (self.folder / 'ml.csv').write_text('userId,movieId\n' + ''.join(
+            f'{user},{movie}\n' for user, movie in rows))
+        words = ('dataset', 'import', 'csv', self.folder / 'ml.csv',
+                 '--source-column', 'userId', '--destination-column',
+                 'movieId', '--string-ids', '--out')
+        made = self.service.fgnn(*words, self.folder / 'one')
+        self.assertIn(f'share {len(users & movies)} values',
+                      made.stdout + made.stderr)
+        self.service.fgnn(*words, self.folder / 'two', '--bipartite')
+        names = (self.folder / 'two/names.txt').read_text().splitlines()
+        self.assertEqual(set(names), {f'userId:{user}' for user in users} |
+                         {f'movieId:{movie}' for movie in movies})
+        for folder, count, kinds in (
+                ('one', len(users | movies), []),
+                ('two', len(users) + len(movies), ['userId', 'movieId'])):
+            info = self.service.json('dataset', 'info', self.folder / folder)
+            self.assertEqual(info['num_nodes'], count)
+            self.assertEqual(info['kinds'], kinds)
+
+
 class InterruptTest(unittest.TestCase):
 
     def setUp(self):

@@ -48,9 +48,9 @@ TargetType TypeOf(Objective objective) {
 }
 
 absl::StatusOr<std::vector<GlobalId>> ChosenVertices(const Work& work) {
-  const uint64_t num_nodes = work.host.dataset().num_nodes();
-  if (work.options.vertices.empty()) return AllVertices(num_nodes);
-  return ReadIdFile(work.options.vertices, /*columns=*/1, num_nodes);
+  const Dataset& dataset = work.host.dataset();
+  if (work.options.vertices.empty()) return AllVertices(dataset.num_nodes());
+  return ReadIdFile(work.options.vertices, /*columns=*/1, dataset);
 }
 
 absl::Status PredictClasses(const Work& work, const InferenceInput& input,
@@ -87,9 +87,8 @@ absl::Status PredictTargets(const Work& work, const InferenceInput& input,
 absl::Status PredictScores(const Work& work, const InferenceInput& input,
                            PredictSummary* summary) {
   const Dataset& dataset = work.host.dataset();
-  FGNN_ASSIGN_OR_RETURN(
-      const std::vector<GlobalId> pairs,
-      ReadIdFile(work.options.pairs, /*columns=*/2, dataset.num_nodes()));
+  FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> pairs,
+                        ReadIdFile(work.options.pairs, /*columns=*/2, dataset));
   summary->num_pairs = pairs.size() / 2;
   FGNN_ASSIGN_OR_RETURN(const std::vector<float> scores,
                         ScorePairs(input, pairs));

@@ -25,9 +25,9 @@ struct PredictOptions {
   // Number of the best classes or neighbours of each vertex; nullopt: one class
   // or ten neighbours.
   std::optional<uint32_t> top_k;
-  // File with ids of the vertices: ReadIdFile(). Empty: all vertices.
+  // File with ids or names of the vertices: ReadIdFile(). Empty: all vertices.
   std::filesystem::path vertices;
-  // For scores: the file with pairs of ids, ReadIdFile().
+  // For scores: the file with pairs of ids or names, ReadIdFile().
   std::filesystem::path pairs;
   // Cores such as "cpu:0-3", or a GPU such as "cuda:0". Empty: all cores.
   std::string device;

@@ -38,6 +38,16 @@ links() {
 }
 # predict WORD…: predicts with the run in the folder r, again and again.
 predict() { rm -f p.csv && fgnn predict r --dataset g --out p.csv "$@" >/dev/null; }
+# kinds: a trained model in the folder r, of the dataset h, whose two columns of
+# ids count apart. Sources are a, b, c and d, destinations a, b and c.
+kinds() {
+  head -n 4 n.csv >destinations.csv
+  fgnn dataset import csv e.csv --bipartite --nodes source=n.csv \
+    --nodes destination=destinations.csv --train-fraction 0.5 --out h
+  ran --set dataset=h
+}
+# of_kinds: predicts the vertices of h that the file ids names.
+of_kinds() { fgnn predict r --dataset h --vertices ids --out q.csv --force >/dev/null; }
 # until COMMAND…: waits for it to succeed.
 until_ok() { for _ in $(seq 200); do "$@" >/dev/null 2>&1 && return; sleep 0.05; done; "$@"; }
 # member WORD…: calls as a user of group 65534.

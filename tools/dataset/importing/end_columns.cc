@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/vertex_names.h"
 #include "tools/dataset/importing/csv_table.h"
 
 namespace fgnn {
@@ -19,6 +20,26 @@ absl::Status BadNodes(const std::string& what, const CsvSource& source) {
       "; with --bipartite name a file for each kind, --nodes ",
       source.source_column, "=FILE --nodes ", source.destination_column,
       "=FILE, or one that has a column of that name"));
+}
+
+// Refuses kinds by whose names vertices cannot be told apart.
+absl::Status CheckKinds(const CsvSource& source) {
+  const std::string& first = source.source_column;
+  const std::string& second = source.destination_column;
+  if (first == second) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--bipartite: both columns of ids are '", first,
+        "'; name two with --source-column and --destination-column"));
+  }
+  // Vertex b:5 of kind "a" has the name of vertex 5 of kind "a:b".
+  if (first.starts_with(KindPrefix(second)) ||
+      second.starts_with(KindPrefix(first))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--bipartite: one of the columns '", first, "' and '", second,
+        "' begins with the other and a colon, so that names of vertices may be "
+        "equal; rename a column"));
+  }
+  return absl::OkStatus();
 }
 
 // Parts "KIND=FILE" if KIND is one of the two.
@@ -87,11 +108,7 @@ absl::StatusOr<std::vector<NodesOfKind>> NodesByKind(const CsvSource& source) {
     for (const std::string& path : source.nodes) files.push_back({path, ""});
     return files;
   }
-  if (source.source_column == source.destination_column) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--bipartite: both columns of ids are '", source.source_column,
-        "'; name two with --source-column and --destination-column"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckKinds(source));
   for (const std::string& text : source.nodes) {
     NodesOfKind file = Part(text, source);
     if (file.kind.empty()) {

@@ -62,7 +62,8 @@ struct NodesOfKind {
 
 // Returns which file describes which kind. With source.bipartite a file is of
 // the kind whose column it has, or of the one that "KIND=FILE" says.
-// InvalidArgument names the file that is of no kind, of both, or one too many.
+// InvalidArgument names the file that is of no kind, of both, or one too many,
+// or says that vertices of the two kinds may have equal names.
 absl::StatusOr<std::vector<NodesOfKind>> NodesByKind(const CsvSource& source);
 
 }  // namespace fgnn

@@ -73,7 +73,8 @@ void AddChoices(Command predict, PredictFlags& flags) {
   predict
       .AddOption("--vertices", flags.vertices,
                  "Predict these vertices alone, in this order: text with an id "
-                 "on each line, or .npy of integers")
+                 "on each line (of a --bipartite dataset userId:5, or 5 if one "
+                 "kind alone has it), or .npy of integers")
       .Takes("FILE");
   predict
       .AddOption("--pairs", flags.pairs,

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_INFER_FILES_CSV_FIELDS_H_
 
 #include <string>
+#include <string_view>
 
 #include "shared/base/printable_text.h"
 #include "shared/base/types.h"
@@ -10,7 +11,14 @@
 
 namespace fgnn {
 
-// Appends "id,name" of a vertex.
+// Appends the headings of AppendVertex(): "id,name", or with a role such as
+// "source" "source,source_name". If vertices are of several kinds:
+// "vertex,kind,id", or "source,source_kind,source_id".
+void AppendVertexHeading(std::string_view role, const Dataset& dataset,
+                         std::string* line);
+
+// Appends the global id of a vertex and its name, or the kind and the id of
+// which the name is made.
 void AppendVertex(GlobalId v, const Dataset& dataset, std::string* line);
 
 // Appends the shortest text that reads back as the same number.

@@ -21,7 +21,8 @@ std::string_view NameOfLabel(const ClassMap& map, int64_t label) {
 }
 
 void AppendHeading(const ClassTable& table, std::string* line) {
-  line->append("id,name,class,probability,class_name");
+  AppendVertexHeading("", *table.dataset, line);
+  line->append(",class,probability,class_name");
   if (table.truth->has_labels()) line->append(",label,label_name");
   if (table.truth->has_splits()) line->append(",split");
   for (uint32_t k = 2; k <= table.predictions->num_best; ++k) {

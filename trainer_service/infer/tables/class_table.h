@@ -35,7 +35,8 @@ struct ClassTable {
 //   label,label_name                        if the dataset has labels
 //   split                                   if the dataset has splits
 //   class_2,probability_2,class_name_2, …   up to K
-// What is not known is empty. Errors: those of the file system.
+// AppendVertexHeading() says how vertices of several kinds are named. What is
+// not known is empty. Errors: those of the file system.
 absl::Status WriteClassTable(const std::filesystem::path& path,
                              const ClassTable& table);
 

@@ -35,8 +35,10 @@ absl::Status WritePairScores(const std::filesystem::path& path,
   }
   FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
   std::string* const line = file.line();
-  line->append(
-      "source,source_name,destination,destination_name,score,probability");
+  AppendVertexHeading("source", dataset, line);
+  line->push_back(',');
+  AppendVertexHeading("destination", dataset, line);
+  line->append(",score,probability");
   FGNN_RETURN_IF_ERROR(file.EndLine());
   for (size_t i = 0; i < scores.size(); ++i) {
     AppendVertex(pairs[2 * i], dataset, line);
@@ -59,7 +61,10 @@ absl::Status WriteNewNeighbors(const std::filesystem::path& path,
   }
   FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
   std::string* const line = file.line();
-  line->append("id,name,rank,neighbour,neighbour_name,score,probability");
+  AppendVertexHeading("", dataset, line);
+  line->append(",rank,");
+  AppendVertexHeading("neighbour", dataset, line);
+  line->append(",score,probability");
   FGNN_RETURN_IF_ERROR(file.EndLine());
   for (size_t i = 0; i < found.vertices.size(); ++i) {
     if (found.vertices[i] < 0) continue;

@@ -15,7 +15,8 @@ namespace fgnn {
 // Replaces `path` by the scores [n] of `pairs` [n, 2]. "*.npy" gets f32 [n].
 // "*.csv" gets a heading and lines
 //   source,source_name,destination,destination_name,score,probability
-// Names that are not known are empty. Errors: those of the file system.
+// AppendVertexHeading() says how vertices of several kinds are named. Names
+// that are not known are empty. Errors: those of the file system.
 absl::Status WritePairScores(const std::filesystem::path& path,
                              absl::Span<const GlobalId> pairs,
                              absl::Span<const float> scores,
@@ -25,7 +26,8 @@ absl::Status WritePairScores(const std::filesystem::path& path,
 // i64 [n, K], -1 where there are fewer. "*.csv" gets a heading and a line for
 // each of them:
 //   id,name,rank,neighbour,neighbour_name,score,probability
-// Ranks count from 1. Errors: those of the file system.
+// Vertices are named as above. Ranks count from 1. Errors: those of the file
+// system.
 absl::Status WriteNewNeighbors(const std::filesystem::path& path,
                                absl::Span<const GlobalId> vertices,
                                const NewNeighbors& found,

@@ -167,7 +167,7 @@ absl::Status WriteLines(const std::filesystem::path& path,
                         const TargetTable& table) {
   Lines lines(&table);
   FGNN_ASSIGN_OR_RETURN(CsvFile file, CsvFile::Create(path));
-  file.line()->append("id,name");
+  AppendVertexHeading("", *table.dataset, file.line());
   lines.AppendHeading(file.line());
   FGNN_RETURN_IF_ERROR(file.EndLine());
   FGNN_RETURN_IF_ERROR(

@@ -43,7 +43,8 @@ struct TargetTable {
 //   probability_NAME,…   of every class
 //   labels               the true ones, if the dataset has sets
 //   split                if the dataset has splits
-// What is not known is empty. Errors: those of the file system.
+// AppendVertexHeading() says how vertices of several kinds are named. What is
+// not known is empty. Errors: those of the file system.
 absl::Status WriteTargetTable(const std::filesystem::path& path,
                               const TargetTable& table);
 

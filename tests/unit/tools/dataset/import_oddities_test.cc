@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/graph/metadata.h"
@@ -170,6 +171,24 @@ TEST_F(ImportOdditiesTest, TwoKindsCountApartIfThatIsSaid) {
             "userId:1\nmovieId:1\nmovieId:2\nuserId:2\nuserId:3\n");
   EXPECT_THAT(ReadMetadata(options_.out).value().kinds,
               ElementsAre("userId", "movieId"));
+}
+
+TEST_F(ImportOdditiesTest, KindsWhoseNamesOfVerticesMayBeEqualAreRefused) {
+  source_.bipartite = true;
+  source_.edges = Write("e.csv", "a,a:b\nb:5,5\n");
+  for (const auto& [first, second] :
+       {std::pair("a", "a:b"), std::pair("a:b", "a")}) {
+    source_.source_column = first;
+    source_.destination_column = second;
+    EXPECT_THAT(ImportCsv(source_, options_),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("rename a column")));
+  }
+  source_.edges = Write("e.csv", "a,ab\nb:5,5\n");
+  source_.source_column = "a";
+  source_.destination_column = "ab";
+  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  EXPECT_EQ(ReadOut("names.txt"), "a:b:5\nab:5\n");
 }
 
 TEST_F(ImportOdditiesTest, EachKindMayHaveAFileOfItsVertices) {

@@ -191,6 +191,34 @@ TEST_F(PredictCommandTest, LabelsAndSplitsStandBesideTheClasses) {
               HasSubstr(absl::StrCat("(", counts["test"].second, " of 30)")));
 }
 
+TEST_F(PredictCommandTest, VerticesOfTwoKindsAreNamedByKindAndId) {
+  SaveModel({});
+  const auto plain = Predict();
+  std::string names;
+  for (uint32_t v = 0; v < kSmallNodes; ++v) {
+    absl::StrAppend(&names, v % 2 == 0 ? "user:" : "movie:", v / 2, "\n");
+  }
+  WriteText(folder_ / "data" / "names.txt", names);
+  const fs::path metadata = folder_ / "data" / "metadata.yaml";
+  WriteText(metadata, *ReadSmallFile(metadata) + "kinds: [user, movie]\n");
+  options_.vertices = folder_ / "chosen.txt";
+  WriteText(options_.vertices, "movie:5\nuser:0\n");
+  const auto rows = Predict(/*lines=*/2);
+  EXPECT_EQ(heading_,
+            "vertex,kind,id,class,probability,class_name,label,label_name,"
+            "split");
+  std::vector<std::string> movie = {"11", "movie", "5"};
+  movie.insert(movie.end(), plain[11].begin() + 2, plain[11].end());
+  EXPECT_EQ(rows[0], movie);
+  EXPECT_EQ(rows[1][1] + rows[1][2], "user0");
+
+  WriteText(options_.vertices, "user:0\n5\n");
+  EXPECT_THAT(RunPredict(options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("line 2 is '5'"), HasSubstr("user:5"),
+                             HasSubstr("movie:5"))));
+}
+
 TEST_F(PredictCommandTest, WhatTheDatasetHasNotHasNoColumn) {
   SaveModel({});
   for (const char* split : {"valid.npy", "test.npy"}) {
