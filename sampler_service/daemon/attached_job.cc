@@ -213,6 +213,10 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
     // is rare.
     FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
     task = worker.sampler->SampleAs(batch, slot.block());
+    if (absl::IsResourceExhausted(task.status())) {
+      // No block is larger: another process would fail as well.
+      return absl::FailedPreconditionError(task.status().message());
+    }
   }
   FGNN_RETURN_IF_ERROR(task.status());
   if (worker.counts != nullptr) worker.counts->Add(batch.drawn, slot.block());

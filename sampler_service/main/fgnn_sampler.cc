@@ -141,5 +141,5 @@ int main(int argc, char** argv) {
     return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
   });
   if (!status.ok()) fgnn::LogError("{}", fgnn::MessageOf(status));
-  return fgnn::ExitCode(status);
+  return fgnn::DaemonExitCode(status);
 }

@@ -12,7 +12,6 @@
 #include "shared/base/threads/thread.h"
 #include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"
-#include "shared/device/memory.h"
 
 namespace fgnn {
 namespace {
@@ -21,6 +20,7 @@ namespace {
 // measured while all samplers exist.
 struct ThreadProfile {
   std::unique_ptr<Sampler> sampler;
+  uint64_t available_bytes = 0;  // Before any thread touched its tables.
   // Measurement of this thread. seconds_per_batch is the sum over the warm
   // batches.
   SamplingProfile seen;
@@ -53,13 +53,13 @@ std::vector<HopSize> HopsOf(absl::Span<const std::byte> block) {
 
 // Returns what limits.memory leaves each of so many batches that are made at
 // once, beside the tables of all threads. An error says that the tables do not
-// fit. Their pages are taken as batches touch them. `program_bytes`: what the
-// process had before.
+// fit. Their pages are taken as batches touch them. `available`: before that.
+// `program_bytes`: what the process had before.
 absl::StatusOr<uint64_t> LeftForABatch(const ProfileOptions& options,
+                                       uint64_t available,
                                        uint64_t program_bytes,
                                        uint64_t table_bytes,
                                        uint64_t num_batches) {
-  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   const uint64_t limit =
       options.limit_bytes == UINT64_MAX
           ? UINT64_MAX
@@ -77,8 +77,10 @@ absl::StatusOr<uint64_t> LeftForABatch(const ProfileOptions& options,
                : absl::StatusCode::kResourceExhausted,
       absl::StrCat(
           by_limit ? "limits.memory: " : "memory: ", "the job needs at least ",
-          FormatBytes(threads * table_bytes), " for the tables of ", threads,
-          " threads that sample, ", FormatBytes(have),
+          FormatBytes(threads * table_bytes + (by_limit ? program_bytes : 0)),
+          by_limit ? " for the program and" : " for", " the tables of ",
+          threads, " threads that sample, ",
+          FormatBytes(by_limit ? options.limit_bytes : have),
           by_limit ? " allowed" : " available", "; lower sampling.threads",
           by_limit ? ", or raise limits.memory" : ""));
 }
@@ -92,7 +94,7 @@ absl::Status ProfileThread(const SamplerInput& input,
   SamplingProfile& seen = profile.seen;
   FGNN_ASSIGN_OR_RETURN(
       const uint64_t left_bytes,
-      LeftForABatch(options, seen.program_bytes,
+      LeftForABatch(options, profile.available_bytes, seen.program_bytes,
                     profile.sampler->workspace_bytes(), num_batches));
   ScratchBlock block(seen.bound_task_bytes, left_bytes);
   for (uint64_t batch = next++; batch < num_batches; batch = next++) {
@@ -168,10 +170,12 @@ absl::StatusOr<SamplingProfile> ProfileSampling(const SamplerInput& input,
   std::vector<ThreadProfile> profiles(std::max(options.num_threads, 1u));
   const uint64_t bound = MaxTaskBytesOf(input.graph, sampling);
   FGNN_ASSIGN_OR_RETURN(const uint64_t bytes_before, AnonymousMemoryBytes());
+  FGNN_ASSIGN_OR_RETURN(const uint64_t available, options.available());
   std::atomic<uint64_t> next = 0;
   {
     std::vector<Thread> threads;
     for (ThreadProfile& profile : profiles) {
+      profile.available_bytes = available;
       profile.seen.bound_task_bytes = bound;
       profile.seen.program_bytes = bytes_before;
       threads.emplace_back(

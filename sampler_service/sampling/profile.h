@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/sampling/sampler.h"
+#include "shared/device/memory.h"
 #include "shared/measured/profiles.h"
 
 namespace fgnn {
@@ -23,6 +24,11 @@ struct ProfileOptions {
   SamplerFactory factory;
   // What the process may have in all, program included; see limits.memory.
   uint64_t limit_bytes = UINT64_MAX;
+  // Returns what the process may still take of this machine's memory. Called
+  // once, before the threads touch their tables.
+  std::function<absl::StatusOr<uint64_t>()> available = [] {
+    return AvailableMemoryBytes();
+  };
   // Memory of the GPU before the job takes any; nullopt: samplers use cores.
   std::optional<GpuMemory> gpu = std::nullopt;
   // Called between batches, by several threads. An error ends the profile.

@@ -220,6 +220,7 @@ class Sampler {
   // ordering in its header; seeds, keys and all else are those of `drawn`. Does
   // not allocate, errors aside.
   // ResourceExhausted  the block is too small: again in a larger one.
+  // FailedPrecondition the batch is larger than a task, or a GPU, can hold.
   // InvalidArgument    the dataset is not what its validation saw: a train id
   //                    twice or out of range, an indptr that falls, an index
   //                    out of range.

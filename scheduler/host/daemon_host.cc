@@ -76,8 +76,9 @@ absl::StatusOr<std::unique_ptr<DaemonHost>> DaemonHost::Start(
 
 DaemonHost::DaemonHost(std::unique_ptr<HostState> state, ExecutorCalls* calls)
     : state_(std::move(state)),
-      gpus_(state_->options.program_dir / "fgnn-sampler",
-            LogPath(state_->options.state_dir, "gpus")),
+      gpu_program_(state_->options.program_dir / "fgnn-sampler",
+                   LogPath(state_->options.state_dir, "gpus")),
+      gpus_([this] { return gpu_program_.Count(); }),
       stopper_(state_.get(), calls),
       placer_(state_.get(), &stopper_),
       watch_(state_.get()) {}
@@ -118,7 +119,8 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {
     if (MayPass(heartbeat.failure, daemon->placement)) {
       return state_->Kill(
-          *daemon, absl::StrCat("cannot go on: ", heartbeat.failure.message()));
+          *daemon, absl::StrCat("cannot go on: ", heartbeat.failure.message()),
+          heartbeat.failure);
     }
     state_->FailJob(heartbeat.job_id,
                     Annotate(heartbeat.failure, heartbeat.name));

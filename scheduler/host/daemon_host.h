@@ -26,6 +26,7 @@
 #include "scheduler/host/daemon_stopper.h"
 #include "scheduler/host/daemon_watch.h"
 #include "scheduler/host/gpu_asker.h"
+#include "scheduler/host/gpu_program.h"
 #include "scheduler/host/host_state.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/files/unique_fd.h"
@@ -123,6 +124,7 @@ class DaemonHost {
   absl::Status CheckGoesOn(const std::string& job_id) const;
 
   const std::unique_ptr<HostState> state_;
+  GpuProgram gpu_program_;
   GpuAsker gpus_;
   DaemonStopper stopper_;
   DaemonPlacer placer_;

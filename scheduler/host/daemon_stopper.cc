@@ -76,7 +76,12 @@ bool DaemonStopper::WaitUntilGone(const DaemonAddress& daemon,
 }
 
 void DaemonStopper::Kill(const DaemonAddress& daemon, const std::string& why) {
-  SignalAll({daemon}, SIGKILL, why.c_str());
+  const MutexLock lock(&state_->mutex);
+  Daemon* const found = state_->table.Find(daemon);
+  if (found == nullptr) return;
+  if (const absl::Status sent = state_->Kill(*found, why); !sent.ok()) {
+    LogError("{}", MessageOf(sent));
+  }
 }
 
 }  // namespace fgnn

@@ -24,7 +24,7 @@ class DaemonStopper {
   // after 3 more. Returns once they are gone and forgotten.
   void Stop(const std::vector<DaemonAddress>& daemons)
       ABSL_LOCKS_EXCLUDED(state_->mutex);
-  // Sends SIGKILL and logs `why`.
+  // Does HostState::Kill() and logs its error.
   void Kill(const DaemonAddress& daemon, const std::string& why)
       ABSL_LOCKS_EXCLUDED(state_->mutex);
   // Returns true once this process is gone, false at the deadline.

@@ -132,7 +132,7 @@ void DaemonWatch::Check(Deadline now) {
   }
   for (auto& [name, daemon] : state_->table.daemons()) {
     if (daemon.process.has_value()) {
-      daemon.process->FollowMemory();
+      daemon.process->FollowMemory(now);
       CheckHealth(daemon, now);
     } else if (daemon.restarts.due.has_value() && *daemon.restarts.due <= now) {
       Spawn(daemon, now);
@@ -203,6 +203,9 @@ absl::Status DaemonWatch::WhyNotAgain(const Daemon& daemon,
   const std::string see =
       absl::StrCat("; see ", log.string(),
                    last_line.empty() ? "" : ", which ends: ", last_line);
+  if (!burial.failure.ok()) {
+    return absl::Status(burial.failure.code(), absl::StrCat(died, see));
+  }
   if (!burial.for_memory) return absl::InternalError(absl::StrCat(died, see));
   return absl::ResourceExhaustedError(absl::StrCat(
       died,

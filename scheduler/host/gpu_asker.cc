@@ -1,62 +1,55 @@
 #include "scheduler/host/gpu_asker.h"
 
-#include <signal.h>
-
 #include <chrono>
-#include <system_error>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "scheduler/host/book/daemon_process.h"
-#include "shared/base/clock.h"
-#include "shared/base/files/file.h"
-#include "shared/base/status.h"
-#include "shared/device/gpu_count.h"
+#include "shared/base/threads/exceptions.h"
 
 namespace fgnn {
 namespace {
 
-// Longest time to open the driver.
-constexpr std::chrono::minutes kGpuTimeout{1};
-constexpr size_t kAnswerBytes = 4096;
+// Longest wait for the count of another call. The count ends before.
+constexpr std::chrono::seconds kLongestWait{30};
 
 }  // namespace
 
 absl::Status GpuAsker::Check(const std::vector<std::string>& devices) {
-  const MutexLock lock(&mutex_);
-  const absl::Status known =
-      CheckGpusAreHere(devices, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return absl::StatusOr<size_t>(counted_);
-      });
+  const absl::Status known = CheckGpusAreHere(
+      devices, [this] { return absl::StatusOr<size_t>(Known()); });
   if (known.ok()) return known;
-  const absl::StatusOr<size_t> now = Count();
-  if (now.ok()) counted_ = *now;
-  return CheckGpusAreHere(devices, [&now] { return now; });
+  return CheckGpusAreHere(devices, [this] { return Ask(); });
 }
 
-absl::StatusOr<size_t> GpuAsker::Count() {
-  std::error_code ignored;  // Usually there is no such file.
-  std::filesystem::remove(log_, ignored);
-  FGNN_ASSIGN_OR_RETURN(
-      DaemonProcess process,
-      DaemonProcess::Spawn(
-          {.program = sampler_, .arguments = {"gpus"}, .log = log_}));
-  const bool ended = process.WaitForEnd(DeadlineIn(kGpuTimeout));
-  if (!ended) {
-    FGNN_RETURN_IF_ERROR(process.Signal(SIGKILL));
-    process.WaitForEnd(DeadlineIn(kGpuTimeout));
+size_t GpuAsker::Known() {
+  const MutexLock lock(&mutex_);
+  return known_;
+}
+
+absl::StatusOr<size_t> GpuAsker::Ask() {
+  {
+    MutexLock lock(&mutex_);
+    if (!answered_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               return !asking_;
+                             })) {
+      return absl::DeadlineExceededError("the GPUs are still being counted");
+    }
+    if (last_.has_value() && clock_() < last_->counts_until) {
+      return last_->count;
+    }
+    asking_ = true;
   }
-  const ProcessEnd end = process.Reap();
-  const absl::StatusOr<std::string> answer = ReadFileEnd(log_, kAnswerBytes);
-  std::filesystem::remove(log_, ignored);
-  if (!ended) {
-    return absl::DeadlineExceededError(
-        absl::StrCat(sampler_.string(), " gpus did not end"));
-  }
-  FGNN_RETURN_IF_ERROR(answer.status());
-  if (end.exit_code.has_value()) return ParseGpuCount(*end.exit_code, *answer);
-  return absl::UnavailableError(
-      absl::StrCat(sampler_.string(), " gpus ended ", end.how));
+  absl::StatusOr<size_t> count;
+  const absl::Status counted = CatchExceptions([&] {
+    count = count_();
+    return count.status();
+  });
+  if (!counted.ok()) count = counted;
+  const MutexLock lock(&mutex_);
+  if (count.ok()) known_ = *count;
+  last_ = Answer{.count = count, .counts_until = clock_() + kAnswerCounts};
+  asking_ = false;
+  answered_.NotifyAll();
+  return count;
 }
 
 }  // namespace fgnn

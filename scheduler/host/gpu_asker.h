@@ -1,38 +1,57 @@
-// Asks the sampler's program which GPUs this host has: the scheduler links no
-// CUDA.
+// Knows which GPUs this host has, and asks again only where that may help.
 #ifndef FGNN_SCHEDULER_HOST_GPU_ASKER_H_
 #define FGNN_SCHEDULER_HOST_GPU_ASKER_H_
 
+#include <chrono>
 #include <cstddef>
-#include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/device/gpu_count.h"
 
 namespace fgnn {
 
 // Thread-safe.
 class GpuAsker {
  public:
-  // `sampler`: the program. `log`: a file that its answer is written to.
-  GpuAsker(std::filesystem::path sampler, std::filesystem::path log)
-      : sampler_(std::move(sampler)), log_(std::move(log)) {}
+  // Time for which an answer counts that a GPU is not there.
+  static constexpr std::chrono::seconds kAnswerCounts{10};
 
-  // See CheckGpusAreHere(). Counts again only for a GPU that was not there
-  // before, which takes up to a minute.
+  // `count` is called on threads of Check(), one call at a time, without a lock
+  // of this class. `clock` tells the time.
+  explicit GpuAsker(GpuCounter count,
+                    std::function<Deadline()> clock = MonotonicClock::now)
+      : count_(std::move(count)), clock_(std::move(clock)) {}
+
+  // See CheckGpusAreHere(). Returns at once if all named GPUs are known to be
+  // there. Counts otherwise, unless the last answer still counts. Calls that
+  // need an answer at the same time wait for one count.
   absl::Status Check(const std::vector<std::string>& devices);
 
  private:
-  absl::StatusOr<size_t> Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Answer {
+    absl::StatusOr<size_t> count;
+    Deadline counts_until;
+  };
+  size_t Known();
+  absl::StatusOr<size_t> Ask();
 
-  const std::filesystem::path sampler_;
-  const std::filesystem::path log_;
-  Mutex mutex_;
-  size_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
+  const GpuCounter count_;
+  const std::function<Deadline()> clock_;
+  Mutex mutex_;  // Never held while count_ runs.
+  CondVar answered_;
+  size_t known_ ABSL_GUARDED_BY(mutex_) = 0;  // The last number of GPUs.
+  bool asking_ ABSL_GUARDED_BY(mutex_) = false;
+  // The last answer; nullopt: there is none yet.
+  std::optional<Answer> last_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

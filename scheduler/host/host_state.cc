@@ -43,13 +43,15 @@ void HostState::FailJob(const std::string& job_id, const absl::Status& why) {
   changed.NotifyAll();
 }
 
-absl::Status HostState::Kill(Daemon& daemon, const std::string& why) {
+absl::Status HostState::Kill(Daemon& daemon, const std::string& why,
+                             const absl::Status& failure) {
   if (!daemon.killed_for.empty() || !daemon.process.has_value()) {
     return absl::OkStatus();
   }
   LogError("{} (pid {}) {}; killed", daemon.placement.name,
            daemon.process->pid(), why);
   daemon.killed_for = why;
+  daemon.failure = failure;
   return daemon.process->Signal(SIGKILL);
 }
 

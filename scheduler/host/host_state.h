@@ -73,8 +73,10 @@ struct HostState {
   void FailJob(const std::string& job_id, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Kills a daemon, and notes why; it is started again as often as its restarts
-  // allow. Does nothing if it was killed before.
-  absl::Status Kill(Daemon& daemon, const std::string& why)
+  // allow. After that its job fails with the code of `failure`, which the
+  // daemon reported; OK: with Internal. Does nothing if it was killed before.
+  absl::Status Kill(Daemon& daemon, const std::string& why,
+                    const absl::Status& failure = absl::OkStatus())
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const DaemonHostOptions options;

@@ -1,6 +1,7 @@
 #include "shared/device/memory_kills.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,9 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A process may take as long to end once the kernel has killed and counted it.
+constexpr std::chrono::seconds kLookEvery{2};
 
 std::optional<uint64_t> CountIn(const fs::path& file) {
   const absl::StatusOr<std::string> text = ReadSmallFile(file);
@@ -50,18 +54,23 @@ void MemoryKills::Look(std::vector<MemoryGroup> groups) {
     const std::optional<uint64_t> count = CountIn(*file);
     if (!count.has_value()) continue;
     counter_ = *file;
-    count_ = *count;
+    last_count_ = *count;
+    count_before_ = *count;
     return;
   }
 }
 
-void MemoryKills::Follow() {
+void MemoryKills::Follow(Deadline now) {
+  if (now < next_look_) return;
+  next_look_ = now + kLookEvery;
   std::vector<MemoryGroup> groups = MemoryGroupsOf(pid_, root_);
-  if (!AreAmong(groups, groups_)) Look(std::move(groups));
+  if (!AreAmong(groups, groups_)) return Look(std::move(groups));
+  count_before_ = last_count_;
+  last_count_ = CountIn(counter_).value_or(last_count_);
 }
 
 bool MemoryKills::HasKilled() const {
-  return CountIn(counter_).value_or(0) > count_;
+  return CountIn(counter_).value_or(0) > count_before_;
 }
 
 std::string MemoryKills::Describe(uint64_t had_bytes) const {

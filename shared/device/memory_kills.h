@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/clock.h"
 #include "shared/device/memory_groups.h"
 
 namespace fgnn {
@@ -22,11 +23,14 @@ class MemoryKills {
   // that holds proc/ and sys/.
   explicit MemoryKills(pid_t pid = 0, std::filesystem::path root = "/");
 
-  // Looks anew if the process was moved to another cgroup. A process that ends
-  // may be shown in a cgroup around its own, which is no move.
-  void Follow();
-  // Returns whether the kernel has killed a process there since the look. The
-  // process may have ended.
+  // Looks again, at most every 2 s. To be called while the process lives, so
+  // that earlier kills of other processes there do not count. Follows the
+  // process to another cgroup. A process that ends may be shown in a cgroup
+  // around its own, which is no move.
+  void Follow(Deadline now);
+  // Returns whether the kernel has killed a process there since the look before
+  // the last one, which is at least 2 s old; without Follow(): since the
+  // construction. The process may have ended.
   bool HasKilled() const;
   // Returns "from the kernel, for memory: it needed more than the 210.5 MiB
   // that it had, and 256.0 MiB are allowed to all here". `had_bytes`: the most
@@ -34,13 +38,16 @@ class MemoryKills {
   std::string Describe(uint64_t had_bytes) const;
 
  private:
+  // Finds the counter of these groups.
   void Look(std::vector<MemoryGroup> groups);
 
   pid_t pid_;
   std::filesystem::path root_;
   std::vector<MemoryGroup> groups_;  // Each before those within it.
   std::filesystem::path counter_;    // File with the count; empty: none.
-  uint64_t count_ = 0;
+  uint64_t last_count_ = 0;
+  uint64_t count_before_ = 0;  // Count of the look before the last one.
+  Deadline next_look_ = Deadline::min();
 };
 
 }  // namespace fgnn

@@ -151,7 +151,8 @@ absl::Status CheckInputNodes(const TaskView& task, uint64_t num_nodes);
 //
 // ResourceExhausted ("task needs more than …") where the block is too small:
 // the caller starts again in a larger one. FailedPrecondition out of this
-// order. The block is 64-byte aligned. Not thread-safe.
+// order, or for a hop of 2^32 edges. The block is 64-byte aligned. Not
+// thread-safe.
 class TaskWriter {
  public:
   struct HopArrays {

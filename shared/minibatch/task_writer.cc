@@ -62,7 +62,7 @@ absl::StatusOr<TaskWriter::HopArrays> TaskWriter::AddHop(
                      " hops, all before its input nodes"));
   }
   if (num_edges > std::numeric_limits<uint32_t>::max()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "task of batch ", header_.seq, ": ", num_edges, " edges in hop ",
         header_.num_hops,
         ", 2^32 - 1 at most; lower sampling.batch_size or sampling.fanouts"));

@@ -41,6 +41,12 @@ absl::Status NameByDevice(std::string_view kind,
   return absl::OkStatus();
 }
 
+int DaemonExitCode(const absl::Status& status) {
+  const bool may_pass = absl::IsAlreadyExists(status) ||
+                        absl::IsNotFound(status) || absl::IsOutOfRange(status);
+  return may_pass ? kTryAgainExitCode : ExitCode(status);
+}
+
 ExecutorDaemon::ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
                                JobStarter* starter, const SignalWaiter* stop)
     : options_(std::move(options)),

@@ -42,6 +42,16 @@ struct ExecutorDaemonOptions {
 absl::Status NameByDevice(std::string_view kind,
                           ExecutorDaemonOptions& options);
 
+// Exit code of a daemon that the next start may mend: EX_TEMPFAIL of
+// sysexits.h.
+inline constexpr int kTryAgainExitCode = 75;
+
+// Returns the exit code of a daemon that ends with `status`. The scheduler
+// starts a daemon that ended with 2 before it registered no more. So that is
+// ExitCode(), but kTryAgainExitCode for a name or a socket that another process
+// still has (AlreadyExists), and for what is not there (NotFound, OutOfRange).
+int DaemonExitCode(const absl::Status& status);
+
 // The scheduler's request to start a job.
 struct ExecutorJobStart {
   const JobAttachment& attachment;

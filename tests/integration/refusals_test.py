@@ -48,9 +48,8 @@ class RefusedDaemonsTest(harness.ServiceTest):
         trainer.chmod(trainer.stat().st_mode | stat.S_IXUSR)
         answer = self.service.fgnn(
             'run', *self.service.job_words(devices='[cpu:0]'), check=False)
-        self.assertEqual(answer.returncode, 1, answer.stderr)
-        self.assertIn('trainer.0 refuses to start: no, not with cpu:0',
-                      answer.stderr)
+        self.assert_user_error(
+            answer, 'trainer.0 refuses to start: no, not with cpu:0')
         started = (self.service.state_dir / 'logs/scheduler.log').read_text()
         self.assertEqual(started.count('started trainer.0'), 1, started)
 

@@ -93,6 +93,7 @@ class InferenceDevice {
   virtual absl::StatusOr<bool> Keep(uint64_t num_nodes,
                                     const KeptWidths& widths) = 0;
   // Copies the arrays to those of the host, which may be null, and frees them.
+  // FailedPrecondition: the device has no memory to copy them.
   virtual absl::Status GiveBack(float* hidden, float* messages) = 0;
 
   // Return whether the workspace has room for a chunk: `rows` of Messages(), or

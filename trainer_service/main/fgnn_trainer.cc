@@ -92,7 +92,7 @@ int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json) {
   });
   if (status.ok()) return 0;
   fgnn::LogError("{}", fgnn::MessageOf(status));
-  return fgnn::ExitCode(status);
+  return fgnn::DaemonExitCode(status);
 }
 
 }  // namespace

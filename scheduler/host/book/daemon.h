@@ -87,6 +87,8 @@ struct Daemon {
   bool stopping = false;
   // Reason why the scheduler killed it; empty: it did not.
   std::string killed_for;
+  // What it reported and was killed for; OK: nothing.
+  absl::Status failure;
   DaemonAttachment attachment;
   DaemonHealth health;
   DaemonRestarts restarts;

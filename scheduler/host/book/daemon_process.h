@@ -54,9 +54,8 @@ class DaemonProcess {
   // Returns the pidfd, which is readable once the process has ended.
   int pidfd() const { return pidfd_.get(); }
 
-  // To be called now and then while the process lives: notices that it was
-  // moved to another memory cgroup.
-  void FollowMemory() { kills_.Follow(); }
+  // See MemoryKills::Follow().
+  void FollowMemory(Deadline now) { kills_.Follow(now); }
   bool HasEnded() const { return WaitForEnd(Deadline::min()); }
   bool WaitForEnd(Deadline deadline) const;
   // Returns how an ended process ended, and reaps it if it is a child of this

@@ -12,7 +12,7 @@
 namespace fgnn {
 namespace {
 
-constexpr int kWrongUse = 2;  // See ExitCode().
+constexpr int kWrongUse = 2;  // See DaemonExitCode().
 
 bool Suits(const Daemon& daemon, const ExecutorPlacement& placement) {
   return daemon.placement.role == placement.role &&
@@ -189,6 +189,7 @@ void DaemonTable::GiveAnotherName(const std::string& name) {
 DaemonTable::Burial DaemonTable::Bury(Daemon& daemon, Deadline now) {
   ProcessEnd end = daemon.process->Reap();
   Burial burial = {.how = std::move(end.how),
+                   .failure = std::exchange(daemon.failure, absl::OkStatus()),
                    .refused = !daemon.registered && end.exit_code == kWrongUse,
                    .poison = {}};
   if (!daemon.killed_for.empty()) {

@@ -89,6 +89,8 @@ class DaemonTable {
   struct Burial {
     std::string how;          // Text that says how it ended.
     bool for_memory = false;  // Whether the kernel killed it for memory.
+    // What it reported and was killed for; OK: nothing.
+    absl::Status failure;
     // Whether it ended with the exit code of a wrong use before it registered.
     // Started again it would do the same.
     bool refused = false;

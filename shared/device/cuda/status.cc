@@ -18,4 +18,9 @@ absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
              : absl::InternalError(message);
 }
 
+absl::Status AsLasting(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::FailedPreconditionError(status.message());
+}
+
 }  // namespace fgnn

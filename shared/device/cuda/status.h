@@ -14,6 +14,11 @@ namespace fgnn {
 // Internal: most errors of CUDA stay until the process ends.
 absl::Status CudaStatus(cudaError_t error, absl::string_view what);
 
+// Returns a device's want of memory as FailedPrecondition: callers wait for
+// ResourceExhausted to pass, as it does in the host's memory. Other statuses
+// stay as they are.
+absl::Status AsLasting(const absl::Status& status);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_DEVICE_CUDA_STATUS_H_

@@ -26,6 +26,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/graph/dataset.h"
 #include "shared/queue/segment_layout.h"
+#include "shared/rpc/executor_daemon.h"
 #include "shared/rpc/executor_server.h"
 #include "shared/rpc/host_session.h"
 #include "shared/rpc/server.h"
@@ -39,8 +40,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kRegisterWithin{20'000};
-constexpr milliseconds kSegmentWithin{5'000};
+// Long, so that no daemon ends because it had no turn on a core.
+constexpr milliseconds kRegisterWithin{100'000};
+constexpr milliseconds kSegmentWithin{100'000};
 
 bool IsOrdered(const std::filesystem::path& state_dir,
                const std::string& wanted) {
@@ -189,7 +191,7 @@ int Run(const std::map<std::string, std::string>& flags) {
       state_dir, name, &daemon,
       {static_cast<v1::SamplerService::Service*>(&daemon),
        static_cast<v1::TrainerService::Service*>(&daemon)});
-  if (!server.ok()) return ExitCode(server.status());
+  if (!server.ok()) return DaemonExitCode(server.status());
   HostSessionOptions options;
   options.state_dir = state_dir;
   options.name = name;
@@ -205,7 +207,7 @@ int Run(const std::map<std::string, std::string>& flags) {
       DeadlineIn(kRegisterWithin));
   if (!session.ok()) {
     LogError("{}", MessageOf(session.status()));
-    return ExitCode(session.status());
+    return DaemonExitCode(session.status());
   }
   daemon.UseSession(session->get());
   stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));

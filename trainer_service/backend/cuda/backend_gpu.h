@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/status.h"
+#include "shared/device/cuda/status.h"
 #include "trainer_service/backend/trainer_backend.h"
 
 namespace fgnn {
@@ -35,10 +36,11 @@ class BackendGpu {
   // calls on_lost then, and says what the error means.
   absl::Status ReportIfLost(const absl::Status& status) const;
   // Returns the result of `work`, which returns a StatusOr, with this GPU. An
-  // error is reported if it is lost.
+  // error is reported if it is lost. FailedPrecondition: the GPU has no memory
+  // for this process.
   template <typename Work>
   auto Use(const Work& work) const -> decltype(work()) {
-    FGNN_RETURN_IF_ERROR(ReportIfLost(Choose()));
+    FGNN_RETURN_IF_ERROR(ReportIfLost(AsLasting(Choose())));
     auto result = work();
     if (!result.ok()) return ReportIfLost(result.status());
     return result;

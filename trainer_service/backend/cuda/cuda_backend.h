@@ -90,6 +90,8 @@ class CudaBackend final : public HostedBackend {
     places_ = std::move(places);
   }
   // Cores of the host compute what the device has no memory for.
+  // ResourceExhausted says that the host lacks memory, FailedPrecondition that
+  // the device has not even the memory to be asked.
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
       const ScoredWeights& weights,
       const std::vector<absl::Span<const int64_t>>& splits) override;

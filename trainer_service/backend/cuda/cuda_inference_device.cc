@@ -128,9 +128,9 @@ absl::Status CudaInferenceDevice::GiveBack(float* hidden, float* messages) {
       std::copy_n(values, rows * columns, to + first * columns);
       return absl::OkStatus();
     };
-    FGNN_RETURN_IF_ERROR(
+    FGNN_RETURN_IF_ERROR(AsLasting(
         Finish(Give(kept_[i].rows.get(), kept_[i].rows.size() / columns,
-                    columns, {take, RowsPlace::kHost, {}})));
+                    columns, {take, RowsPlace::kHost, {}}))));
   }
   kept_ = {};
   return Finish(absl::OkStatus());

@@ -143,6 +143,18 @@ TEST_F(AttachedJobTest, TasksLargerThanASlotGoThroughTheOverflowBlock) {
   EXPECT_EQ(ReadAll(*samplers_mapping_), job_.digests());
 }
 
+// ResourceExhausted would let the scheduler start the sampler again.
+TEST_F(AttachedJobTest, ATaskLargerThanTheOverflowBlockIsALastingFailure) {
+  const auto segment = job_.MakeSegment(SmallJob::Slots::kCramped, 16);
+  GlobalQueue queue(segment.get(), kReader);
+  queue.OpenForSampling(BatchSeq(job_.num_batches()));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto sampler,
+                            StartSampler(*segment, OwnerIndex{1}, 4));
+  EXPECT_THAT(failures_.WaitForFirst(kPatience),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("of its block")));
+}
+
 TEST_F(AttachedJobTest, TwoSamplersShareTheBatchesOfOne) {
   const auto segment = job_.MakeSegment(SmallJob::Slots::kTight, 3);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto one,

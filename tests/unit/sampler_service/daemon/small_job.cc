@@ -100,7 +100,8 @@ std::unique_ptr<Segment> SmallJob::MakeSegment(Slots slots, uint32_t num_slots,
                            ? bound_bytes_
                            : task_bytes_[task_bytes_.size() / 2];
   options.num_overflow_blocks = kNumOverflowBlocks;
-  options.overflow_bytes = bound_bytes_;
+  options.overflow_bytes =
+      slots == Slots::kCramped ? options.slot_bytes : bound_bytes_;
   options.batches_per_epoch = batches_per_epoch_;
   options.epochs = 2;
   options.num_parameters = 1;

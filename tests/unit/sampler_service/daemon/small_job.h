@@ -30,8 +30,9 @@ class SmallJob {
   // The digests of all batches, as one sampler alone makes them.
   const std::vector<uint32_t>& digests() const { return digests_; }
 
-  // Size of a slot: room for every task, or only for the median task.
-  enum class Slots { kRoomy, kTight };
+  // Size of a slot: room for every task, or only for the median task. kCramped:
+  // an overflow block has no more.
+  enum class Slots { kRoomy, kTight, kCramped };
   std::unique_ptr<Segment> MakeSegment(Slots slots, uint32_t num_slots,
                                        uint32_t num_devices = 0) const;
   // Returns another mapping of the segment.

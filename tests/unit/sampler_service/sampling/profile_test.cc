@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace fgnn {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Vertex v has the one neighbour v + 1, so that batches have known sizes.
 class RingProfileTest : public testing::Test {
@@ -37,6 +40,7 @@ class RingProfileTest : public testing::Test {
          .num_threads = num_threads,
          .order_bytes = order_bytes,
          .factory = NewCpuSampler,
+         .available = available_,
          .check = nullptr});
   }
 
@@ -44,6 +48,9 @@ class RingProfileTest : public testing::Test {
   std::vector<int64_t> indptr_;
   std::vector<uint32_t> indices_;
   std::vector<int64_t> train_;
+  std::function<absl::StatusOr<uint64_t>()> available_ = [] {
+    return AvailableMemoryBytes();
+  };
 };
 
 TEST_F(RingProfileTest, HopsAreThoseOfTheLargestBatches) {
@@ -62,6 +69,19 @@ TEST_F(RingProfileTest, TablesCountAsTheyAreOnceAllVerticesWereMet) {
     EXPECT_GE(seen.workspace_bytes, num_threads * kNumNodes * 4);
     EXPECT_GT(seen.program_bytes, 0U);
   }
+}
+
+// Later there is less, as threads have touched tables that count already.
+TEST_F(RingProfileTest, LooksAtTheMemoryBeforeItsThreadsTakeAny) {
+  std::atomic<int> looks = 0;
+  available_ = [&looks]() -> absl::StatusOr<uint64_t> {
+    return looks++ == 0 ? AvailableMemoryBytes() : uint64_t{0};
+  };
+  EXPECT_THAT(Profile(3), IsOk());
+  EXPECT_EQ(looks, 1);
+  available_ = [] { return absl::StatusOr<uint64_t>(kNumNodes); };
+  EXPECT_THAT(Profile(3), StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr("lower sampling.threads")));
 }
 
 TEST_F(RingProfileTest, TheOrderOfBatchesIsPartOfTheWorkspace) {

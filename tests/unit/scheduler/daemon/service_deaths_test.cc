@@ -2,9 +2,12 @@
 // end.
 #include <sys/socket.h>
 
+#include <iostream>
+
 #include "scheduler/host/book/leftover_daemons.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/rpc/sockets/socket_name.h"
+#include "shared/telemetry/log.h"
 #include "tests/unit/scheduler/daemon/service_fixture.h"
 
 namespace fgnn {
@@ -13,6 +16,30 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+
+// Keeps what is logged, and writes it again when it ends.
+class LogKeeper {
+ public:
+  LogKeeper() {
+    InitLog("test");  // Logs to stderr from now on.
+    testing::internal::CaptureStderr();
+  }
+  ~LogKeeper() {
+    if (!is_taken_) Take();
+  }
+  LogKeeper(const LogKeeper&) = delete;
+  LogKeeper& operator=(const LogKeeper&) = delete;
+
+  std::string Take() {
+    is_taken_ = true;
+    std::string lines = testing::internal::GetCapturedStderr();
+    std::cerr << lines;
+    return lines;
+  }
+
+ private:
+  bool is_taken_ = false;
+};
 
 TEST_F(ServiceTest, DaemonsThatAreKilledCostNoBatch) {
   // Somebody holds a batch until the last kill, so the job outlives them all.
@@ -56,6 +83,7 @@ TEST_F(ServiceTest, DaemonsThatAreKilledCostNoBatch) {
 
 TEST_F(ServiceTest, ADaemonThatHangsIsKilledAndReplaced) {
   Order("hold");  // Claims a batch and does not let go.
+  LogKeeper log;
   StartService();
   const std::string id = Submit(Spec())->job_id();
   const pid_t pid = PidOf(WaitForExecutor(id, "sampler.0"), "sampler.0");
@@ -67,7 +95,13 @@ TEST_F(ServiceTest, ADaemonThatHangsIsKilledAndReplaced) {
   ASSERT_EQ(::kill(trainer, SIGSTOP), 0);
   const v1::Job job = Watch(id);
   ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
-  EXPECT_EQ(job.progress().restarts(), 2U);
+  const std::string lines = log.Take();
+  EXPECT_THAT(
+      lines,
+      AllOf(HasSubstr(absl::StrCat("sampler.0 (pid ", pid, ") hung")),
+            HasSubstr(absl::StrCat("trainer.0 (pid ", trainer, ") hung"))));
+  // A busy machine may cost another daemon.
+  EXPECT_GE(job.progress().restarts(), 2U);
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
 }
 

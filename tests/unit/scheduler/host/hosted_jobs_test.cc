@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
+#include <thread>
+
 #include "shared/base/files/unique_fd.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
@@ -190,8 +193,21 @@ TEST_F(TwoJobsTest, ADaemonThatLackedMemoryIsStartedAgain) {
   EXPECT_THAT(Daemons("a").Failure(), IsOk());
   lacks("trainer.0", "b");
   EXPECT_THAT(Daemons("b").Failure(),
-              StatusIs(absl::StatusCode::kInternal,
+              StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("because it cannot go on: need 9, have 5")));
+}
+
+// The counter of kills for memory may have risen for another process.
+TEST_F(TwoJobsTest, AKillByTheSchedulerNamesItsReason) {
+  FGNN_ASSERT_OK(Want("b", "cpu:0", /*restarts=*/0));
+  const DaemonAddress trainer = {"trainer.0", processes_["trainer.0"]->pid(),
+                                 ""};
+  Daemons("b").Kill(trainer, "cannot be reached");
+  EXPECT_TRUE(Daemons("").WaitUntilGone(trainer, DeadlineIn(kLong)));
+  EXPECT_THAT(
+      Daemons("b").Failure(),
+      StatusIs(absl::StatusCode::kInternal,
+               HasSubstr("by signal 9, because it cannot be reached; see")));
 }
 
 TEST_F(TwoJobsTest, OneLeavesAndTheOtherStays) {
@@ -294,6 +310,46 @@ TEST_F(HostedJobsTest, PairsAreKeptWhereNoJobIs) {
   EXPECT_EQ(Daemons("").Views().size(), 4U);
   host_->StopAll();
   EXPECT_THAT(host_->Executors(), IsEmpty());
+}
+
+// A daemon that ends before it has registered.
+class EndingDaemonsTest : public HostedJobsTest {
+ protected:
+  void StartSampler(const std::string& script) {
+    StartHost(/*spawn=*/true);
+    std::ofstream(temp_ / "bin/fgnn-sampler") << "#!/bin/sh\n"
+                                              << script << "\n";
+    FGNN_ASSERT_OK(Want("a", "cpu:0", /*restarts=*/100));
+  }
+  void TearDown() override {
+    jobs_.clear();
+    host_->StopAll();
+    HostedJobsTest::TearDown();
+  }
+  // Returns whether `is_so` became true.
+  static bool WaitUntil(const std::function<bool()>& is_so) {
+    const Deadline deadline = DeadlineIn(kLong);
+    while (!is_so() && MonotonicClock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return is_so();
+  }
+};
+
+TEST_F(EndingDaemonsTest, OneThatIsUsedWronglyFailsItsJobAtOnce) {
+  StartSampler("echo 'no such flag' >&2; exit 2");
+  EXPECT_TRUE(WaitUntil([this] { return !Daemons("a").Failure().ok(); }));
+  EXPECT_THAT(
+      Daemons("a").Failure(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("sampler.0 refuses to start: no such flag; see")));
+  EXPECT_EQ(Daemons("a").restarts(), 0U);
+}
+
+TEST_F(EndingDaemonsTest, OneWhoseNextStartMayGoWellIsTriedAgain) {
+  StartSampler("exit 75");
+  EXPECT_TRUE(WaitUntil([this] { return Daemons("a").restarts() >= 2; }));
+  EXPECT_THAT(Daemons("a").Failure(), IsOk());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -28,6 +29,7 @@ class MemoryKillsTest : public testing::Test {
   }
 
   const TempFolder folder_;
+  const Deadline now_ = MonotonicClock::now();
 };
 
 TEST_F(MemoryKillsTest, Version2CountsInTheProcesssOwnGroup) {
@@ -58,7 +60,7 @@ TEST_F(MemoryKillsTest, Version1AsWellAlsoOnceTheProcessHasEnded) {
   Write(own + "memory.oom_control", "under_oom 1\noom_kill 1\n");
   // The kernel shows a process that ends in the root.
   Write("proc/17/cgroup", "4:cpu,memory:/\n0::/\n");
-  kills.Follow();
+  kills.Follow(now_);
   EXPECT_TRUE(kills.HasKilled());
   EXPECT_THAT(kills.Describe(0), HasSubstr("1.00 MiB are allowed"));
   EXPECT_THAT(kills.Describe(0), Not(HasSubstr("that it had")));
@@ -70,9 +72,33 @@ TEST_F(MemoryKillsTest, FollowsAProcessToAnotherGroup) {
   Write("sys/fs/cgroup/b/memory.events", "oom_kill 7\n");
   MemoryKills kills(17, folder_.path());
   Write("proc/17/cgroup", "0::/b\n");
-  kills.Follow();
+  kills.Follow(now_);
   EXPECT_FALSE(kills.HasKilled());
   Write("sys/fs/cgroup/b/memory.events", "oom_kill 8\n");
+  EXPECT_TRUE(kills.HasKilled());
+}
+
+// The counter is that of all processes of the group.
+TEST_F(MemoryKillsTest, AnEarlierKillOfAnotherProcessDoesNotCount) {
+  const auto count_is = [this](int count) {
+    Write("sys/fs/cgroup/a/memory.events",
+          "oom_kill " + std::to_string(count) + "\n");
+  };
+  const auto after = [this](int ms) {
+    return now_ + std::chrono::milliseconds(ms);
+  };
+  Write("proc/17/cgroup", "0::/a\n");
+  count_is(0);
+  MemoryKills kills(17, folder_.path());
+  kills.Follow(after(0));
+  count_is(1);
+  kills.Follow(after(2'000));
+  EXPECT_TRUE(kills.HasKilled());  // It may be this one, which still ends.
+  kills.Follow(after(3'999));      // No look: the one before was just now.
+  EXPECT_TRUE(kills.HasKilled());
+  kills.Follow(after(4'000));
+  EXPECT_FALSE(kills.HasKilled());
+  count_is(2);
   EXPECT_TRUE(kills.HasKilled());
 }
 

@@ -146,10 +146,11 @@ TEST(TaskTest, ArraysAreAddedInTheirOrder) {
 TEST(TaskTest, EdgesNumberBelowTwoToTheThirtyTwo) {
   Block block(1 << 12);
   TaskWriter writer(block.span(), kTestJob, BatchSeq(1), 2);
+  // No larger block has room for them.
   EXPECT_THAT(writer.AddHop(2, uint64_t{1} << 32),
-              StatusIs(StatusCode::kResourceExhausted, HasSubstr("2^32")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2^32")));
   EXPECT_THAT(writer.AddHop(2, ~uint64_t{0}),
-              StatusIs(StatusCode::kResourceExhausted));
+              StatusIs(StatusCode::kFailedPrecondition));
   EXPECT_THAT(writer.AddHop(~uint32_t{0}, 1),
               StatusIs(StatusCode::kResourceExhausted));
 }

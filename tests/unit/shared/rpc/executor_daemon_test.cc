@@ -44,6 +44,18 @@ class FakeJob : public ExecutorJob {
   JobLog* const log_;
 };
 
+TEST(DaemonExitCodeTest, TellsWhatTheNextStartMayMend) {
+  EXPECT_EQ(DaemonExitCode(absl::OkStatus()), 0);
+  EXPECT_EQ(DaemonExitCode(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(DaemonExitCode(absl::UnimplementedError("")), 2);
+  EXPECT_EQ(DaemonExitCode(absl::UnavailableError("")), 1);
+  for (const absl::Status& may_pass :
+       {absl::AlreadyExistsError(""), absl::NotFoundError(""),
+        absl::OutOfRangeError("")}) {
+    EXPECT_EQ(DaemonExitCode(may_pass), 75) << may_pass;
+  }
+}
+
 class ExecutorDaemonTest : public testing::Test, public JobStarter {
  protected:
   void SetUp() override {

@@ -36,6 +36,15 @@ TEST_F(BackendGpuTest, ReturnsErrorsOfAGpuThatAnswers) {
   EXPECT_TRUE(lost_.empty());
 }
 
+// Whoever gets ResourceExhausted waits for a minute and tries again.
+TEST_F(BackendGpuTest, ItsMemoryIsNotWaitedFor) {
+  simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
+  EXPECT_THAT(gpu_.Use([] { return absl::StatusOr<int>(7); }),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("cuda:0")));
+  EXPECT_TRUE(lost_.empty());
+}
+
 TEST_F(BackendGpuTest, ReportsAGpuThatIsLost) {
   simt::FailAfter(0, cudaErrorIllegalAddress, /*sticky=*/true);
   const auto is_lost = StatusIs(

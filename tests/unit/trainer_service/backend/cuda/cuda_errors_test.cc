@@ -1,5 +1,7 @@
 // A device that has no memory, fails, or is not there.
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
+#include "tests/unit/trainer_service/infer/infer_world.h"
+#include "trainer_service/backend/cuda/cuda_inference_device.h"
 
 namespace fgnn {
 namespace {
@@ -24,7 +26,7 @@ TEST_F(CudaErrorsTest, RefusesADeviceThatIsNotThere) {
   options.device = 1;
   EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("cuda:1"), HasSubstr("1 CUDA device"))));
+                       AllOf(HasSubstr("cuda:1"), HasSubstr("1 GPU, cuda:0"))));
   simt::SetFakeDevice({.count = 0});
   options.device = 0;
   EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
@@ -131,6 +133,32 @@ TEST_F(CudaErrorsTest, SaysThatTheProcessHasToEnd) {
   EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options), is_lost);
   EXPECT_THAT(lost, testing::SizeIs(4));
   SetDevice(kMemory);
+}
+
+// No memory for a copy of hidden states that cores need.
+TEST(CudaInferenceErrorsTest, CannotGiveBackWithoutMemory) {
+  Shape shape;
+  shape.model.kind = "graphsage";
+  shape.model.layers = 2;
+  shape.model.input_columns = 8;
+  shape.model.hidden = 8;
+  shape.model.num_classes = 3;
+  World world(shape);
+  ThreadTeam team(2);
+  const auto products = simt::NewPlainProducts();
+  simt::SetFakeDevice({});
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto device,
+      CudaInferenceDevice::Make(world.options(), products.get(), nullptr, &team,
+                                std::make_shared<ByteCount>()));
+  FGNN_ASSERT_OK(device->Begin(world.Input(&team).weights));
+  ASSERT_TRUE(device->Keep(world.num_nodes(), {.hidden = 8}).value());
+  std::vector<float> hidden(world.num_nodes() * 8);
+  simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
+  EXPECT_THAT(device->GiveBack(hidden.data(), nullptr),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  device->End();
+  simt::SetFakeDevice({});
 }
 
 // Whichever call of CUDA fails, the error is told and nothing is left behind.

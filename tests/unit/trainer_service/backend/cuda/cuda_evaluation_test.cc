@@ -307,6 +307,21 @@ TEST_F(CudaEvaluationTest, LeavesItToCoresWithoutMemory) {
   SetDevice(kMemory);
 }
 
+// ResourceExhausted would be waited for.
+TEST_F(CudaEvaluationTest, NeverAsksToWaitForTheDevicesMemory) {
+  Open();
+  const EdgeView edges(&cpu_->dataset().graph());
+  const ScoredWeights scored = Scored();
+  simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
+  EXPECT_THAT(cuda_->Evaluate(scored, Splits()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
+  EXPECT_THAT(cuda_->RankEdges(scored, {edges}),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  SetDevice(kMemory);
+  FGNN_ASSERT_OK(cuda_->Evaluate(scored, Splits()).status());
+}
+
 TEST_F(CudaEvaluationTest, SharesItWithOtherTrainers) {
   Open();
   FGNN_ASSERT_OK_AND_ASSIGN(const auto alone,
