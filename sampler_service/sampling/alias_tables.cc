@@ -15,6 +15,7 @@
 #include "shared/base/hash.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 #include "shared/graph/edge_lists.h"
 #include "shared/graph/npy.h"
@@ -32,7 +33,8 @@ constexpr uint64_t kVerticesPerChunk = 1 << 12;
 // Builds one vertex's table after the other. Thread-compatible.
 class TableBuilder {
  public:
-  // Returns false if all weights are 0, or one is negative or not finite.
+  // Returns false if all weights are 0, or one is negative or not finite:
+  // see weights().
   bool Build(absl::Span<const float> mapped, AliasCell* cells) {
     // What is checked is what is used.
     weights_.assign(mapped.begin(), mapped.end());
@@ -81,6 +83,10 @@ class TableBuilder {
     return true;
   }
 
+  // The weights that the last Build() has read. Those of the file may be others
+  // by now.
+  absl::Span<const float> weights() const { return weights_; }
+
  private:
   static uint32_t Threshold(double odds) {
     return static_cast<uint32_t>(
@@ -93,42 +99,20 @@ class TableBuilder {
   std::vector<uint32_t> heavy_;
 };
 
-absl::Status WrongWeights(const CscView& graph, absl::Span<const float> weights,
+// Says what is wrong with the weights of v, whose list begins at edge `begin`.
+absl::Status WrongWeights(absl::Span<const float> weights, uint64_t begin,
                           uint64_t v) {
-  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
-  for (uint64_t e = list.begin; e < list.begin + list.degree; ++e) {
-    const float weight = weights[e];
-    if (!(weight >= 0) || !std::isfinite(weight)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the weight of edge ", e, ", into vertex ", v, ", is ",
-                       weight, "; weights are finite and not negative"));
+  for (uint64_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || !std::isfinite(weights[i])) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the weight of edge ", begin + i, ", into vertex ", v, ", is ",
+          weights[i], "; weights are finite and not negative"));
     }
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("all ", list.degree, " edges into vertex ", v,
-                   " have weight 0 (from edge ", list.begin,
+      absl::StrCat("all ", weights.size(), " edges into vertex ", v,
+                   " have weight 0 (from edge ", begin,
                    " on); give at least one a positive one"));
-}
-
-absl::Status CheckGraph(const CscView& graph, absl::Span<const float> weights) {
-  if (weights.size() != graph.num_edges()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are ", weights.size(), " weights for ",
-                     graph.num_edges(), " edges"));
-  }
-  EdgeOffset before = 0;
-  for (size_t v = 0; v < graph.indptr.size(); ++v) {
-    const EdgeOffset offset = graph.indptr[v];
-    if (offset < before || static_cast<uint64_t>(offset) > weights.size() ||
-        offset - before > EdgeOffset{UINT32_MAX}) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "csc_indptr.npy falls, leaves the edges, or has a vertex of 2^32 "
-          "edges, which weights are not for, at vertex ",
-          v));
-    }
-    before = offset;
-  }
-  return absl::OkStatus();
 }
 
 // Fills the cells of the list of `degree` edges that begins at `edge` with
@@ -152,25 +136,36 @@ uint64_t SetVertices(const CscView& graph, size_t edge, size_t degree,
       graph.indices);
 }
 
-// Builds the table of v. Returns false if its weights are wrong, or its list
-// has changed.
-bool BuildList(const CscView& graph, absl::Span<const float> weights,
-               uint64_t v, TableBuilder& builder, AliasCell* cells) {
-  const absl::StatusOr<EdgeList> list = ReadEdgeList(graph, v);
-  if (!list.ok() || list->degree > UINT32_MAX) return false;
-  return builder.Build(weights.subspan(list->begin, list->degree),
-                       cells + list->begin) &&
-         SetVertices(graph, list->begin, list->degree, cells + list->begin) <
-             graph.num_nodes();
+// Builds the table of v. Errors: its weights are wrong, or its list is.
+absl::Status BuildList(const CscView& graph, absl::Span<const float> weights,
+                       uint64_t v, TableBuilder& builder, AliasCell* cells) {
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, v));
+  if (list.degree > UINT32_MAX) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vertex ", v, " has ", list.degree,
+                     " edges, and weights are for fewer than 2^32"));
+  }
+  AliasCell* const own = cells + list.begin;
+  if (!builder.Build(weights.subspan(list.begin, list.degree), own)) {
+    return WrongWeights(builder.weights(), list.begin, v);
+  }
+  return CheckLargestIndex(graph,
+                           SetVertices(graph, list.begin, list.degree, own));
 }
 
 // Fills `cells` [num_edges].
 absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                         uint32_t num_threads, AliasCell* cells) {
-  FGNN_RETURN_IF_ERROR(CheckGraph(graph, weights));
+  if (weights.size() != graph.num_edges()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are ", weights.size(), " weights for ",
+                     graph.num_edges(), " edges"));
+  }
   const uint64_t num_nodes = graph.num_nodes();
   std::atomic<uint64_t> next = 0;
   std::atomic<uint64_t> first_wrong = UINT64_MAX;
+  Mutex mutex;
+  absl::Status wrong;  // Of the first wrong vertex; guarded by `mutex`.
   {
     std::vector<Thread> threads;
     for (uint32_t t = 0; t < std::max(num_threads, 1u); ++t) {
@@ -180,11 +175,14 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
                              std::min(num_nodes, first_wrong.load());) {
           const uint64_t end = std::min(begin + kVerticesPerChunk, num_nodes);
           for (uint64_t v = begin; v < end; ++v) {
-            if (BuildList(graph, weights, v, builder, cells)) continue;
+            absl::Status built = BuildList(graph, weights, v, builder, cells);
+            if (built.ok()) continue;
             // The lowest wrong vertex is named, whichever thread finds its own
             // first.
-            uint64_t known = first_wrong.load();
-            while (v < known && !first_wrong.compare_exchange_weak(known, v)) {
+            const MutexLock lock(&mutex);
+            if (v < first_wrong.load()) {
+              first_wrong = v;
+              wrong = std::move(built);
             }
             break;
           }
@@ -192,10 +190,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
       });
     }
   }
-  if (first_wrong == UINT64_MAX) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, first_wrong));
-  FGNN_RETURN_IF_ERROR(ForEachSource(graph, list, [](GlobalId) {}));
-  return WrongWeights(graph, weights, first_wrong);
+  return wrong;
 }
 
 // Returns weights per edge, made from one weight per vertex.

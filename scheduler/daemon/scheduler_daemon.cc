@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -150,6 +152,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
   FGNN_RETURN_IF_ERROR(SetSocketGroup(options.state_dir, options.socket_group));
+  std::error_code ignored;  // Counts that a killed service left are of no use.
+  std::filesystem::remove_all(CountsFolder(options.state_dir), ignored);
   auto parts = std::make_unique<Parts>(options, std::move(lock));
   FGNN_ASSIGN_OR_RETURN(JobStore store,
                         JobStore::Open(JobStorePath(options.state_dir)));

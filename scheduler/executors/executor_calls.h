@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/types.h"
 #include "shared/measured/scores.h"
 
@@ -90,6 +91,7 @@ struct Evaluation {
 struct SaveCheckpointCall {
   std::string job_id;
   std::filesystem::path path;
+  FolderId folder;  // The folder that the path has to be in.
   uint64_t version = 0;
   uint32_t epochs_done = 0;
   // State of the run, which DescribeCheckpoint() returns again.

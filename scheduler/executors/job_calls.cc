@@ -75,10 +75,12 @@ absl::StatusOr<TrainingProfile> JobCalls::ProfileTraining(
 }
 
 absl::Status JobCalls::SaveCheckpoint(const std::filesystem::path& path,
-                                      uint64_t version, uint32_t epochs_done,
+                                      const FolderId& folder, uint64_t version,
+                                      uint32_t epochs_done,
                                       const std::string& run_state) {
   const SaveCheckpointCall request = {.job_id = caller_->job().job_id,
                                       .path = path,
+                                      .folder = folder,
                                       .version = version,
                                       .epochs_done = epochs_done,
                                       .run_state = run_state};

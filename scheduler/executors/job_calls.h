@@ -13,6 +13,7 @@
 #include "scheduler/executors/executor_caller.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -32,8 +33,10 @@ class JobCalls {
   absl::StatusOr<TrainingProfile> ProfileTraining(
       const std::vector<HopSize>& hops);
   // Saves the weights of `version`, which has to be the newest one still.
+  // `folder`: the folder of the path. FailedPrecondition: another one is there.
   absl::Status SaveCheckpoint(const std::filesystem::path& path,
-                              uint64_t version, uint32_t epochs_done,
+                              const FolderId& folder, uint64_t version,
+                              uint32_t epochs_done,
                               const std::string& run_state);
   // Has any trainer, attached or not, read the checkpoint.
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(

@@ -1,5 +1,7 @@
 #include "scheduler/executors/job_ranking.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -16,9 +18,10 @@ namespace fs = std::filesystem;
 // Files that samplers write their counts to. The destructor removes them.
 class CountFiles {
  public:
-  CountFiles(const fs::path& folder, size_t count) {
+  CountFiles(const fs::path& folder, const std::string& job_id, size_t count) {
+    ::mkdir(folder.c_str(), 0700);  // A sampler says why it cannot write.
     for (size_t i = 0; i < count; ++i) {
-      paths_.push_back(folder / absl::StrCat("input-node-counts-", i, ".u32"));
+      paths_.push_back(folder / absl::StrCat(job_id, "-", i, ".u32"));
     }
   }
   ~CountFiles() {
@@ -57,7 +60,7 @@ absl::StatusOr<uint64_t> JobRanking::RankVertices(const fs::path& folder) {
                            .Find(ExecutorRole::kSampler, /*attached=*/false)
                            .size(),
                        1);
-  const CountFiles files(folder, num_parts);
+  const CountFiles files(folder, caller_->job().job_id, num_parts);
   FGNN_RETURN_IF_ERROR(CountInputNodes(files.paths()));
   FGNN_ASSIGN_OR_RETURN(ranked, RankBy(files.paths(), /*attached=*/false));
   return ranked.rank_order_key;
@@ -73,7 +76,7 @@ absl::StatusOr<uint64_t> JobRanking::RankByOnlineCounts(
     const fs::path& folder) {
   const std::vector<DaemonAddress> samplers =
       caller_->daemons().Find(ExecutorRole::kSampler, /*attached=*/true);
-  const CountFiles files(folder, samplers.size());
+  const CountFiles files(folder, caller_->job().job_id, samplers.size());
   std::vector<fs::path> written;
   for (size_t i = 0; i < samplers.size(); ++i) {
     const absl::Status status = caller_->calls().WriteCounts(

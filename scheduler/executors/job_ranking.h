@@ -21,7 +21,8 @@ class JobRanking {
 
   // Makes the order that the job caches by, unless one is saved with the
   // dataset. All samplers count at once, with files in `folder` that are
-  // removed afterwards. Returns the order's key.
+  // removed afterwards. The folder is the service's alone, and made here.
+  // Returns the order's key.
   absl::StatusOr<uint64_t> RankVertices(const std::filesystem::path& folder);
   // With policy online, returns the key of an order that was saved before; 0:
   // there is none.

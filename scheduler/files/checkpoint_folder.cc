@@ -1,8 +1,12 @@
 #include "scheduler/files/checkpoint_folder.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <string>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/files/run_files.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/guarded_path.h"
@@ -49,16 +53,31 @@ fs::path CheckpointFolder::OfStep(uint32_t epochs_done,
 
 fs::path CheckpointFolder::Best() const { return path_ / kBestCheckpointName; }
 
-absl::Status CheckpointFolder::Check() const {
-  return HeldFolder::Open(path_).status();
+// Without the sync, the folder's files do not survive a power cut.
+absl::Status CheckpointFolder::Make() const {
+  if (::mkdir(place_.c_str(), 0777) == 0) {
+    return SyncFolder(place_.parent_path());
+  }
+  if (errno == EEXIST) return absl::OkStatus();
+  return ErrnoToStatus(errno, absl::StrCat("make ", path_.string()));
+}
+
+absl::StatusOr<HeldFolder> CheckpointFolder::Hold() const {
+  return HeldFolder::Open(place_, path_);
 }
 
 absl::StatusOr<std::vector<fs::path>> CheckpointFolder::Find() const {
-  return FindCheckpointNames(path_);
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, Hold());
+  absl::StatusOr<std::vector<fs::path>> found =
+      FindCheckpointNames(held.path());
+  FGNN_RETURN_IF_ERROR(held.Named(found.status()));
+  for (fs::path& checkpoint : *found)
+    checkpoint = path_ / checkpoint.filename();
+  return found;
 }
 
 absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, Hold());
   const fs::path folder = held.path();
   const fs::path from = folder / checkpoint.filename();
   const fs::path next = folder / kNextBestName;
@@ -75,7 +94,7 @@ absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
 }
 
 absl::Status CheckpointFolder::Prune(uint32_t keep) const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, Hold());
   const auto checkpoints = FindCheckpoints(held.path());
   FGNN_RETURN_IF_ERROR(held.Named(checkpoints.status()));
   for (size_t i = keep; i < checkpoints->size(); ++i) {
@@ -88,8 +107,20 @@ absl::Status CheckpointFolder::Prune(uint32_t keep) const {
 }
 
 absl::Status CheckpointFolder::RemoveLeftovers() const {
-  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, HeldFolder::Open(path_));
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, Hold());
   return held.Named(RemoveTemporaries(held.path()));
+}
+
+absl::Status CheckpointFolder::MoveAway(const fs::path& folder) const {
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held, Hold());
+  const fs::path from = held.path() / folder.filename();
+  const fs::path aside = from.string() + ".unreadable";
+  std::error_code error;
+  fs::rename(from, aside, error);
+  if (!error) return absl::OkStatus();
+  return held.Named(ErrnoToStatus(
+      error.value(),
+      absl::StrCat("rename ", from.string(), " to ", aside.string())));
 }
 
 }  // namespace fgnn

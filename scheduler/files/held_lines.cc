@@ -31,16 +31,20 @@ absl::Status WriteAt(int fd, std::string_view text, uint64_t place,
 
 }  // namespace
 
-absl::Status HeldLines::Write() {
+absl::Status HeldLines::Write(const HeldFolder& folder) {
   if (held_.empty()) return absl::OkStatus();
-  const std::string what = absl::StrCat("write ", path_.string());
-  absl::StatusOr<UniqueFd> fd = OpenPlainFile(path_, O_WRONLY);
+  return folder.Named(WriteTo(folder.path() / name_));
+}
+
+absl::Status HeldLines::WriteTo(const std::filesystem::path& path) {
+  const std::string what = absl::StrCat("write ", path.string());
+  absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
   if (absl::IsNotFound(fd.status())) {
-    fd = OpenPlainFile(path_, O_WRONLY | O_CREAT);
+    fd = OpenPlainFile(path, O_WRONLY | O_CREAT);
     FGNN_RETURN_IF_ERROR(fd.status());
     // A checkpoint that relies on these lines may survive a power cut, so the
     // file's entry is synced.
-    FGNN_RETURN_IF_ERROR(SyncFolder(path_.parent_path()));
+    FGNN_RETURN_IF_ERROR(SyncFolder(path.parent_path()));
   }
   FGNN_RETURN_IF_ERROR(fd.status());
   struct stat file {};
@@ -49,7 +53,7 @@ absl::Status HeldLines::Write() {
   const uint64_t place = place_.value_or(size);
   if (size < place) {
     return absl::DataLossError(
-        absl::StrCat(path_.string(), " has ", size, " bytes, but had ", place,
+        absl::StrCat(path.string(), " has ", size, " bytes, but had ", place,
                      "; does another program write to it?"));
   }
   place_ = place;

@@ -148,17 +148,6 @@ bool IsFolder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, error));
 }
 
-// A checkpoint will be written under this name again. It can replace anything
-// but a folder.
-absl::Status MoveFolderAway(const fs::path& path) {
-  std::error_code error;
-  const fs::path aside = path.string() + ".unreadable";
-  fs::rename(path, aside, error);
-  if (!error) return absl::OkStatus();
-  return ErrnoToStatus(error.value(), absl::StrCat("rename ", path.string(),
-                                                   " to ", aside.string()));
-}
-
 }  // namespace
 
 absl::StatusOr<std::optional<ResumePoint>> FindResumePoint(
@@ -201,7 +190,7 @@ absl::Status GoBackTo(const std::optional<ResumePoint>& point,
                       const RunFolder& folder) {
   if (!point.has_value()) return folder.TruncateTo({});
   for (const fs::path& path : point->in_the_way) {
-    FGNN_RETURN_IF_ERROR(MoveFolderAway(path));
+    FGNN_RETURN_IF_ERROR(folder.checkpoints().MoveAway(path));
   }
   return folder.TruncateTo({.metrics_bytes = point->state.metrics_bytes,
                             .digests_bytes = point->state.digests_bytes});

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/files/access/user_path.h"
 #include "scheduler/files/run_files.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
@@ -64,14 +63,6 @@ absl::Status CutFile(const fs::path& path, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-// Makes a folder in the run's folder, and syncs its name: without it, the
-// folder's files do not survive a power cut.
-absl::Status MakeInside(const fs::path& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return SyncFolder(path.parent_path());
-  if (errno == EEXIST) return absl::OkStatus();
-  return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
-}
-
 // Returns whether a job that was killed before it had written job.yaml may have
 // left the entry.
 bool IsOfRunThatNeverBegan(const fs::directory_entry& entry) {
@@ -87,20 +78,50 @@ bool IsOfRunThatNeverBegan(const fs::directory_entry& entry) {
          name.starts_with(kJobYamlName);
 }
 
-// Returns an error if the folder, or a parent, was replaced by a link since the
-// submission. The link may lead to a run whose owner was not checked.
-absl::Status CheckIsItself(const fs::path& path) {
-  const fs::path now = CanonicalRunDir(path);
-  if (now == path) return absl::OkStatus();
+// Finds the folder. Returns an error if it, or a parent, was replaced by a link
+// since the submission. The link may lead to a run whose owner was not checked.
+absl::StatusOr<FoundPath> FindItself(const fs::path& path, FindFolder find) {
+  FGNN_ASSIGN_OR_RETURN(FoundPath found, find(path));
+  const fs::path now =
+      found.missing.empty() ? found.name : found.name / found.missing;
+  if (now == path) return found;
   return absl::FailedPreconditionError(
       absl::StrCat("run_dir ", path.string(), " leads to ", now.string(),
                    " by now; resume that folder, or submit the job with it"));
 }
 
-// Locks the folder, if it is still the one that was submitted.
-absl::StatusOr<RunLock> TakeItself(const fs::path& path) {
-  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
-  return RunLock::Take(path);
+absl::StatusOr<FoundPath> FindOrMakeItself(const fs::path& path,
+                                           FindFolder find) {
+  return FindOrMakeFolder(
+      path, [&](const fs::path& asked) { return FindItself(asked, find); });
+}
+
+absl::Status IsNoFolder(const fs::path& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("run_dir ", path.string(), " is not a folder"));
+}
+
+// Returns what was found, under the name by which users know it.
+absl::StatusOr<HeldFolder> HoldFound(const fs::path& path, FoundPath found) {
+  if (!S_ISDIR(found.info.st_mode)) return IsNoFolder(path);
+  return HeldFolder(path, std::move(found.place));
+}
+
+absl::StatusOr<RunLock> TakeFound(const fs::path& path, FoundPath found) {
+  FGNN_ASSIGN_OR_RETURN(HeldFolder folder, HoldFound(path, std::move(found)));
+  return RunLock::Take(std::move(folder));
+}
+
+absl::Status IsNotEmpty(const fs::path& path) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("run_dir ", path.string(),
+                   " is not empty; name another one or remove it"));
+}
+
+absl::Status CheckIsEmpty(const HeldFolder& folder) {
+  const absl::StatusOr<bool> empty = IsEmptyRunFolder(folder.path());
+  FGNN_RETURN_IF_ERROR(folder.Named(empty.status()));
+  return *empty ? absl::OkStatus() : IsNotEmpty(folder.name());
 }
 
 // Returns OK if no folder above the path is a run's. A folder of that run's
@@ -143,15 +164,9 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) return absl::OkStatus();
   if (error) return ErrorOf(error, path);
-  if (status.type() != fs::file_type::directory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("run_dir ", path.string(), " is not a folder"));
-  }
+  if (status.type() != fs::file_type::directory) return IsNoFolder(path);
   FGNN_ASSIGN_OR_RETURN(const bool empty, IsEmptyRunFolder(path));
-  if (empty) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat("run_dir ", path.string(),
-                   " is not empty; name another one or remove it"));
+  return empty ? absl::OkStatus() : IsNotEmpty(path);
 }
 
 double SecondsBefore(const fs::path& run_dir, const std::string& job_id) {
@@ -175,68 +190,83 @@ std::optional<CompletedRun> ReadCompletedRun(const fs::path& run_dir) {
 bool HasCheckpointOf(const fs::path& run_dir, uint32_t epochs_done) {
   std::error_code error;
   return fs::exists(
-      CheckpointFolder(run_dir / kCheckpointsName).OfEpoch(epochs_done), error);
+      run_dir / kCheckpointsName / CheckpointAge{epochs_done, 0}.ToName(),
+      error);
 }
 
-RunFolder::RunFolder(fs::path path, RunLock lock)
-    : path_(std::move(path)),
-      metrics_(path_ / kMetricsName),
-      digests_(path_ / kDigestsName),
-      checkpoints_(path_ / kCheckpointsName),
-      lock_(std::move(lock)) {}
+RunFolder::RunFolder(RunLock lock)
+    : lock_(std::move(lock)),
+      metrics_(kMetricsName),
+      digests_(kDigestsName),
+      checkpoints_(path() / kCheckpointsName, PlaceOf(kCheckpointsName)) {}
+
+fs::path RunFolder::PlaceOf(const char* name) const {
+  return held().path() / name;
+}
 
 // The folder is checked twice: before it is locked, so that nothing is left in
-// another user's folder, and after that, when the answer stays true.
+// the folder of another run, and after that, when the answer stays true.
 absl::StatusOr<RunFolder> RunFolder::Create(
     const fs::path& path, const std::string& job_yaml, const RunRecord& record,
-    absl::FunctionRef<absl::Status()> claim, const FileUser& user) {
-  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
-  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
-  FGNN_RETURN_IF_ERROR(MakeFolderAs(user, path));
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
-  FGNN_RETURN_IF_ERROR(CheckRunFolderIsFree(path));
+    absl::FunctionRef<absl::Status()> claim, FindFolder find) {
+  FGNN_ASSIGN_OR_RETURN(FoundPath before, FindItself(path, find));
+  FGNN_RETURN_IF_ERROR(CheckIsInNoRun(path));
+  if (before.missing.empty()) {
+    FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
+                          HoldFound(path, std::move(before)));
+    FGNN_RETURN_IF_ERROR(CheckIsEmpty(folder));
+  }
+  FGNN_ASSIGN_OR_RETURN(FoundPath found, FindOrMakeItself(path, find));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeFound(path, std::move(found)));
+  FGNN_RETURN_IF_ERROR(CheckIsInNoRun(path));
+  FGNN_RETURN_IF_ERROR(CheckIsEmpty(lock.folder()));
   FGNN_RETURN_IF_ERROR(claim());
-  RunFolder folder(path, std::move(lock));
+  RunFolder folder(std::move(lock));
   FGNN_RETURN_IF_ERROR(folder.GoOn(job_yaml, record));
   return folder;
 }
 
 absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
-                                          const RunRecord& record) {
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
+                                          const RunRecord& record,
+                                          FindFolder find) {
+  FGNN_ASSIGN_OR_RETURN(FoundPath found, FindItself(path, find));
+  if (!found.missing.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("run_dir ", path.string(), " is not there"));
+  }
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeFound(path, std::move(found)));
   FGNN_RETURN_IF_ERROR(lock.Write(record));
-  return RunFolder(path, std::move(lock));
+  return RunFolder(std::move(lock));
 }
 
 absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
-                                            const FileUser& user) {
-  FGNN_RETURN_IF_ERROR(CheckIsItself(path));
+                                            FindFolder find) {
   // The earlier run may have ended before it had made the folder.
-  FGNN_RETURN_IF_ERROR(MakeFolderAs(user, path));
-  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeItself(path));
-  RunFolder folder(path, std::move(lock));
-  FGNN_RETURN_IF_ERROR(MakeInside(folder.checkpoints_.path()));
-  FGNN_RETURN_IF_ERROR(folder.checkpoints_.Check());
+  FGNN_ASSIGN_OR_RETURN(FoundPath found, FindOrMakeItself(path, find));
+  FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeFound(path, std::move(found)));
+  RunFolder folder(std::move(lock));
+  FGNN_RETURN_IF_ERROR(folder.held().Named(folder.checkpoints_.Make()));
+  FGNN_RETURN_IF_ERROR(folder.checkpoints_.Hold().status());
   return folder;
 }
 
 absl::Status RunFolder::GoOn(const std::string& job_yaml,
                              const RunRecord& record) const {
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
-  FGNN_RETURN_IF_ERROR(MakeInside(checkpoints_.path()));
+  FGNN_RETURN_IF_ERROR(held().Named(checkpoints_.Make()));
   // The summary is removed only after the checks, so that a refused folder
   // keeps it.
-  FGNN_RETURN_IF_ERROR(checkpoints_.Check());
+  FGNN_RETURN_IF_ERROR(checkpoints_.Hold().status());
   std::error_code error;
-  fs::remove(path_ / kSummaryName, error);
-  if (error) return ErrorOf(error, path_);
+  fs::remove(PlaceOf(kSummaryName), error);
+  if (error) return ErrorOf(error, path());
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
-  return WriteFileAtomically(path_ / kJobYamlName, job_yaml);
+  return held().Named(WriteFileAtomically(PlaceOf(kJobYamlName), job_yaml));
 }
 
 bool RunFolder::has_begun() const {
   std::error_code error;
-  return fs::exists(path_ / kJobYamlName, error);
+  return fs::exists(PlaceOf(kJobYamlName), error);
 }
 
 absl::Status RunFolder::AppendMetrics(std::string_view lines) {
@@ -250,14 +280,16 @@ absl::Status RunFolder::AppendDigests(std::string_view lines) {
 }
 
 absl::Status RunFolder::Flush() {
-  absl::Status flushed = metrics_.Write();
-  flushed.Update(digests_.Write());
+  absl::Status flushed = metrics_.Write(held());
+  flushed.Update(digests_.Write(held()));
   return flushed;
 }
 
 absl::StatusOr<uint64_t> RunFolder::ReadMetrics(
     absl::FunctionRef<void(const Scores&)> add) const {
-  return fgnn::ReadMetrics(path_, add);
+  absl::StatusOr<uint64_t> bytes = fgnn::ReadMetrics(held().path(), add);
+  if (bytes.ok()) return bytes;
+  return held().Named(bytes.status());
 }
 
 absl::StatusOr<Scores> RunFolder::ScoresOf(uint32_t epoch) const {
@@ -270,21 +302,24 @@ absl::StatusOr<Scores> RunFolder::ScoresOf(uint32_t epoch) const {
 }
 
 absl::StatusOr<RunFolder::Lengths> RunFolder::Sync() const {
-  Lengths lengths;
-  FGNN_ASSIGN_OR_RETURN(lengths.metrics_bytes, SyncFile(path_ / kMetricsName));
-  FGNN_ASSIGN_OR_RETURN(lengths.digests_bytes, SyncFile(path_ / kDigestsName));
-  return lengths;
+  const absl::StatusOr<uint64_t> metrics = SyncFile(PlaceOf(kMetricsName));
+  FGNN_RETURN_IF_ERROR(held().Named(metrics.status()));
+  const absl::StatusOr<uint64_t> digests = SyncFile(PlaceOf(kDigestsName));
+  FGNN_RETURN_IF_ERROR(held().Named(digests.status()));
+  return Lengths{.metrics_bytes = *metrics, .digests_bytes = *digests};
 }
 
 absl::Status RunFolder::CheckHas(const Lengths& lengths) const {
-  FGNN_RETURN_IF_ERROR(
-      OpenWith(path_ / kMetricsName, lengths.metrics_bytes).status());
-  return OpenWith(path_ / kDigestsName, lengths.digests_bytes).status();
+  FGNN_RETURN_IF_ERROR(held().Named(
+      OpenWith(PlaceOf(kMetricsName), lengths.metrics_bytes).status()));
+  return held().Named(
+      OpenWith(PlaceOf(kDigestsName), lengths.digests_bytes).status());
 }
 
 absl::Status RunFolder::TruncateTo(const Lengths& lengths) const {
-  FGNN_RETURN_IF_ERROR(CutFile(path_ / kMetricsName, lengths.metrics_bytes));
-  return CutFile(path_ / kDigestsName, lengths.digests_bytes);
+  FGNN_RETURN_IF_ERROR(
+      held().Named(CutFile(PlaceOf(kMetricsName), lengths.metrics_bytes)));
+  return held().Named(CutFile(PlaceOf(kDigestsName), lengths.digests_bytes));
 }
 
 absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
@@ -295,13 +330,14 @@ absl::Status RunFolder::PruneCheckpoints(uint32_t keep) const {
 absl::Status RunFolder::RemoveLeftovers() const {
   FGNN_RETURN_IF_ERROR(checkpoints_.RemoveLeftovers());
   for (const char* name : kReplacedFiles) {
-    FGNN_RETURN_IF_ERROR(RemoveTemporariesOf(path_ / name));
+    FGNN_RETURN_IF_ERROR(held().Named(RemoveTemporariesOf(PlaceOf(name))));
   }
   return absl::OkStatus();
 }
 
 absl::Status RunFolder::WriteSummary(const RunSummary& summary) const {
-  return WriteFileAtomically(path_ / kSummaryName, SummaryToJson(summary));
+  return held().Named(
+      WriteFileAtomically(PlaceOf(kSummaryName), SummaryToJson(summary)));
 }
 
 }  // namespace fgnn

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_metrics.h"
-#include "scheduler/files/access/file_user.h"
+#include "scheduler/files/access/user_path.h"
 #include "scheduler/files/checkpoint_folder.h"
 #include "scheduler/files/held_lines.h"
 #include "scheduler/files/run_lock.h"
@@ -55,37 +55,42 @@ bool HasCheckpointOf(const std::filesystem::path& run_dir,
                      uint32_t epochs_done);
 
 // A run's folder, held by the running job; no other job of any service gets it
-// meanwhile. Not thread-safe.
+// meanwhile. The folder that `find` has found or allowed to make is the one
+// that all calls read and write, also if its name leads elsewhere by then. Not
+// thread-safe.
 class RunFolder {
  public:
   // Makes the folder with its parents, if CheckRunFolderIsFree() allows it, and
   // job.yaml in it. `claim` is called once the folder exists, is empty and is
   // locked, before anything of the run is in it. FailedPrecondition: another
-  // job has the folder. PermissionDenied: `user` may not make it.
+  // job has the folder, or the path leads elsewhere by now. Other errors: those
+  // of `find`.
   static absl::StatusOr<RunFolder> Create(
       const std::filesystem::path& path, const std::string& job_yaml,
       const RunRecord& record,
       absl::FunctionRef<absl::Status()> claim = [] { return absl::OkStatus(); },
-      const FileUser& user = ServiceUser());
+      FindFolder find = FindAsService);
 
   // Takes the folder of a run that goes on without a break, and changes only
-  // its record. FailedPrecondition: another job has the folder.
+  // its record. Errors: those of Create(). NotFound: there is no folder.
   static absl::StatusOr<RunFolder> Keep(const std::filesystem::path& path,
-                                        const RunRecord& record);
+                                        const RunRecord& record,
+                                        FindFolder find = FindAsService);
 
   // Takes the folder of an earlier run, and changes nothing of what the run
   // left; makes the folder if that run ended before it did. GoOn() has to be
-  // called before anything is written. FailedPrecondition: another job has the
-  // folder.
+  // called before anything is written. Errors: those of Create().
   static absl::StatusOr<RunFolder> Reopen(const std::filesystem::path& path,
-                                          const FileUser& user = ServiceUser());
+                                          FindFolder find = FindAsService);
   // Writes job.yaml and the record of the job that goes on in the folder.
   // Removes summary.json, since the run goes on.
   absl::Status GoOn(const std::string& job_yaml, const RunRecord& record) const;
 
   // Returns whether the folder has job.yaml, so that its run can be resumed.
   bool has_begun() const;
-  const std::filesystem::path& path() const { return path_; }
+  // The folder's name, which may lead elsewhere by now; see held().
+  const std::filesystem::path& path() const { return held().name(); }
+  const HeldFolder& held() const { return lock_.folder(); }
   const CheckpointFolder& checkpoints() const { return checkpoints_; }
 
   // Append `lines`, which end with newlines. Unless the process is killed, a
@@ -127,12 +132,14 @@ class RunFolder {
   absl::Status WriteSummary(const RunSummary& summary) const;
 
  private:
-  RunFolder(std::filesystem::path path, RunLock lock);
-  std::filesystem::path path_;
+  explicit RunFolder(RunLock lock);
+  // Returns the path of a file in the folder, whatever the folder's name.
+  std::filesystem::path PlaceOf(const char* name) const;
+
+  RunLock lock_;
   HeldLines metrics_;
   HeldLines digests_;
   CheckpointFolder checkpoints_;
-  RunLock lock_;
 };
 
 }  // namespace fgnn

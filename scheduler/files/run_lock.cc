@@ -62,12 +62,11 @@ std::string DescribeHolder(const fs::path& path) {
                           : "");
 }
 
-// Returns whether the folder's lock is the file that is open as `lock`.
-bool IsLockOf(int folder, int lock) {
+// Returns whether the file at `path` is the one that is open as `lock`.
+bool IsLockAt(const fs::path& path, int lock) {
   struct stat locked = {};
   struct stat named = {};
-  return ::fstat(lock, &locked) == 0 &&
-         ::fstatat(folder, kRunLockName, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+  return ::fstat(lock, &locked) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          named.st_ino == locked.st_ino && named.st_dev == locked.st_dev;
 }
 
@@ -107,42 +106,45 @@ fs::path CanonicalRunDir(const fs::path& run_dir) {
   return canonical.has_filename() ? canonical : canonical.parent_path();
 }
 
-absl::StatusOr<bool> RunLock::TryLock(const fs::path& run_dir) {
-  const fs::path path = run_dir / kRunLockName;
-  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenPrivateFile(path));
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+absl::StatusOr<bool> RunLock::TryLock() {
+  const fs::path path = folder_.path() / kRunLockName;
+  absl::StatusOr<UniqueFd> fd = OpenPrivateFile(path);
+  FGNN_RETURN_IF_ERROR(folder_.Named(fd.status()));
+  while (::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) {
-      return ErrnoToStatus(errno, absl::StrCat("lock ", path.string()));
+      return folder_.Named(
+          ErrnoToStatus(errno, absl::StrCat("lock ", path.string())));
     }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "run_dir ", run_dir.string(), " is in use by ", DescribeHolder(path_),
-        "; wait until it has ended, or name another folder"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("run_dir ", folder_.name().string(), " is in use by ",
+                     DescribeHolder(folder_.path() / kRunRecordName),
+                     "; wait until it has ended, or name another folder"));
   }
-  if (!IsLockOf(folder_.get(), fd.get())) return false;
-  lock_ = std::move(fd);
+  if (!IsLockAt(path, fd->get())) return false;
+  lock_ = *std::move(fd);
   return true;
 }
 
-absl::StatusOr<RunLock> RunLock::Take(const fs::path& run_dir) {
-  RunLock lock;
-  lock.path_ = run_dir / kRunRecordName;
-  // Descriptors are closed on exec: a daemon that outlives the scheduler must
-  // not hold the lock.
-  lock.folder_.Reset(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!lock.folder_.valid()) return ErrnoToStatus(errno, run_dir.string());
+// Descriptors are closed on exec: a daemon that outlives the scheduler must not
+// hold the lock.
+absl::StatusOr<RunLock> RunLock::Take(HeldFolder folder) {
+  RunLock lock(std::move(folder));
+  const HeldFolder& held = lock.folder_;
   bool is_locked = false;
   for (int attempt = 0; attempt < kMaxAttempts && !is_locked; ++attempt) {
-    FGNN_ASSIGN_OR_RETURN(is_locked, lock.TryLock(run_dir));
+    FGNN_ASSIGN_OR_RETURN(is_locked, lock.TryLock());
   }
   if (!is_locked) {
     return absl::UnavailableError(
-        absl::StrCat("run_dir ", run_dir.string(),
+        absl::StrCat("run_dir ", held.name().string(),
                      ": other jobs take and leave it; try "
                      "again"));
   }
-  FGNN_ASSIGN_OR_RETURN(lock.record_,
-                        OpenPlainFile(lock.path_, O_RDWR | O_CREAT));
+  absl::StatusOr<UniqueFd> record =
+      OpenPlainFile(held.path() / kRunRecordName, O_RDWR | O_CREAT);
+  FGNN_RETURN_IF_ERROR(held.Named(record.status()));
+  lock.record_ = *std::move(record);
   return lock;
 }
 
@@ -162,7 +164,9 @@ absl::Status RunLock::Write(const RunRecord& record) const {
   if (written >= 0 && written < size) errno = ENOSPC;
   if (written != size || ::ftruncate(record_.get(), size) != 0 ||
       ::fsync(record_.get()) != 0) {
-    return ErrnoToStatus(errno, absl::StrCat("write ", path_.string()));
+    return ErrnoToStatus(
+        errno,
+        absl::StrCat("write ", (folder_.name() / kRunRecordName).string()));
   }
   return absl::OkStatus();
 }
@@ -173,7 +177,6 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
     folder_ = std::move(other.folder_);
     lock_ = std::move(other.lock_);
     record_ = std::move(other.record_);
-    path_ = std::move(other.path_);
   }
   return *this;
 }
@@ -182,9 +185,8 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 // file goes first, while nobody else can have the lock.
 void RunLock::Unlock() {
   if (!lock_.valid()) return;
-  if (IsLockOf(folder_.get(), lock_.get())) {
-    ::unlinkat(folder_.get(), kRunLockName, 0);
-  }
+  const fs::path path = folder_.path() / kRunLockName;
+  if (IsLockAt(path, lock_.get())) ::unlink(path.c_str());
   ::flock(lock_.get(), LOCK_UN);
   lock_.Reset();
 }

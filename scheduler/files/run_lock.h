@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/files/unique_fd.h"
 
 namespace fgnn {
@@ -50,29 +51,31 @@ std::string OwnerOnDisk(const std::filesystem::path& run_dir);
 std::filesystem::path CanonicalRunDir(const std::filesystem::path& run_dir);
 
 // Holds a run's folder until it is destroyed, against all jobs of all services,
-// by whatever path they reach the folder. Not thread-safe.
+// by whatever path they reach the folder. All that a run writes is written
+// below folder().path(), so that no rename and no link leads it elsewhere. Not
+// thread-safe.
 class RunLock {
  public:
   // Locks the folder. FailedPrecondition: a job has the folder; the message
   // names it.
-  static absl::StatusOr<RunLock> Take(const std::filesystem::path& run_dir);
+  static absl::StatusOr<RunLock> Take(HeldFolder folder);
   RunLock(RunLock&&) noexcept = default;
   RunLock& operator=(RunLock&& other) noexcept;
   ~RunLock() { Unlock(); }
 
+  const HeldFolder& folder() const { return folder_; }
   // Replaces the folder's record; it is on disk once this returns OK.
   absl::Status Write(const RunRecord& record) const;
 
  private:
-  RunLock() = default;
+  explicit RunLock(HeldFolder folder) : folder_(std::move(folder)) {}
   // Tries once. False: the lock's file was removed meanwhile.
-  absl::StatusOr<bool> TryLock(const std::filesystem::path& run_dir);
+  absl::StatusOr<bool> TryLock();
   void Unlock();
 
-  UniqueFd folder_;
+  HeldFolder folder_;
   UniqueFd lock_;
   UniqueFd record_;
-  std::filesystem::path path_;  // Path of the record.
 };
 
 }  // namespace fgnn

@@ -16,9 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "scheduler/files/run_files.h"
 #include "scheduler/files/run_lock.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
@@ -198,15 +198,15 @@ absl::Status RemoveItself(const OpenFolder& run) {
 RemovedRun NotOfJob(std::string why) { return {.left = std::move(why)}; }
 
 // Removes what is in the folder once no other job can have it.
-absl::StatusOr<RemovedRun> LockAndRemove(const OpenFolder& run,
-                                         const fs::path& opened,
+absl::StatusOr<RemovedRun> LockAndRemove(const OpenFolder& run, HeldFolder held,
                                          const std::string& job_id) {
-  const auto is_of_job = [&] {
-    const std::optional<RunRecord> record = ReadRunRecord(opened);
+  // The lock holds the folder, which keeps this path.
+  const auto is_of_job = [&job_id, place = held.path()] {
+    const std::optional<RunRecord> record = ReadRunRecord(place);
     return record.has_value() && record->job_id == job_id;
   };
   if (!is_of_job()) return NotOfJob("it is not the job's");
-  FGNN_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Take(opened));
+  FGNN_ASSIGN_OR_RETURN(const RunLock lock, RunLock::Take(std::move(held)));
   // A job of another service may have had the folder meanwhile.
   if (!is_of_job()) return NotOfJob("it is not the job's");
   FGNN_ASSIGN_OR_RETURN(const Others others, RemoveContents(run));
@@ -242,7 +242,7 @@ absl::StatusOr<RemovedRun> RemoveRunFolder(const fs::path& run_dir,
                                            const std::string& job_id,
                                            const RunCaller& caller,
                                            const fs::path& state_dir) {
-  const absl::StatusOr<FoundPath> found =
+  absl::StatusOr<FoundPath> found =
       caller.is_operator ? FindAs(ServiceUser(), run_dir)
                          : FindRunFolderAs(caller, state_dir, run_dir);
   if (!caller.is_operator && absl::IsPermissionDenied(found.status())) {
@@ -256,13 +256,8 @@ absl::StatusOr<RemovedRun> RemoveRunFolder(const fs::path& run_dir,
   }
   FGNN_ASSIGN_OR_RETURN(const OpenFolder run,
                         Open(AT_FDCWD, found->path(), run_dir));
-  absl::StatusOr<RemovedRun> removed =
-      LockAndRemove(run, found->path(), job_id);
-  if (removed.ok()) return removed;
-  return absl::Status(  // Names the folder that the user knows.
-      removed.status().code(),
-      absl::StrReplaceAll(MessageOf(removed.status()),
-                          {{found->path().string(), run_dir.string()}}));
+  return LockAndRemove(run, HeldFolder(run_dir, std::move(found->place)),
+                       job_id);
 }
 
 absl::StatusOr<RemovedRun> RemoveByOwnRights(const Job& job) {

@@ -64,6 +64,20 @@ absl::StatusOr<uint64_t> FindEnd(const fs::path& path, BatchSeq next_seq) {
   }
 }
 
+// Cuts off what does not stay, or makes the file.
+absl::Status Prepare(const fs::path& path, const std::string& title,
+                     BatchSeq next_seq) {
+  FGNN_ASSIGN_OR_RETURN(const uint64_t end, FindEnd(path, next_seq));
+  if (end == 0) {
+    return WriteFileAtomically(path, absl::StrCat(kBegin, TraceTitle(title)));
+  }
+  FGNN_ASSIGN_OR_RETURN(const UniqueFd file, OpenPlainFile(path, O_WRONLY));
+  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
+    return ErrnoToStatus(errno, path.string());
+  }
+  return absl::OkStatus();
+}
+
 double UnixSeconds() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -76,27 +90,15 @@ double SecondsOf(uint64_t nanoseconds) {
 
 }  // namespace
 
-absl::StatusOr<RunTimeline> RunTimeline::Open(const fs::path& run_dir,
+absl::StatusOr<RunTimeline> RunTimeline::Open(const HeldFolder& folder,
                                               int64_t started_ms,
                                               BatchSeq next_seq) {
   const double started = static_cast<double>(started_ms) * 1e-3;
-  RunTimeline timeline(
-      run_dir / kTimelineName,
-      SecondsOf(MonotonicNanoseconds()) - (UnixSeconds() - started));
-  FGNN_ASSIGN_OR_RETURN(const uint64_t end,
-                        FindEnd(timeline.lines_.path(), next_seq));
-  if (end == 0) {
-    FGNN_RETURN_IF_ERROR(WriteFileAtomically(
-        timeline.lines_.path(),
-        absl::StrCat(kBegin,
-                     TraceTitle(absl::StrCat("fgnn run ", run_dir.string())))));
-    return timeline;
-  }
-  FGNN_ASSIGN_OR_RETURN(const UniqueFd file,
-                        OpenPlainFile(timeline.lines_.path(), O_WRONLY));
-  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
-    return ErrnoToStatus(errno, timeline.lines_.path().string());
-  }
+  RunTimeline timeline(SecondsOf(MonotonicNanoseconds()) -
+                       (UnixSeconds() - started));
+  FGNN_RETURN_IF_ERROR(folder.Named(
+      Prepare(folder.path() / kTimelineName,
+              absl::StrCat("fgnn run ", folder.name().string()), next_seq)));
   return timeline;
 }
 
@@ -153,14 +155,14 @@ void RunTimeline::EndEpoch(uint32_t epoch, BatchSeq last_seq) {
                 .batch = last_seq.value()}));
 }
 
-absl::Status RunTimeline::Write() {
+absl::Status RunTimeline::Write(const HeldFolder& folder) {
   lines_.Add(std::exchange(text_, std::string()));
-  return lines_.Write();
+  return lines_.Write(folder);
 }
 
-absl::Status RunTimeline::Close() {
+absl::Status RunTimeline::Close(const HeldFolder& folder) {
   text_ += kEnd;
-  return Write();
+  return Write(folder);
 }
 
 }  // namespace fgnn

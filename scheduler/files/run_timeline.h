@@ -6,7 +6,6 @@
 #define FGNN_SCHEDULER_FILES_RUN_TIMELINE_H_
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,10 +24,10 @@ inline constexpr char kTimelineName[] = "trace.json";
 // Not thread-safe.
 class RunTimeline {
  public:
-  // Opens the file in `run_dir`, or makes it. Goes on after the last event of a
-  // batch before `next_seq`; later events are cut off. Times count from
-  // `started_ms`, a Unix time in milliseconds.
-  static absl::StatusOr<RunTimeline> Open(const std::filesystem::path& run_dir,
+  // Opens the file in the run's folder, or makes it. Goes on after the last
+  // event of a batch before `next_seq`; later events are cut off. Times count
+  // from `started_ms`, a Unix time in milliseconds.
+  static absl::StatusOr<RunTimeline> Open(const HeldFolder& folder,
                                           int64_t started_ms,
                                           BatchSeq next_seq);
 
@@ -39,15 +38,16 @@ class RunTimeline {
     uint32_t trainer = 0;
   };
   // Adds a batch; batches come in the order of their seqs. Write() puts them on
-  // disk. After an error they are held for the next call of Write().
+  // disk, in the same folder. After an error they are held for the next call of
+  // Write().
   void Add(const BatchRecord& record, Executors executors);
   // Notes that the epoch (from 1) ended now, with batch `last_seq`.
   void EndEpoch(uint32_t epoch, BatchSeq last_seq);
-  absl::Status Write();
+  absl::Status Write(const HeldFolder& folder);
   size_t held_bytes() const { return lines_.held_bytes(); }
   // Writes the end, which makes the file a whole JSON document. Nothing may be
   // added after that.
-  absl::Status Close();
+  absl::Status Close(const HeldFolder& folder);
 
  private:
   struct Span {
@@ -57,8 +57,8 @@ class RunTimeline {
     uint64_t end_ns = 0;
     double seconds = 0;
   };
-  RunTimeline(std::filesystem::path path, double zero_seconds)
-      : lines_(std::move(path)), zero_seconds_(zero_seconds) {}
+  explicit RunTimeline(double zero_seconds)
+      : lines_(kTimelineName), zero_seconds_(zero_seconds) {}
   void AddSpan(const Span& span);
   void AddEvent(const std::string& event);
 

@@ -226,6 +226,8 @@ absl::Status GrpcExecutorCalls::SaveCheckpoint(const std::string& socket,
   v1::SaveCheckpointRequest request;
   request.set_job_id(call.job_id);
   request.set_path(call.path.string());
+  request.set_folder_device(call.folder.device);
+  request.set_folder_inode(call.folder.inode);
   request.set_epoch(call.epochs_done);
   request.set_run_state(call.run_state);
   request.set_version(call.version);

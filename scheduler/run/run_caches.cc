@@ -10,6 +10,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/state_dir.h"
 #include "shared/device/memory.h"
 #include "shared/telemetry/log.h"
 
@@ -28,7 +29,7 @@ absl::Status RunCaches::Rank() {
     key = run_.executors.ranking().FindRankOrder();
   } else {
     progress_.EnterPreparation("pre-sampling");
-    key = run_.executors.ranking().RankVertices(run_.job.run_dir);
+    key = run_.executors.ranking().RankVertices(CountsOfService());
   }
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
   run_.segment.rank_order_key = *key;
@@ -49,17 +50,22 @@ absl::Status RunCaches::RankByOnlineCounts() {
   ShortageWait wait(run_.job.id, "the ranking", run_.environment.clock,
                     [this] { return run_.executors.Tick(); });
   absl::StatusOr<uint64_t> key =
-      run_.executors.ranking().RankByOnlineCounts(run_.job.run_dir);
+      run_.executors.ranking().RankByOnlineCounts(CountsOfService());
   while (!key.ok()) {
     const absl::Status next = wait.BeforeNextTry(key.status());
     if (!next.ok()) return Annotate(next, "cache.policy");
-    key = run_.executors.ranking().RankByOnlineCounts(run_.job.run_dir);
+    key = run_.executors.ranking().RankByOnlineCounts(CountsOfService());
   }
   CachePlan plan = segment.cache_plan();
   plan.rank_order_key = *key;
   FGNN_RETURN_IF_ERROR(segment.SetCachePlan(plan));
   if (*key != 0) Log(watch.Seconds());
   return absl::OkStatus();
+}
+
+// A user may move the run's folder, and have samplers write elsewhere.
+std::filesystem::path RunCaches::CountsOfService() const {
+  return CountsFolder(run_.environment.host->options().state_dir);
 }
 
 absl::Status RunCaches::Adapt() {

@@ -3,6 +3,7 @@
 #ifndef FGNN_SCHEDULER_RUN_RUN_CACHES_H_
 #define FGNN_SCHEDULER_RUN_RUN_CACHES_H_
 
+#include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
@@ -31,6 +32,8 @@ class RunCaches {
   absl::Status Adapt();
 
  private:
+  // Returns the folder that samplers count into.
+  std::filesystem::path CountsOfService() const;
   // Returns the caches of the epoch that is over.
   CacheUse UseOf(const CachePlan& plan);
   // Whether standby trainers have caches of another size.

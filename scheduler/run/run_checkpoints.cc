@@ -94,9 +94,15 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
 
 absl::Status RunCheckpoints::Save(const std::filesystem::path& path,
                                   uint64_t version, uint32_t epochs_done) {
+  // A trainer reaches the folder by its name, and refuses another one that has
+  // the name by then. It is held meanwhile, so that no other gets its id.
+  FGNN_RETURN_IF_ERROR(run_.folder->held().CheckName());
+  FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
+                        run_.folder->checkpoints().Hold());
+  FGNN_ASSIGN_OR_RETURN(const FolderId folder, held.Id());
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
-  return run_.executors.calls().SaveCheckpoint(path, version, epochs_done,
-                                               state);
+  return run_.executors.calls().SaveCheckpoint(path, folder, version,
+                                               epochs_done, state);
 }
 
 // A full disk must not cost the work of hours: training goes on, and the next
@@ -186,9 +192,10 @@ absl::Status RunCheckpoints::FindSavedBest() {
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   if (absl::IsNotFound(best.status())) {
     const SegmentOptions& segment = run_.segment;
-    return scores_.ForgetBestSince(
+    const HeldFolder& folder = run_.folder->held();
+    return folder.Named(scores_.ForgetBestSince(
         JobShape(segment).EpochOfStep(StepNumber(segment.first_version)),
-        run_.folder->path());
+        folder.path()));
   }
   // A run that went on from before its best epoch trains that epoch again. A
   // damaged file tells nothing either.

@@ -21,20 +21,20 @@ constexpr size_t kMostHeldBytes = 16 << 20;
 void RunRecords::GoOnFrom(const RunState& state) {
   first_seq_ = next_seq_ = state.next_seq;
   sum_ = state.sum;
-  first_epoch_number_ = FirstEpochNumber(run_.folder->path());
+  first_epoch_number_ = FirstEpochNumber(run_.folder->held().path());
 }
 
 absl::Status RunRecords::OpenTimeline() {
   if (!run_.job.trace) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(
       timeline_,
-      RunTimeline::Open(run_.job.run_dir, run_.job.started_ms, next_seq_));
+      RunTimeline::Open(run_.folder->held(), run_.job.started_ms, next_seq_));
   return absl::OkStatus();
 }
 
 void RunRecords::CloseTimeline() {
   if (!timeline_.has_value()) return;
-  const absl::Status closed = timeline_->Close();
+  const absl::Status closed = timeline_->Close(run_.folder->held());
   if (!closed.ok()) LogError("job {}: {}", run_.job.id, MessageOf(closed));
   timeline_.reset();
 }
@@ -58,7 +58,9 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
   }
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
   absl::Status written = run_.folder->AppendDigests(digests);
-  if (timeline_.has_value()) written.Update(timeline_->Write());
+  if (timeline_.has_value()) {
+    written.Update(timeline_->Write(run_.folder->held()));
+  }
   return CheckHeldLines(written);
 }
 

@@ -28,7 +28,8 @@ class RunRecords {
   // Goes on from the state of an earlier run, whose files are already cut to
   // it.
   void GoOnFrom(const RunState& state);
-  // Opens trace.json if the job asks for it.
+  // Opens trace.json if the job asks for it. It is closed before the run leaves
+  // its folder.
   absl::Status OpenTimeline();
   void CloseTimeline();
 

@@ -81,14 +81,11 @@ absl::Status RunStart::Begin() {
   return parts_.records.OpenTimeline();
 }
 
-absl::StatusOr<FileUser> RunStart::CheckFolderRights() const {
-  const RunCaller caller = {.user = ParseFileUser(run_.job.file_user),
-                            .name = run_.job.user};
-  const std::filesystem::path& state_dir =
-      run_.environment.host->options().state_dir;
-  FGNN_RETURN_IF_ERROR(
-      FindRunFolderAs(caller, state_dir, run_.job.run_dir).status());
-  return MakerOfRun(caller, state_dir, run_.job.run_dir);
+absl::StatusOr<FoundPath> RunStart::FindByRights(
+    const std::filesystem::path& run_dir) const {
+  return FindRunFolderAs(
+      {.user = ParseFileUser(run_.job.file_user), .name = run_.job.user},
+      run_.environment.host->options().state_dir, run_dir);
 }
 
 absl::StatusOr<RunFolder> RunStart::KeepFolder() const {
@@ -96,8 +93,9 @@ absl::StatusOr<RunFolder> RunStart::KeepFolder() const {
     return absl::FailedPreconditionError(
         "it had not begun to write into the folder that it resumes");
   }
-  FGNN_RETURN_IF_ERROR(CheckFolderRights().status());
-  return RunFolder::Keep(run_.job.run_dir, Record());
+  return RunFolder::Keep(
+      run_.job.run_dir, Record(),
+      [this](const std::filesystem::path& path) { return FindByRights(path); });
 }
 
 absl::StatusOr<bool> RunStart::TakeOver() {
@@ -192,17 +190,19 @@ absl::Status RunStart::OwnFolder() {
 }
 
 absl::Status RunStart::OpenFolder() {
-  FGNN_ASSIGN_OR_RETURN(const FileUser user, CheckFolderRights());
+  const auto find = [this](const std::filesystem::path& path) {
+    return FindByRights(path);
+  };
   if (run_.job.folder == FolderUse::kMake) {
     FGNN_ASSIGN_OR_RETURN(run_.folder,
                           RunFolder::Create(
                               run_.job.run_dir, run_.decoded.yaml, Record(),
-                              [this] { return OwnFolder(); }, user));
+                              [this] { return OwnFolder(); }, find));
     run_.in_folder = true;
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir, user));
-  run_.seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
+  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir, find));
+  run_.seconds_before = SecondsBefore(run_.folder->held().path(), run_.job.id);
   return PlanToGoOn();
 }
 
@@ -256,7 +256,8 @@ absl::Status RunStart::MakeBestIfItWas(const ResumePoint& point) {
 
 absl::Status RunStart::SetState(const RunState& state) {
   parts_.records.GoOnFrom(state);
-  return parts_.scores.GoOnFrom(state, run_.folder->path());
+  const HeldFolder& folder = run_.folder->held();
+  return folder.Named(parts_.scores.GoOnFrom(state, folder.path()));
 }
 
 absl::StatusOr<SegmentOptions> RunStart::Plan() {

@@ -3,12 +3,13 @@
 #ifndef FGNN_SCHEDULER_RUN_RUN_START_H_
 #define FGNN_SCHEDULER_RUN_RUN_START_H_
 
+#include <filesystem>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/figures/run_state.h"
-#include "scheduler/files/access/file_user.h"
+#include "scheduler/files/access/user_path.h"
 #include "scheduler/files/resume_point.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
@@ -32,9 +33,10 @@ class RunStart {
   absl::Status Begin();
 
  private:
-  // Returns by whose rights the run's folder is made. The job's user still has
-  // a right to it. PermissionDenied: that changed since the submission.
-  absl::StatusOr<FileUser> CheckFolderRights() const;
+  // Finds the run's folder by the rights of the job's user.
+  // PermissionDenied: these changed since the submission.
+  absl::StatusOr<FoundPath> FindByRights(
+      const std::filesystem::path& run_dir) const;
   // Takes the folder of a run that goes on. FailedPrecondition: the folder is
   // still as an earlier run left it.
   absl::StatusOr<RunFolder> KeepFolder() const;

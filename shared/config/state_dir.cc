@@ -98,6 +98,10 @@ fs::path PluginFolder(const fs::path& state_dir) {
   return state_dir / "plugins";
 }
 
+fs::path CountsFolder(const fs::path& state_dir) {
+  return state_dir / "counts";
+}
+
 fs::path RunDirPath(const fs::path& state_dir, std::string_view job_id) {
   return state_dir / "runs" / job_id;
 }

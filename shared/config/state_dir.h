@@ -9,6 +9,7 @@
 //               logs/<name>.log         stderr of a daemon
 //               plugins/lib<name>.so    users' samplers and models
 //               runs/<job id>/          a job's results
+//               counts/                 what samplers count, until it is ranked
 #ifndef FGNN_SHARED_CONFIG_STATE_DIR_H_
 #define FGNN_SHARED_CONFIG_STATE_DIR_H_
 
@@ -31,6 +32,7 @@ std::filesystem::path ExecutorSocketPath(const std::filesystem::path& state_dir,
 std::filesystem::path LogPath(const std::filesystem::path& state_dir,
                               std::string_view name);
 std::filesystem::path PluginFolder(const std::filesystem::path& state_dir);
+std::filesystem::path CountsFolder(const std::filesystem::path& state_dir);
 std::filesystem::path RunDirPath(const std::filesystem::path& state_dir,
                                  std::string_view job_id);
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -21,6 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDerived[] = "derived";
+// A file in a dataset's folder of the service: the path of the dataset.
+constexpr char kNote[] = "dataset";
+constexpr size_t kMostPathBytes = 4096;
+// Bytes that a file or a folder counts for beside its contents. A disk has room
+// for a number of files too.
+constexpr uint64_t kBytesOfEntry = 16 << 10;
+// Age from which on nobody is about to write something, unless it hangs.
+constexpr auto kOld = std::chrono::minutes(10);
 
 // Makes a folder that only this user may write, whatever the process's umask.
 absl::Status MakeFolder(const fs::path& folder, mode_t mode) {
@@ -45,7 +54,6 @@ absl::StatusOr<HeldFolder> OpenGuarded(const fs::path& folder,
 // Removes temporary files that killed writers left in the folder. A young file
 // is kept: a process, such as one of another service, may be writing it now.
 void RemoveLeftovers(const fs::path& folder) {
-  constexpr auto kOld = std::chrono::minutes(10);
   const auto now = fs::file_time_type::clock::now();
   std::error_code error;
   std::vector<fs::path> found;
@@ -57,6 +65,48 @@ void RemoveLeftovers(const fs::path& folder) {
     }
   }
   for (const fs::path& leftover : found) fs::remove(leftover, error);
+}
+
+// Returns whether a folder of the service is for a dataset that is gone. One
+// without a note was made a moment ago, or by an earlier release.
+bool IsOfGone(const fs::path& folder) {
+  const absl::StatusOr<std::string> dataset =
+      ReadSmallFile(folder / kNote, kMostPathBytes, O_RDONLY | O_NOFOLLOW);
+  std::error_code error;
+  if (absl::IsNotFound(dataset.status())) {
+    const auto made = fs::last_write_time(folder, error);
+    return !error && fs::file_time_type::clock::now() - made > kOld;
+  }
+  // What this process may not look at is not gone.
+  return dataset.ok() &&
+         !fs::exists(fs::path(*dataset) / "metadata.yaml", error) && !error;
+}
+
+uint64_t BytesIn(const fs::path& folder) {
+  uint64_t bytes = kBytesOfEntry;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const uint64_t size = entry.file_size(error);
+    bytes += kBytesOfEntry + (error ? 0 : size);
+  }
+  return bytes;
+}
+
+// Removes what is kept of other datasets that are gone, and returns the bytes
+// of all that is left. Two processes that write at once may both count without
+// the other. `own`: the folder of the dataset that is written for.
+uint64_t RemoveGone(const fs::path& own) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(own.parent_path(), error)) {
+    folders.push_back(entry.path());
+  }
+  uint64_t bytes = 0;
+  for (const fs::path& folder : folders) {
+    if (folder != own && IsOfGone(folder)) fs::remove_all(folder, error);
+    if (fs::exists(folder, error)) bytes += BytesIn(folder);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -103,6 +153,22 @@ absl::StatusOr<HeldFolder> DerivedFiles::OpenInService(bool writes) const {
   return OpenGuarded(in_service_, in_service_, GuardedOwner::kThisUser);
 }
 
+absl::Status DerivedFiles::MakeRoom(const HeldFolder& own,
+                                    uint64_t bytes) const {
+  const fs::path note = own.path() / kNote;
+  if (ReadSmallFile(note, kMostPathBytes).value_or("") != dataset_.string()) {
+    FGNN_RETURN_IF_ERROR(
+        own.Named(WriteFileAtomically(note, dataset_.string())));
+  }
+  const uint64_t used = RemoveGone(in_service_);
+  if (used + bytes <= kMostDerivedBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      in_service_.parent_path().string(), " has ", FormatBytes(used),
+      " of at most ", FormatBytes(kMostDerivedBytes), ", and ",
+      FormatBytes(bytes),
+      " more are wanted; remove folders in it, what jobs need is made again"));
+}
+
 absl::StatusOr<HeldFolder> DerivedFiles::Open(DerivedPlace place,
                                               bool writes) const {
   return place == DerivedPlace::kBeside ? OpenBeside(writes)
@@ -129,6 +195,11 @@ absl::Status DerivedFiles::Write(
     absl::Span<const std::string_view> pieces) const {
   FGNN_ASSIGN_OR_RETURN(const HeldFolder folder, Open(place, /*writes=*/true));
   RemoveLeftovers(folder.path());
+  if (place == DerivedPlace::kService) {
+    uint64_t bytes = kBytesOfEntry;
+    for (const std::string_view piece : pieces) bytes += piece.size();
+    FGNN_RETURN_IF_ERROR(MakeRoom(folder, bytes));
+  }
   return folder.Named(WriteFileAtomically(folder.path() / name, pieces));
 }
 

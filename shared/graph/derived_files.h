@@ -24,6 +24,11 @@ enum class DerivedPlace : uint8_t {
 inline constexpr std::array<DerivedPlace, 2> kDerivedPlaces = {
     DerivedPlace::kBeside, DerivedPlace::kService};
 
+// Most bytes in the service's folder, for all datasets together. It has room
+// for the tables of a graph with 2 billion weighted edges. Without it, whoever
+// has datasets could fill the disk of the service's state.
+inline constexpr uint64_t kMostDerivedBytes = uint64_t{64} << 30;
+
 // The derived files of one dataset. Whoever owns the dataset may forge what is
 // beside it. So a file is read only if no user but this process's own and root
 // can have written it: file and folder belong to one of the two, nobody else
@@ -43,9 +48,11 @@ class DerivedFiles {
   absl::StatusOr<MappedFile> Map(DerivedPlace place,
                                  std::string_view name) const;
 
-  // Writes a file of one place, and makes its folder. What is beside a dataset
-  // of another user is left as it is: PermissionDenied. Other errors name the
-  // folder, which cannot be written.
+  // Writes a file of one place, and makes its folder. In the service's folder,
+  // what is kept of datasets that are gone is removed first. What is beside a
+  // dataset of another user is left as it is: PermissionDenied.
+  // ResourceExhausted: the disk is full, or kMostDerivedBytes are reached.
+  // Other errors name the folder, which cannot be written.
   absl::Status Write(DerivedPlace place, std::string_view name,
                      absl::Span<const std::string_view> pieces) const;
 
@@ -64,6 +71,9 @@ class DerivedFiles {
   absl::StatusOr<HeldFolder> Open(DerivedPlace place, bool writes) const;
   absl::StatusOr<HeldFolder> OpenBeside(bool writes) const;
   absl::StatusOr<HeldFolder> OpenInService(bool writes) const;
+  // Notes in the dataset's folder `own`, which is the service's, whose it is.
+  // Then makes room for so many bytes.
+  absl::Status MakeRoom(const HeldFolder& own, uint64_t bytes) const;
 
   std::filesystem::path dataset_;     // Real path; empty: there is none.
   std::filesystem::path in_service_;  // Empty: there is no service.

@@ -277,10 +277,13 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.gpu = backend_->gpu();
   info.run_state = query.run_state;
   info.names = names_;
-  // The owner of the run's folder may have put a link in the place of the
-  // checkpoint's folder.
+  // Users may have put a link in the place of the checkpoint's folder, or of
+  // one above it. What is written is in the folder that was opened and checked.
   FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
                         HeldFolder::Open(query.path.parent_path()));
+  if (query.folder != FolderId()) {
+    FGNN_RETURN_IF_ERROR(folder.CheckIs(query.folder));
+  }
   const absl::StatusOr<uint64_t> bytes =
       WriteCheckpoint(folder.path() / query.path.filename(), info,
                       {snapshot.weight_span(), snapshot.optimizer_state});

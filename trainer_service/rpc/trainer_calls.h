@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/base/clock.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/config/job_spec.h"
 #include "shared/measured/profiles.h"
 #include "shared/measured/scores.h"
@@ -49,6 +50,8 @@ struct SaveQuery {
   uint64_t version = 0;        // Version of the weights.
   uint32_t epoch = 0;          // Number of completed epochs.
   std::string run_state;       // Opaque state of the scheduler.
+  // The folder that the path has to be in. All 0: any.
+  FolderId folder = {};
 };
 
 struct CheckpointFacts {

@@ -80,9 +80,13 @@ class TrainerRpc::Impl final : public v1::TrainerService::Service {
                               const v1::SaveCheckpointRequest* request,
                               v1::SaveCheckpointResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      const SaveQuery query = {request->job_id(), request->path(),
-                               request->version(), request->epoch(),
-                               request->run_state()};
+      const SaveQuery query = {
+          request->job_id(),
+          request->path(),
+          request->version(),
+          request->epoch(),
+          request->run_state(),
+          {request->folder_device(), request->folder_inode()}};
       FGNN_ASSIGN_OR_RETURN(const SaveAnswer answer,
                             calls_->SaveCheckpoint(query, LimitsOf(*context)));
       response->set_version(answer.version);

@@ -146,7 +146,11 @@ absl::StatusOr<bool> MayAccess(const FileUser& user, const fs::path& path,
   }
   if (user.uid == 0) return true;
   std::vector<AclEntry> entries = EntriesOf(file);
-  FGNN_RETURN_IF_ERROR(ReadAcl(path, entries));
+  // The mask of an ACL is the mode's group. As the kernel does: an ACL that
+  // allows nothing by it is not looked at.
+  if ((file.st_mode & S_IRWXG) != 0) {
+    FGNN_RETURN_IF_ERROR(ReadAcl(path, entries));
+  }
   return Suffices(user, file, entries, wanted);
 }
 

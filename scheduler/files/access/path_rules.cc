@@ -79,24 +79,15 @@ bool Exists(const fs::path& path) {
   return ::access(path.c_str(), F_OK) == 0 || errno != ENOENT;
 }
 
-// Returns the path that `user` may not read or enter; nullopt: the user may
-// read it all, or this process cannot look.
-std::optional<fs::path> FindClosedTo(const FileUser& user, const fs::path& path,
-                                     unsigned wanted) {
-  const absl::StatusOr<FoundPath> found = FindAs(user, path);
-  if (!found.ok()) return std::nullopt;
-  if (found->is_closed) return found->name;
-  if (!found->missing.empty()) return std::nullopt;
-  const absl::StatusOr<bool> may = Has(user, *found, wanted);
-  return may.ok() && !*may ? std::optional(found->name) : std::nullopt;
-}
-
 // What a job names, and what the service reads of it.
 struct Named {
   std::string field;            // Field of the job: "dataset".
   fs::path asked;               // Path in that field.
   fs::path path;                // The same without links and "..".
   std::vector<fs::path> parts;  // Paths of files, where `path` is a folder.
+  // Folder that the service alone reads and writes, and only where the dataset
+  // is its own; empty: none.
+  fs::path derived = {};
 };
 
 Named NamedDataset(const fs::path& dataset, const std::string& weights) {
@@ -108,15 +99,20 @@ Named NamedDataset(const fs::path& dataset, const std::string& weights) {
     named.parts.push_back(named.path / name);
   }
   if (!weights.empty()) named.parts.push_back(named.path / weights);
-  // Daemons write into this folder what they derive of the dataset.
-  named.parts.push_back(named.path / "derived");
+  named.derived = named.path / "derived";
   return named;
+}
+
+std::vector<fs::path> PathsRead(const Named& named) {
+  std::vector<fs::path> all = {named.asked};
+  all.insert(all.end(), named.parts.begin(), named.parts.end());
+  return all;
 }
 
 absl::Status CheckInRoots(const PathRules& rules, const Named& named) {
   if (rules.dataset_roots.empty()) return absl::OkStatus();
-  std::vector<fs::path> all = {named.asked};
-  all.insert(all.end(), named.parts.begin(), named.parts.end());
+  std::vector<fs::path> all = PathsRead(named);
+  if (!named.derived.empty()) all.push_back(named.derived);
   for (const fs::path& path : all) {
     const fs::path real = CanonicalRunDir(path);
     if (IsInAny(real, rules.dataset_roots)) continue;
@@ -161,21 +157,31 @@ absl::Status CheckServiceReads(const Named& named) {
       Quoted(named.path), "' lets it"));
 }
 
-absl::Status CheckUserReads(const Named& named, const FileUser& user) {
-  std::optional<fs::path> closed = FindClosedTo(
-      user, named.asked, named.parts.empty() ? kMayRead : kMayRead | kMayEnter);
-  for (const fs::path& part : named.parts) {
-    if (closed.has_value()) break;
-    closed = FindClosedTo(user, part, kMayRead);
+// Returns the first path that the user may not read or enter; nullopt: the user
+// may read them all. Returns an error if that cannot be found out.
+absl::StatusOr<std::optional<fs::path>> FindClosedTo(const FileUser& user,
+                                                     const Named& named) {
+  unsigned wanted = named.parts.empty() ? kMayRead : kMayRead | kMayEnter;
+  for (const fs::path& path : PathsRead(named)) {
+    FGNN_ASSIGN_OR_RETURN(const FoundPath found, FindAs(user, path));
+    if (found.is_closed) return found.name;
+    if (found.missing.empty()) {
+      FGNN_ASSIGN_OR_RETURN(const bool may, Has(user, found, wanted));
+      if (!may) return found.name;
+    }
+    wanted = kMayRead;  // Behind the folder come its files.
   }
-  if (!closed.has_value()) return absl::OkStatus();
+  return std::nullopt;
+}
+
+absl::Status IsClosedTo(const FileUser& user, const Named& named,
+                        const fs::path& closed) {
   return absl::PermissionDeniedError(absl::StrCat(
       named.field, " ", named.asked.string(), ": ",
       user.uid.has_value()
-          ? absl::StrCat(UserName(*user.uid), " may not read ",
-                         closed->string())
+          ? absl::StrCat(UserName(*user.uid), " may not read ", closed.string())
           : absl::StrCat("this user gets what everybody may read, and ",
-                         closed->string(), " is closed to others"),
+                         closed.string(), " is closed to others"),
       ", so the service does not read it either for this user"));
 }
 
@@ -188,6 +194,12 @@ bool IsInOwnRuns(const RunCaller& caller, const fs::path& state_dir,
                  const fs::path& run_dir) {
   return IsBelow(CanonicalRunDir(run_dir),
                  CanonicalRunDir(UserRunsPath(state_dir, caller.name)));
+}
+
+// Returns by whose rights the folder of the caller's run is made.
+FileUser MakerOfRun(const RunCaller& caller, const fs::path& state_dir,
+                    const fs::path& run_dir) {
+  return IsInOwnRuns(caller, state_dir, run_dir) ? ServiceUser() : caller.user;
 }
 
 // Returns whether the caller might remove the empty folder and make another.
@@ -260,10 +272,18 @@ absl::Status CheckMayHoldRuns(const PathRules& rules, const FileUser& user,
 
 absl::Status Check(const PathRules& rules, const FileUser& user,
                    const Named& named) {
-  const bool is_own = user.uid == ::geteuid();
-  if (!is_own) FGNN_RETURN_IF_ERROR(CheckUserReads(named, user));
+  if (user.uid == ::geteuid()) return CheckInRoots(rules, named);
+  const absl::StatusOr<std::optional<fs::path>> closed =
+      FindClosedTo(user, named);
+  if (closed.ok() && closed->has_value()) {
+    return IsClosedTo(user, named, **closed);
+  }
   FGNN_RETURN_IF_ERROR(CheckInRoots(rules, named));
-  return is_own ? absl::OkStatus() : CheckServiceReads(named);
+  // Where this process cannot look, the message has the command that lets it.
+  FGNN_RETURN_IF_ERROR(CheckServiceReads(named));
+  // What could not be looked up is not read.
+  return Annotate(closed.status(),
+                  absl::StrCat(named.field, " ", named.asked.string()));
 }
 
 }  // namespace
@@ -318,11 +338,6 @@ absl::Status CheckReaches(const RunCaller& caller, const fs::path& state_dir,
   if (!found.is_closed) return absl::OkStatus();
   return ClosedTo(caller.user, absl::StrCat("run_dir ", asked.string()),
                   "enter", found.name);
-}
-
-FileUser MakerOfRun(const RunCaller& caller, const fs::path& state_dir,
-                    const fs::path& run_dir) {
-  return IsInOwnRuns(caller, state_dir, run_dir) ? ServiceUser() : caller.user;
 }
 
 absl::StatusOr<FoundPath> FindRunFolderAs(const RunCaller& caller,

@@ -30,8 +30,9 @@ absl::StatusOr<std::vector<std::filesystem::path>> MakeRoots(
 // service may read them, and so may `user`. The service's own user and root
 // need no right of their own. `weights`: a further file in the folder that the
 // job names (sampling.weights); empty: none. PermissionDenied: the message
-// names the root's flag, or has the command that opens the files. OK also for
-// what does not exist.
+// names the root's flag, or has the command that opens the files. Other errors:
+// a path cannot be looked up, such as a loop of links. OK also for what does
+// not exist.
 absl::Status CheckDatasetPath(const PathRules& rules, const FileUser& user,
                               const std::filesystem::path& dataset,
                               const std::string& weights = "");
@@ -61,19 +62,13 @@ absl::Status CheckReaches(const RunCaller& caller,
                           const std::filesystem::path& state_dir,
                           const std::filesystem::path& asked);
 
-// Returns by whose rights the folder of the caller's run is made: the service's
-// own user below UserRunsPath(), else the caller.
-FileUser MakerOfRun(const RunCaller& caller,
-                    const std::filesystem::path& state_dir,
-                    const std::filesystem::path& run_dir);
-
 // Looks up the folder of a run, and checks that the caller may have it by the
 // caller's own rights: may enter the folders above it, and may make it, or has
 // it already. A folder that is there has to be the caller's, or of a run that a
 // service of this process's user has made for the caller. The service's own
 // user and root may have all that the service may, and all callers what is
 // below UserRunsPath(). PermissionDenied: the message tells nothing of what is
-// in a folder that the caller may not enter.
+// in a folder that the caller may not enter. With a caller it is a FindFolder.
 absl::StatusOr<FoundPath> FindRunFolderAs(
     const RunCaller& caller, const std::filesystem::path& state_dir,
     const std::filesystem::path& run_dir);

@@ -7,6 +7,7 @@
 #include <climits>
 #include <deque>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,13 +36,14 @@ class Lookup {
     while (!rest_.empty()) {
       fs::path part = std::move(rest_.front());
       rest_.pop_front();
-      if (part.empty() || part == "." || part == "/") continue;
+      if (part.empty() || part == "/") continue;
       // A file has nothing below it.
       const bool is_folder = S_ISDIR(found_.info.st_mode);
       if (is_folder) {
         FGNN_ASSIGN_OR_RETURN(const bool may, Has(user_, found_, kMayEnter));
         found_.is_closed = !may;
         if (!may) return std::move(found_);
+        if (part == ".") continue;
         const absl::Status entered = Enter(
             found_.place.get(), part,
             part == ".." ? found_.name.parent_path() : found_.name / part);
@@ -101,22 +103,36 @@ absl::Status SyncIfReadable(const fs::path& folder) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// Makes the folders of `missing`, each in the one before. AlreadyExists: one
-// was made by another process meanwhile.
-absl::Status MakeMissing(FoundPath found, const fs::path& path) {
-  for (const fs::path& part : found.missing) {
+// Returns whether the folder may be one that this process has just made.
+// Another one may have taken its name since.
+bool IsNew(const FoundPath& folder) {
+  std::error_code error;
+  return folder.info.st_uid == ::geteuid() &&
+         fs::is_empty(folder.path(), error) && !error;
+}
+
+// Makes the folders of `missing`, each in the one before, and returns the last
+// one. AlreadyExists: another process has put one there meanwhile.
+absl::StatusOr<FoundPath> MakeMissing(FoundPath found, const fs::path& path) {
+  const std::string what = absl::StrCat("make ", path.string());
+  for (const fs::path& part : std::exchange(found.missing, fs::path())) {
     if (::mkdirat(found.place.get(), part.c_str(), kFolderMode) != 0) {
-      return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
+      return ErrnoToStatus(errno, what);
     }
     FGNN_RETURN_IF_ERROR(SyncIfReadable(found.path()));
     UniqueFd next(::openat(found.place.get(), part.c_str(),
                            O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next.valid()) {
-      return ErrnoToStatus(errno, absl::StrCat("make ", path.string()));
+    if (!next.valid() || ::fstat(next.get(), &found.info) != 0) {
+      return ErrnoToStatus(errno, what);
     }
     found.place = std::move(next);
+    found.name /= part;
+    if (!IsNew(found)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(what, ": another folder was put there meanwhile"));
+    }
   }
-  return absl::OkStatus();
+  return found;
 }
 
 }  // namespace
@@ -139,18 +155,18 @@ absl::StatusOr<FoundPath> FindAs(const FileUser& user, const fs::path& path) {
   return Lookup(user, path).Run();
 }
 
-absl::Status MakeFolderAs(const FileUser& user, const fs::path& path) {
-  const std::string what = absl::StrCat("make ", path.string());
-  absl::Status made;
+absl::StatusOr<FoundPath> FindAsService(const fs::path& path) {
+  return FindAs(ServiceUser(), path);
+}
+
+absl::StatusOr<FoundPath> FindOrMakeFolder(const fs::path& path,
+                                           FindFolder find) {
+  absl::StatusOr<FoundPath> made;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    FGNN_ASSIGN_OR_RETURN(FoundPath found, FindAs(user, path));
-    if (found.is_closed) return ClosedTo(user, what, "enter", found.name);
-    if (found.missing.empty()) return absl::OkStatus();
-    FGNN_ASSIGN_OR_RETURN(const bool may,
-                          Has(user, found, kMayWrite | kMayEnter));
-    if (!may) return ClosedTo(user, what, "write in", found.name);
+    FGNN_ASSIGN_OR_RETURN(FoundPath found, find(path));
+    if (found.missing.empty()) return found;
     made = MakeMissing(std::move(found), path);
-    if (!absl::IsAlreadyExists(made)) return made;
+    if (!absl::IsAlreadyExists(made.status())) return made;
   }
   return made;
 }

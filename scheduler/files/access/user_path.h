@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/files/access/file_user.h"
@@ -42,11 +43,20 @@ absl::StatusOr<bool> Has(const FileUser& user, const FoundPath& found,
 absl::StatusOr<FoundPath> FindAs(const FileUser& user,
                                  const std::filesystem::path& path);
 
-// Makes the folder and its parents where the user may make them, and syncs
-// their names to disk. PermissionDenied: the user may not enter or write a
-// folder on the way. OK: it is there.
-absl::Status MakeFolderAs(const FileUser& user,
-                          const std::filesystem::path& path);
+// Looks a folder up as somebody who may have it, or make it where it is
+// missing. Returns an error for all others.
+using FindFolder =
+    absl::FunctionRef<absl::StatusOr<FoundPath>(const std::filesystem::path&)>;
+
+// A FindFolder for what only this process's rights decide.
+absl::StatusOr<FoundPath> FindAsService(const std::filesystem::path& path);
+
+// Returns the folder that `find` finds, after making it and its parents where
+// they are missing, and syncing their names to disk. What it returns was found
+// or made under this path, whatever has the path by then. AlreadyExists: others
+// put folders there all the time.
+absl::StatusOr<FoundPath> FindOrMakeFolder(const std::filesystem::path& path,
+                                           FindFolder find);
 
 // Returns the error of a path that the user may not have: "run_dir D: bob may
 // not write in /home/ann". `what` names the path: "run_dir D".

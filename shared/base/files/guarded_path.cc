@@ -17,6 +17,17 @@ namespace fgnn {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+absl::Status IsAnother(const fs::path& name) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      name.string(),
+      " is not the folder that was here: it, or one above it, was moved or "
+      "replaced; put it back"));
+}
+
+}  // namespace
+
 absl::Status CheckGuarded(const fs::path& path, const struct stat& info,
                           GuardedOwner owner) {
   const uid_t user = ::geteuid();
@@ -51,8 +62,13 @@ absl::StatusOr<UniqueFd> OpenFolderItself(const fs::path& folder) {
 
 absl::StatusOr<HeldFolder> HeldFolder::Open(const fs::path& folder,
                                             fs::path name) {
-  FGNN_ASSIGN_OR_RETURN(UniqueFd fd, OpenFolderItself(folder));
-  return HeldFolder(name.empty() ? folder : std::move(name), std::move(fd));
+  absl::StatusOr<UniqueFd> fd = OpenFolderItself(folder);
+  if (name.empty()) name = folder;
+  if (fd.ok()) return HeldFolder(std::move(name), *std::move(fd));
+  return absl::Status(
+      fd.status().code(),
+      absl::StrReplaceAll(absl::string_view(fd.status().message()),
+                          {{folder.string(), name.string()}}));
 }
 
 HeldFolder::HeldFolder(fs::path name, UniqueFd fd)
@@ -60,6 +76,25 @@ HeldFolder::HeldFolder(fs::path name, UniqueFd fd)
 
 fs::path HeldFolder::path() const {
   return absl::StrCat("/proc/self/fd/", fd_.get());
+}
+
+absl::StatusOr<FolderId> HeldFolder::Id() const {
+  struct stat info = {};
+  if (::fstat(fd_.get(), &info) != 0) {
+    return ErrnoToStatus(errno, absl::StrCat("look at ", name_.string()));
+  }
+  return FolderId{.device = info.st_dev, .inode = info.st_ino};
+}
+
+absl::Status HeldFolder::CheckIs(const FolderId& id) const {
+  FGNN_ASSIGN_OR_RETURN(const FolderId own, Id());
+  return own == id ? absl::OkStatus() : IsAnother(name_);
+}
+
+absl::Status HeldFolder::CheckName() const {
+  struct stat named = {};
+  if (::stat(name_.c_str(), &named) != 0) return IsAnother(name_);
+  return CheckIs({.device = named.st_dev, .inode = named.st_ino});
 }
 
 absl::Status HeldFolder::Named(const absl::Status& status) const {

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -29,6 +30,14 @@ absl::Status CheckGuarded(const std::filesystem::path& path,
 // folder.
 absl::StatusOr<UniqueFd> OpenFolderItself(const std::filesystem::path& folder);
 
+// Which folder it is, whatever its name. A folder that is held keeps its id: no
+// other one has it meanwhile.
+struct FolderId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  friend bool operator==(const FolderId&, const FolderId&) = default;
+};
+
 // A folder that is open. What is read, written and removed under path() is in
 // this folder, also if its name leads to another folder meanwhile. Movable.
 class HeldFolder {
@@ -37,16 +46,24 @@ class HeldFolder {
   // of OpenFolderItself().
   static absl::StatusOr<HeldFolder> Open(const std::filesystem::path& folder,
                                          std::filesystem::path name = {});
+  // Holds the folder that is open as `fd`, which may be open as O_PATH.
+  HeldFolder(std::filesystem::path name, UniqueFd fd);
 
+  const std::filesystem::path& name() const { return name_; }
   // A path that is valid only in this process, and only while this object
-  // lives.
+  // lives. It stays the same when the object is moved.
   std::filesystem::path path() const;
+  absl::StatusOr<FolderId> Id() const;
+  // Returns OK if the folder is the one with this id. FailedPrecondition:
+  // another one has its name.
+  absl::Status CheckIs(const FolderId& id) const;
+  // Returns OK if the folder still has its name. FailedPrecondition: the name
+  // leads to another folder, or to none.
+  absl::Status CheckName() const;
   // Returns the status with the folder's name in the place of path().
   absl::Status Named(const absl::Status& status) const;
 
  private:
-  HeldFolder(std::filesystem::path name, UniqueFd fd);
-
   std::filesystem::path name_;
   UniqueFd fd_;
 };

@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -93,6 +98,43 @@ TEST(AliasTablesTest, NamesTheEdgeThatIsWrong) {
   EXPECT_THAT(refusal({1, 2, 0, 0, 0}),
               StatusIs(invalid, HasSubstr("all 3 edges into vertex 2")));
   EXPECT_THAT(refusal({1, 2, 3}), StatusIs(invalid, HasSubstr("3 weights")));
+}
+
+// Another process changes the weights while they are read, and changes them
+// back.
+TEST(AliasTablesTest, NamesWhatItHasReadOfWeightsThatChange) {
+  const CscGraph graph({{1, 2}, {0}, {0, 1, 1}});
+  constexpr size_t kEdges = 6;
+  void* const shared =
+      ::mmap(nullptr, kEdges * sizeof(float), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* const weights = static_cast<volatile float*>(shared);
+  for (size_t e = 0; e < kEdges; ++e) weights[e] = 1;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (true) {
+      weights[3] = -1;
+      weights[3] = 1;
+    }
+  }
+  int num_refused = 0;
+  for (int i = 0; i < 10'000 && num_refused < 100; ++i) {
+    const absl::Status status =
+        AliasTables::Build(graph.view(),
+                           {static_cast<const float*>(shared), kEdges}, 1)
+            .status();
+    if (status.ok()) continue;
+    ++num_refused;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("edge 3, into vertex 2, is -1")));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::munmap(shared, kEdges * sizeof(float));
+  EXPECT_GT(num_refused, 0);
 }
 
 TEST(AliasTablesTest, RefusesIndicesThatAreNoVertices) {

@@ -214,10 +214,11 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
     fs::create_directories(temp / kMovedAway / "somebody's");
   }
   {
-    const std::set<std::string> before = NamesIn(temp / "run");
+    std::set<std::string> with_lock = NamesIn(temp / "run");
+    with_lock.insert(kRunLockName);
     FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
                               RunFolder::Reopen(temp / "run"));
-    EXPECT_EQ(NamesIn(temp / "run"), before);
+    EXPECT_EQ(NamesIn(temp / "run"), with_lock);
     EXPECT_EQ(Read(temp / "run/job.yaml"), "dataset: x\n");
     FGNN_ASSERT_OK(folder.GoOn("dataset: y\n", {}));
   }

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_folder.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/files/unique_fd.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -37,6 +38,11 @@ RunRecord SomeRecord() {
           .service = "/state"};
 }
 
+absl::StatusOr<RunLock> Take(const fs::path& path) {
+  return RunLock::Take(
+      HeldFolder(path, UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY))));
+}
+
 TEST(RunLockTest, AFolderIsHeldUnderAllItsNames) {
   const TempFolder temp;
   fs::create_directory_symlink(temp / "run", temp / "link");
@@ -48,7 +54,7 @@ TEST(RunLockTest, AFolderIsHeldUnderAllItsNames) {
       AllOf(HasSubstr("is in use by job job-1 of user ann"),
             HasSubstr("/state"), HasSubstr(absl::StrCat("pid ", ::getpid()))));
   for (const char* name : {"run", "link", "run/../link/checkpoints/.."}) {
-    EXPECT_THAT(RunLock::Take(temp / name).status(), is_refused) << name;
+    EXPECT_THAT(Take(temp / name).status(), is_refused) << name;
   }
   EXPECT_THAT(RunFolder::Keep(temp / "run", {}).status(), is_refused);
   EXPECT_THAT(RunFolder::Reopen(temp / "run").status(), is_refused);
@@ -83,7 +89,7 @@ TEST(RunLockTest, OneAtATimeHasTheFolder) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 500; ++round) {
-        const absl::StatusOr<RunLock> lock = RunLock::Take(temp.path());
+        const absl::StatusOr<RunLock> lock = Take(temp.path());
         if (!lock.ok()) continue;
         EXPECT_EQ(++holders, 1);
         ++num_taken;

@@ -1,10 +1,12 @@
 #include "scheduler/files/run_timeline.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -13,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "shared/base/clock.h"
 #include "shared/base/files/file.h"
+#include "shared/base/files/guarded_path.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -34,8 +37,7 @@ class RunTimelineTest : public testing::Test {
   RunTimelineTest() : started_ms_(NowMs() - 100'000) {}
 
   RunTimeline Open(uint64_t next_seq) {
-    return RunTimeline::Open(temp_.path(), started_ms_, BatchSeq(next_seq))
-        .value();
+    return RunTimeline::Open(folder_, started_ms_, BatchSeq(next_seq)).value();
   }
   // Sampled within `sampled` seconds that end at `end`, trained in the one
   // after.
@@ -69,6 +71,7 @@ class RunTimelineTest : public testing::Test {
   }
 
   TempFolder temp_;
+  const HeldFolder folder_ = HeldFolder::Open(temp_.path()).value();
   const int64_t started_ms_;
   const uint64_t now_ns_ = MonotonicNanoseconds();
 };
@@ -77,7 +80,7 @@ TEST_F(RunTimelineTest, HasWhatEachExecutorDidAndWhen) {
   RunTimeline timeline = Open(0);
   timeline.Add(Record(0, 10), {.sampler = 1, .trainer = 0});
   timeline.EndEpoch(0, BatchSeq(0));
-  ASSERT_THAT(timeline.Close(), IsOk());
+  ASSERT_THAT(timeline.Close(folder_), IsOk());
   std::map<int, std::string> rows;
   std::map<std::string, json> spans;
   int marks = 0;
@@ -110,7 +113,7 @@ TEST_F(RunTimelineTest, ThreadsOfAnExecutorHaveRowsOfTheirOwn) {
   timeline.Add(Record(0, 10, 5), {});
   timeline.Add(Record(1, 11, 5), {});
   timeline.Add(Record(2, 30, 5), {});
-  ASSERT_THAT(timeline.Close(), IsOk());
+  ASSERT_THAT(timeline.Close(folder_), IsOk());
   std::map<int, std::string> rows;
   std::vector<std::string> sampled;
   for (const json& event : Events()) {
@@ -130,12 +133,12 @@ TEST_F(RunTimelineTest, GoesOnBehindTheBatchesThatStay) {
     for (const uint64_t seq : {0, 1, 2}) {
       timeline.Add(Record(seq, 10 + 2 * static_cast<double>(seq)), {});
     }
-    ASSERT_THAT(timeline.Close(), IsOk());
+    ASSERT_THAT(timeline.Close(folder_), IsOk());
   }
   RunTimeline timeline = Open(2);
   timeline.Add(Record(2, 50), {});
-  ASSERT_THAT(timeline.Write(), IsOk());
-  ASSERT_THAT(timeline.Close(), IsOk());
+  ASSERT_THAT(timeline.Write(folder_), IsOk());
+  ASSERT_THAT(timeline.Close(folder_), IsOk());
   EXPECT_THAT(Names(), ElementsAre("sample 0", "train 0", "sample 1", "train 1",
                                    "sample 2", "train 2"));
 }
@@ -145,16 +148,16 @@ TEST_F(RunTimelineTest, ATornLineIsLeftOut) {
   {
     RunTimeline timeline = Open(0);
     timeline.Add(Record(0, 10), {});
-    ASSERT_THAT(timeline.Write(), IsOk());
+    ASSERT_THAT(timeline.Write(folder_), IsOk());
     timeline.Add(Record(1, 12), {});
-    ASSERT_THAT(timeline.Write(), IsOk());
+    ASSERT_THAT(timeline.Write(folder_), IsOk());
   }
   const std::string whole = Text();
   for (size_t bytes = 0; bytes <= whole.size(); ++bytes) {
     std::ofstream(temp_ / kTimelineName) << whole.substr(0, bytes);
     RunTimeline timeline = Open(1);
     timeline.Add(Record(1, 12), {});
-    ASSERT_THAT(timeline.Close(), IsOk());
+    ASSERT_THAT(timeline.Close(folder_), IsOk());
     const std::vector<std::string> names = Names();
     ASSERT_GE(names.size(), 2U) << bytes;
     EXPECT_EQ(names[names.size() - 2], "sample 1") << bytes;
@@ -163,15 +166,18 @@ TEST_F(RunTimelineTest, ATornLineIsLeftOut) {
   }
 }
 
-TEST_F(RunTimelineTest, AFolderThatIsNotThereIsNamed) {
+TEST_F(RunTimelineTest, AFolderThatIsGoneIsNamed) {
+  const HeldFolder gone = HeldFolder(
+      temp_ / "gone", UniqueFd(::open(temp_.path().c_str(), O_PATH)));
+  std::filesystem::remove(temp_.path());
   EXPECT_THAT(
-      RunTimeline::Open(temp_ / "nowhere", started_ms_, BatchSeq(0)).status(),
-      StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("nowhere")));
+      RunTimeline::Open(gone, started_ms_, BatchSeq(0)).status(),
+      StatusIs(absl::StatusCode::kNotFound, testing::HasSubstr("gone/trace")));
 }
 
 TEST_F(RunTimelineTest, WhatIsNoPlainFileIsRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((temp_ / kTimelineName).c_str(), 0600), 0);
-  EXPECT_THAT(RunTimeline::Open(temp_.path(), started_ms_, BatchSeq(0)),
+  EXPECT_THAT(RunTimeline::Open(folder_, started_ms_, BatchSeq(0)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("not a plain file")));
 }

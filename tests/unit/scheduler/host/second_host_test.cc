@@ -194,8 +194,9 @@ class SecondHostTest : public testing::Test {
     return executors;
   }
   static absl::Status Save(JobExecutors& executors) {
-    return executors.calls().SaveCheckpoint("checkpoint", /*version=*/1,
-                                            /*epochs_done=*/1, "state");
+    return executors.calls().SaveCheckpoint("checkpoint", FolderId(),
+                                            /*version=*/1, /*epochs_done=*/1,
+                                            "state");
   }
 
   FarHost host_;

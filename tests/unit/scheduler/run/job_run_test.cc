@@ -108,6 +108,8 @@ TEST_F(JobRunTest, CountsBeforeItRanksUnlessAnOrderIsSaved) {
   EXPECT_EQ(calls_.ranked[1].counts,
             std::vector<fs::path>{calls_.counted[0].path});
   EXPECT_FALSE(fs::exists(calls_.counted[0].path));
+  // Where no user leads a sampler elsewhere.
+  EXPECT_EQ(calls_.counted[0].path.parent_path(), temp_ / "counts");
   for (const char* name : {"sampler.0", "trainer.0"}) {
     EXPECT_EQ(calls_.plans[name].rank_order_key, 77U);
     EXPECT_EQ(calls_.plans[name].cache_rows, 20U);  // Of 40 vertices.
@@ -139,6 +141,7 @@ TEST_F(JobRunTest, RanksByWhatWasCountedOnline) {
   EXPECT_TRUE(calls_.counted.empty());
   ASSERT_EQ(calls_.written.size(), 1U);
   EXPECT_FALSE(fs::exists(calls_.written[0]));
+  EXPECT_EQ(calls_.written[0].parent_path(), temp_ / "counts");
   ASSERT_EQ(calls_.ranked.size(), 2U);
   EXPECT_TRUE(calls_.ranked[0].counts.empty());
   EXPECT_EQ(calls_.ranked[1].counts, calls_.written);
@@ -338,6 +341,7 @@ TEST_F(JobRunTest, DamagedDataIsRefusedAndLeavesNothing) {
 TEST_F(JobRunTest, AJobStartsInNoFolderThatItsUserHasNoRightTo) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
   fs::permissions(temp_.path(), fs::perms(0755));
+  spec_.training.evaluate_every = 0;
   const fs::path above = fs::canonical(temp_.path()) / "above";
   fs::create_directories(above / "closed");
   fs::permissions(above / "closed", fs::perms(0700));

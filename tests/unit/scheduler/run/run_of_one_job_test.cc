@@ -1,5 +1,6 @@
 // A run's folder belongs to the job that made it, and its files are whole.
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -199,6 +200,78 @@ TEST_F(RunOfOneJobTest, WhatAKilledTrainerLeftGoesWithTheNextCheckpoint) {
   for (const auto& entry : fs::directory_iterator(RunDir() / "checkpoints")) {
     EXPECT_EQ(entry.path().extension(), ".safetensors") << entry.path();
   }
+}
+
+// The run of ann, whom the user of the job leads the service to.
+class SteeredRunTest : public RunOfOneJobTest {
+ protected:
+  SteeredRunTest() {
+    spec_.training.evaluate_every = 1;
+    calls_.evaluations = {1, 2, 3, 4, 3};
+    request_.trace = true;
+    fs::create_directories(temp_ / "ann/checkpoints");
+    for (const char* name :
+         {"metrics.jsonl", "batches.crc", "trace.json", "summary.json",
+          "job.yaml", "run.json", "checkpoints/epoch-0001.safetensors",
+          "checkpoints/epoch-0002.safetensors", "checkpoints/best.safetensors",
+          "checkpoints/epoch-0009.safetensors.tmp-AbCdEf"}) {
+      Write(temp_ / "ann" / name, "ann's");
+    }
+    before_ = FilesOfAnn();
+  }
+  ~SteeredRunTest() override { EXPECT_EQ(FilesOfAnn(), before_); }
+
+  std::map<fs::path, std::string> FilesOfAnn() const {
+    std::map<fs::path, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(temp_ / "ann")) {
+      if (entry.is_regular_file()) {
+        files[entry.path()] = ReadSmallFile(entry.path()).value();
+      }
+    }
+    return files;
+  }
+  // Moves the folder of the run away, and puts a link to ann's in its place.
+  void Steer() {
+    const fs::path run = table_->Get(id_)->job.run_dir;
+    if (fs::exists(temp_ / "moved")) return;
+    fs::rename(run, temp_ / "moved");
+    fs::create_directory_symlink(temp_ / "ann", run);
+  }
+
+  std::map<fs::path, std::string> before_;
+};
+
+TEST_F(SteeredRunTest, ItsFilesStayWithTheRunThatWasMoved) {
+  calls_.on_evaluate = [this] { Steer(); };
+  const Job job = Run();
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_THAT(job.error.message(),
+              HasSubstr("is not the folder that was here"));
+  run_dir_ = temp_ / "moved";
+  EXPECT_EQ(Metrics().size(), 3U);  // As many checkpoints failed.
+  EXPECT_EQ(Summary()["state"], "failed");
+  EXPECT_FALSE(fs::exists(RunDir() / "checkpoints/epoch-0001.safetensors"));
+}
+
+// A trainer is told which folder is meant, so that it is not led elsewhere
+// either.
+TEST_F(SteeredRunTest, NoTrainerWritesElsewhere) {
+  calls_.before_save = [this] { Steer(); };
+  EXPECT_EQ(Run().state, JobState::kFailed);
+}
+
+TEST_F(SteeredRunTest, ItGoesOnOnceTheFolderIsBack) {
+  int evaluations = 0;
+  calls_.on_evaluate = [&] {
+    if (++evaluations == 1) Steer();
+    if (evaluations != 3) return;
+    const fs::path run = table_->Get(id_)->job.run_dir;
+    fs::remove(run);
+    fs::rename(temp_ / "moved", run);
+  };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  ExpectEveryBatchOnce();
 }
 
 class BestEpochTest : public RunOfOneJobTest {

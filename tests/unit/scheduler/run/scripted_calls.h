@@ -23,6 +23,7 @@
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/host/daemon_host.h"
 #include "shared/base/files/file.h"
+#include "shared/base/files/guarded_path.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/notification.h"
@@ -198,7 +199,11 @@ class ScriptedCalls final : public ExecutorCalls {
   absl::Status SaveCheckpoint(const std::string& socket,
                               const SaveCheckpointCall& call,
                               const Patience& /*patience*/) override {
+    if (before_save) before_save();
     if (!saves.empty()) FGNN_RETURN_IF_ERROR(TakeFirst(&saves));
+    FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
+                          HeldFolder::Open(call.path.parent_path()));
+    FGNN_RETURN_IF_ERROR(folder.CheckIs(call.folder));
     const FakeExecutor& daemon = *daemons_.at(socket);
     // The file is as large as the plan says and replaces an older one, as a
     // trainer's file does.
@@ -257,6 +262,7 @@ class ScriptedCalls final : public ExecutorCalls {
   std::function<absl::Status(const std::string&)> profile_on;
   std::function<void()> on_evaluate;
   std::function<void()> while_evaluating;  // Called after a tick of the job.
+  std::function<void()> before_save;
   std::function<void(const fs::path&)> on_save;
   // The calls so far.
   std::vector<std::string> evaluated;

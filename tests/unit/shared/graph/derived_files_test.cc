@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -127,6 +128,51 @@ TEST_F(DerivedFilesTest, WithoutAServiceTheyAreBesideTheDatasetOrNowhere) {
   EXPECT_THAT(files.Keep("file", {std::string_view("one")}),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr((folder() / "derived").string())));
+}
+
+TEST_F(DerivedFilesTest, WhatIsOfADatasetThatIsGoneGoesToo) {
+  const fs::path all = state_dir() / "derived";
+  const auto write = [&](const fs::path& dataset) {
+    FGNN_ASSERT_OK(
+        DerivedFiles(dataset, state_dir())
+            .Write(DerivedPlace::kService, "file", {std::string_view("text")}));
+  };
+  {
+    const TempFolder other;
+    std::ofstream(other / "metadata.yaml") << "num_nodes: 1";
+    write(other.path());
+    write(folder());
+    EXPECT_EQ(NamesIn(all).size(), 2U);
+    fs::remove(other / "metadata.yaml");
+  }
+  // As an earlier release left it, and as another process has just made it.
+  fs::create_directories(all / "0123456789abcdef");
+  fs::create_directories(all / "fedcba9876543210");
+  fs::last_write_time(all / "0123456789abcdef",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  write(folder());
+  EXPECT_EQ(NamesIn(all).size(), 2U);
+  EXPECT_TRUE(fs::exists(all / "fedcba9876543210"));
+  EXPECT_EQ(Read(DerivedPlace::kService), "text");
+}
+
+TEST_F(DerivedFilesTest, TheServicesFolderHasABound) {
+  const fs::path full = state_dir() / "derived/0123456789abcdef";
+  fs::create_directories(full);
+  fs::permissions(state_dir() / "derived", fs::perms(0700));
+  std::ofstream(full / "dataset") << folder().string();
+  std::ofstream(full / "ranks-1.bin").flush();
+  fs::resize_file(full / "ranks-1.bin", kMostDerivedBytes);  // It has a hole.
+  const auto write = [&] {
+    return Files().Write(DerivedPlace::kService, "file",
+                         {std::string_view("text")});
+  };
+  EXPECT_THAT(write(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                HasSubstr("of at most 64.0 GiB")));
+  EXPECT_EQ(Read(DerivedPlace::kService), "");
+  fs::resize_file(full / "ranks-1.bin", kMostDerivedBytes / 2);
+  FGNN_ASSERT_OK(write());
+  EXPECT_EQ(Read(DerivedPlace::kService), "text");
 }
 
 // All that is kept with a dataset takes this way; rank orders are the largest.

@@ -74,6 +74,30 @@ TEST_F(TrainingJobTest, WritesNoCheckpointThroughALink) {
   EXPECT_TRUE(fs::is_empty(other));
 }
 
+// Or in the place of a folder above that one, which leads to another run.
+TEST_F(TrainingJobTest, WritesNoCheckpointIntoAnotherFolder) {
+  fs::create_directories(folder_ / "run/checkpoints");
+  fs::create_directories(folder_ / "other/checkpoints");
+  FGNN_ASSERT_OK_AND_ASSIGN(const HeldFolder held,
+                            HeldFolder::Open(folder_ / "run/checkpoints"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const FolderId id, held.Id());
+  const std::unique_ptr<TrainingJob> job = Attach();
+  TrainThrough(0);
+  const auto save = [&] {
+    return job->SaveCheckpoint(
+        {kJobId, folder_ / "run/checkpoints/epoch-0001.safetensors", 3, 1, "",
+         id},
+        Patient());
+  };
+  FGNN_ASSERT_OK(save());
+  fs::rename(folder_ / "run", folder_ / "moved");
+  fs::create_directory_symlink(folder_ / "other", folder_ / "run");
+  EXPECT_THAT(save(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("checkpoints is not the folder")));
+  EXPECT_TRUE(fs::is_empty(folder_ / "other/checkpoints"));
+}
+
 TEST_F(TrainingJobTest, SavesNoOtherWeightsThanThoseAskedFor) {
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <string>
 
-#include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_lock.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -80,6 +79,44 @@ TEST_F(PathRulesTest, SoDoTheFilesThatAreReadAndWrittenInIt) {
   EXPECT_FALSE(Check(ring_).ok());
 }
 
+// Only the service reads what is derived of a dataset, and its own alone.
+TEST_F(PathRulesTest, WhatIsDerivedMayBeClosedToTheUser) {
+  fs::create_directory(ring_ / "derived");
+  fs::permissions(ring_ / "derived", fs::perms(0700));
+  EXPECT_THAT(CheckAs(kAnn, ring_), IsOk());
+}
+
+// Whether the user may read it is not known then.
+TEST_F(PathRulesTest, WhatCannotBeLookedUpIsNotRead) {
+  fs::create_symlink("loop", temp_ / "loop");
+  const FileUser ann = {.uid = kAnn, .groups = {}};
+  EXPECT_THAT(CheckFilePath({}, ann, temp_ / "loop", "model.file").message(),
+              HasSubstr("model.file " + (temp_ / "loop").string() + ": "));
+  EXPECT_FALSE(CheckAs(kAnn, temp_ / "loop").ok());
+  EXPECT_THAT(CheckFilePath({}, ann, temp_ / "none", "model.file"), IsOk());
+  fs::remove(ring_ / "labels.npy");
+  fs::create_symlink("labels.npy", ring_ / "labels.npy");
+  EXPECT_FALSE(CheckAs(kAnn, ring_).ok());
+}
+
+// As the kernel does where protected_symlinks is set.
+TEST_F(PathRulesTest, ALinkOfAnotherUserInASharedFolderIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give links away";
+  const fs::path shared = temp_ / "shared";
+  fs::create_directory(shared);
+  fs::permissions(shared, fs::perms(01777));
+  fs::create_symlink(ring_ / "labels.npy", shared / "link");
+  ASSERT_EQ(::lchown((shared / "link").c_str(), kBob, kBob), 0);
+  const FileUser ann = {.uid = kAnn, .groups = {}};
+  const FileUser bob = {.uid = kBob, .groups = {}};
+  EXPECT_THAT(CheckFilePath({}, ann, shared / "link", "model.file"),
+              StatusIs(StatusCode::kPermissionDenied));
+  const absl::Status of_bob =
+      CheckFilePath({}, bob, shared / "link", "model.file");
+  // The service itself may not follow it where the kernel says so.
+  EXPECT_TRUE(of_bob.ok() || absl::IsPermissionDenied(of_bob)) << of_bob;
+}
+
 TEST_F(PathRulesTest, AUserIsLedToNoFileThatTheUserMayNotRead) {
   EXPECT_THAT(CheckAs(kAnn, secret_), IsOk());
   fs::permissions(secret_ / "features.npy", fs::perms(0640));
@@ -140,27 +177,6 @@ TEST_F(PathRulesTest, OwnerGroupAndOthersAreToldApart) {
   EXPECT_TRUE(MayAccess(other, file, kMayRead).value());
   fs::permissions(file, fs::perms(0044));
   EXPECT_EQ(MayAccess(owner, file, kMayRead).value(), ::geteuid() == 0);
-}
-
-TEST_F(PathRulesTest, RunsOfAUserAreOpenToTheUserAlone) {
-  fs::create_directories(temp_ / "runs");
-  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "a/nn", kAnn));
-  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "a/nn", kAnn));
-  const fs::path runs = UserRunsPath(temp_.path(), "a/nn");
-  EXPECT_EQ(runs, temp_ / "runs" / "a%2fnn");
-  EXPECT_NE(UserRunsPath(temp_.path(), ".."), temp_.path());
-  fs::create_directory(runs / "run");
-  std::ofstream(runs / "run" / "metrics.jsonl") << "{}";
-  const FileUser ann = {.uid = kAnn, .groups = {}};
-  const FileUser bob = {.uid = kBob, .groups = {::getegid()}};
-  const absl::StatusOr<bool> has_acls =
-      MayAccess(ann, runs, kMayRead | kMayEnter);
-  if (!has_acls.value()) GTEST_SKIP() << "the file system has no ACLs";
-  for (const fs::path& path : {runs / "run", runs / "run" / "metrics.jsonl"}) {
-    EXPECT_TRUE(MayAccess(ann, path, kMayRead).value()) << path;
-    EXPECT_FALSE(MayAccess(bob, path, kMayRead).value()) << path;
-  }
-  EXPECT_FALSE(MayAccess(bob, runs, kMayEnter).value());
 }
 
 // In a process of its own, which becomes the service's user.
@@ -353,18 +369,6 @@ TEST_F(PathRulesTest, TheUserOfAJobIsReadAgainFromTheStore) {
   for (const char* text : {"x", ":", "-1:2", "0x0:", "root", "99999999999:"}) {
     EXPECT_EQ(ParseFileUser(text).uid, std::nullopt) << text;
   }
-}
-
-TEST_F(PathRulesTest, AFolderThatCannotBeSharedIsNotMade) {
-  fs::create_directories(temp_ / "runs");
-  constexpr uid_t kNobody = static_cast<uid_t>(-1);  // No ACL can name it.
-  const absl::Status made = MakeUserRuns(temp_.path(), "ann", kNobody);
-  if (made.ok()) GTEST_SKIP() << "the file system has no ACLs";
-  EXPECT_TRUE(fs::is_empty(temp_ / "runs"));
-  FGNN_ASSERT_OK(MakeUserRuns(temp_.path(), "ann", kAnn));
-  EXPECT_TRUE(MayAccess({.uid = kAnn, .groups = {}}, temp_ / "runs/ann",
-                        kMayRead | kMayEnter)
-                  .value());
 }
 
 TEST_F(PathRulesTest, ARootThatIsNoFolderIsRefused) {

@@ -15,12 +15,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -192,12 +195,60 @@ TEST_F(UserPathTest, AFolderIsMadeWhereTheUserMightHaveMadeIt) {
       fs::path there = path.parent_path();
       while (StatAsBob(there) == ENOENT) there = there.parent_path();
       const bool might = MayWriteAsBob(there);
-      const absl::Status made = MakeFolderAs(Bob(), path);
+      const absl::StatusOr<FoundPath> made =
+          FindOrMakeFolder(path, [](const fs::path& asked) {
+            return FindRunFolderAs({.user = Bob(), .name = "bob"}, "/state",
+                                   asked);
+          });
       EXPECT_TRUE(might || !made.ok());
-      num_made += made.ok() ? 1 : 0;
+      if (!made.ok()) continue;
+      ++num_made;
+      struct stat named = {};
+      ASSERT_EQ(::stat(path.c_str(), &named), 0);
+      EXPECT_EQ(named.st_ino, made->info.st_ino);
     }
   }
   EXPECT_GT(num_made, kTrees);
+}
+
+// Another folder of this process's user takes the name of the new one, as fast
+// as a user can. Neither it nor what is in it is taken for the new one.
+TEST(FindOrMakeFolderTest, AnotherFolderIsNotTakenForTheNewOne) {
+  const TempFolder temp;
+  fs::create_directory(temp / "other");
+  std::ofstream(temp / "other/kept") << "kept";
+  struct stat other = {};
+  ASSERT_EQ(::stat((temp / "other").c_str(), &other), 0);
+  std::atomic<bool> ends = false;
+  std::thread swaps([&] {
+    while (!ends) {
+      ::renameat2(AT_FDCWD, (temp / "other").c_str(), AT_FDCWD,
+                  (temp / "run").c_str(), RENAME_EXCHANGE);
+    }
+  });
+  int num_made = 0;
+  for (int i = 0; i < 300; ++i) {
+    // It looks before the folder is there.
+    const absl::StatusOr<FoundPath> made =
+        FindOrMakeFolder(temp / "run", [&](const fs::path&) {
+          return absl::StatusOr<FoundPath>(
+              FoundPath{.place = UniqueFd(::open(temp.path().c_str(), O_PATH)),
+                        .name = temp.path(),
+                        .missing = "run"});
+        });
+    if (made.ok()) {
+      ++num_made;
+      EXPECT_NE(made->info.st_ino, other.st_ino);
+    }
+    // The empty one goes; the other gets its name back.
+    ::rmdir((temp / "run").c_str());
+    ::rmdir((temp / "other").c_str());
+    ::renameat2(AT_FDCWD, (temp / "run").c_str(), AT_FDCWD,
+                (temp / "other").c_str(), RENAME_NOREPLACE);
+  }
+  ends = true;
+  swaps.join();
+  EXPECT_GT(num_made, 0);
 }
 
 // Runs of all owners, in chance folders: a member's call removes and takes none
