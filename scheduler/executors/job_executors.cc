@@ -190,7 +190,8 @@ absl::Status JobExecutors::Attach(const std::string& name) {
   while (absl::IsResourceExhausted(status) &&
          KindOf(ticket->daemon.device) == DeviceKind::kCpu) {
     status = wait.BeforeNextTry(status);
-    if (status.ok()) status = CallAttach(*ticket);
+    if (!status.ok()) break;
+    status = CallAttach(*ticket);
   }
   if (status.ok()) {
     daemons_->EndAttach(*ticket);
