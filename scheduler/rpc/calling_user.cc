@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "scheduler/files/access/user_runs.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -78,6 +79,32 @@ absl::StatusOr<FileUser> CallingUser(const Caller& caller,
   user.groups.resize(size / sizeof(gid_t));
   user.groups.push_back(credentials.gid);
   return user;
+}
+
+RunCaller RunCallerOf(const Caller& caller, const FileUser& user) {
+  return {.user = user, .name = caller.name, .is_operator = caller.is_operator};
+}
+
+absl::Status CheckJobPaths(const PathRules& rules, const std::string& state_dir,
+                           const RunCaller& caller, const ReadRequest& read) {
+  if (!read.request.resume) {  // Otherwise it was checked before it was read.
+    FGNN_RETURN_IF_ERROR(
+        CheckNewRunPath(rules, caller, state_dir, read.request.run_dir));
+  }
+  FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, caller.user, read.spec.dataset,
+                                        read.spec.sampling.weights));
+  const std::string& file = read.spec.model.file;
+  return file.empty() ? absl::OkStatus()
+                      : CheckFilePath(rules, caller.user, file, "model.file");
+}
+
+absl::Status MakeRunsOfCaller(const std::string& state_dir,
+                              const Caller& caller,
+                              const std::string& run_dir) {
+  if (!run_dir.empty() || caller.uid == 0 || caller.uid == ::geteuid()) {
+    return absl::OkStatus();
+  }
+  return MakeUserRuns(state_dir, caller.name, caller.uid);
 }
 
 }  // namespace fgnn

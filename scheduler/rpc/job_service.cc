@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "scheduler/figures/run_metrics.h"
 #include "scheduler/files/access/path_rules.h"
-#include "scheduler/files/access/user_runs.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_removal.h"
 #include "scheduler/files/submission.h"
@@ -40,10 +39,6 @@ constexpr int kMaxWaits = 32;
 constexpr uint32_t kMostNamed = 3;
 // Time between two looks at whether the client is still there.
 constexpr milliseconds kLookAtClient{250};
-
-RunCaller RunCallerOf(const Caller& caller, const FileUser& user) {
-  return {.user = user, .name = caller.name, .is_operator = caller.is_operator};
-}
 
 }  // namespace
 
@@ -91,29 +86,6 @@ grpc::Status JobServiceAdapter::SubmitJob(grpc::ServerContext* context,
                      [&] { return Submit(*context, *request, response); });
 }
 
-absl::Status JobServiceAdapter::CheckPaths(const FileUser& user,
-                                           const ReadRequest& read) const {
-  const PathRules& rules = facts_.paths;
-  if (!read.request.resume) {  // Otherwise it was checked before it was read.
-    FGNN_RETURN_IF_ERROR(CheckNewRunPath(rules, RunCallerOf(caller_, user),
-                                         facts_.state_dir,
-                                         read.request.run_dir));
-  }
-  FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, user, read.spec.dataset,
-                                        read.spec.sampling.weights));
-  const std::string& file = read.spec.model.file;
-  return file.empty() ? absl::OkStatus()
-                      : CheckFilePath(rules, user, file, "model.file");
-}
-
-absl::Status JobServiceAdapter::MakeRunsOfCaller(
-    const std::string& run_dir) const {
-  if (!run_dir.empty() || caller_.uid == 0 || caller_.uid == ::geteuid()) {
-    return absl::OkStatus();
-  }
-  return MakeUserRuns(facts_.state_dir, caller_.name, caller_.uid);
-}
-
 absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                        const v1::SubmitJobRequest& request,
                                        v1::SubmitJobResponse* response) {
@@ -135,7 +107,8 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
   }
   response->mutable_notes()->Add(read.notes.begin(), read.notes.end());
   absl::Status check = host_->CheckGpus(read.spec.devices);
-  check.Update(CheckPaths(user, read));
+  check.Update(CheckJobPaths(facts_.paths, facts_.state_dir,
+                             RunCallerOf(caller_, user), read));
   if (check.ok()) {
     check = request.resume()
                 ? CheckResumption(read.spec, read.request.run_dir, *datasets_)
@@ -157,7 +130,8 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
   if (std::optional<std::string> note = NoteOnScores(read.spec, facts)) {
     response->add_notes(*std::move(note));
   }
-  FGNN_RETURN_IF_ERROR(MakeRunsOfCaller(read.request.run_dir));
+  FGNN_RETURN_IF_ERROR(
+      MakeRunsOfCaller(facts_.state_dir, caller_, read.request.run_dir));
   FGNN_ASSIGN_OR_RETURN(Job job, table_->Submit(read.request));
   if (job.client_key != request.client_key()) {
     response->add_notes(absl::StrCat(

@@ -79,11 +79,6 @@ class JobServiceAdapter final
   absl::Status Submit(const grpc::ServerContext& context,
                       const v1::SubmitJobRequest& request,
                       v1::SubmitJobResponse* response);
-  // Checks that the caller, who has the rights of `user`, may name the files of
-  // the job: path_rules.h.
-  absl::Status CheckPaths(const FileUser& user, const ReadRequest& read) const;
-  // Makes the caller's folder of runs, for a job that names no run_dir.
-  absl::Status MakeRunsOfCaller(const std::string& run_dir) const;
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
   // Returns a job that the caller may change. PermissionDenied: the job is

@@ -30,6 +30,7 @@ const std::map<std::string, Names>& Texts() {
       {"SubmitJobRequest.run_dir", Names::kFile},
       {"SubmitJobRequest.name", Names::kWord},
       {"SubmitJobRequest.after", Names::kWord},
+      {"SubmitJobRequest.overrides", Names::kWord},
       {"SubmitJobRequest.spec.dataset", Names::kFile},
       {"SubmitJobRequest.spec.preset", Names::kWord},
       {"SubmitJobRequest.spec.devices", Names::kWord},
@@ -54,8 +55,8 @@ const std::map<std::string, Names>& Texts() {
       {"SubmitJobRequest.spec.cache.capacity", Names::kWord},
       {"SubmitJobRequest.spec.cache.standby_capacity", Names::kWord},
       {"SubmitJobRequest.spec.cache.plugin", Names::kPlugin},
-      {"SubmitJobRequest.spec.cache.store", Names::kWord},
-      {"SubmitJobRequest.spec.cache.match", Names::kWord},
+      {"SubmitJobRequest.spec.features.store", Names::kWord},
+      {"SubmitJobRequest.spec.features.match", Names::kWord},
       {"SubmitJobRequest.spec.limits.memory", Names::kWord},
       {"GetJobRequest.job_id", Names::kWord},
       {"ListJobsRequest.user", Names::kWord},
@@ -99,7 +100,7 @@ TEST(NamedFilesTest, EveryTextOfEveryCallIsKnown) {
   for (const std::string& name : found) {
     EXPECT_EQ(Texts().count(name), 1U)
         << name << " is new: does it name a file? Put it into the table, and "
-        << "into JobServiceAdapter::CheckPaths() if it does";
+        << "into CheckJobPaths() if it does";
   }
   for (const auto& [name, kind] : Texts())
     EXPECT_EQ(found.count(name), 1U) << name;
@@ -144,13 +145,21 @@ TEST_F(NamedFilesServiceTest, NoneLeadsToWhatTheCallerMayNotReach) {
       } else if (path == "spec.sampling.weights") {
         request.mutable_spec()->mutable_sampling()->set_kind("khop_weighted");
       }
-      const bool is_relative = word.front() != '/';
-      if (is_relative && path != "spec.sampling.weights") continue;
+      const bool is_name = word == "w.npy";
+      const bool takes_names = path == "spec.sampling.weights";
+      if (word.front() != '/' && !takes_names) continue;
       Set(request, path, word);
-      EXPECT_THAT(
-          Call(&v1::JobService::Stub::SubmitJob, request).status(),
-          StatusIs(StatusCode::kPermissionDenied, HasSubstr(closed.string())))
-          << name << " " << word;
+      const absl::Status refused =
+          Call(&v1::JobService::Stub::SubmitJob, request).status();
+      if (takes_names && !is_name) {
+        EXPECT_THAT(refused, StatusIs(StatusCode::kInvalidArgument,
+                                      HasSubstr("not the name of a file")))
+            << name << " " << word;
+      } else {
+        EXPECT_THAT(refused, StatusIs(StatusCode::kPermissionDenied,
+                                      HasSubstr(closed.string())))
+            << name << " " << word;
+      }
     }
   }
 }
@@ -160,7 +169,9 @@ TEST_F(NamedFilesServiceTest, EveryTextHasALength) {
   for (const auto& [name, kind] : Texts()) {
     if (name.rfind("SubmitJobRequest.", 0) != 0) continue;
     const std::string path = name.substr(name.find('.') + 1);
-    if (path == "after" || path == "spec.devices") continue;  // Lists.
+    if (path == "after" || path == "overrides" || path == "spec.devices") {
+      continue;  // Lists.
+    }
     v1::SubmitJobRequest request;
     *request.mutable_spec() = Spec();
     Set(request, path, "/" + std::string(4'100, 'x'));
