@@ -305,8 +305,8 @@ class BadInputTest(harness.ServiceTest):
         self.assert_refused('limits.memory', settings={'limits.memory': '1MiB'})
         # Before as much as one step is tried.
         self.assert_refused('limits.memory', 'one training step', 'at least',
-                            settings={'limits.memory': '1MiB',
-                                      'model.hidden': 4096})
+                            settings={'limits.memory': '16MiB',
+                                      'model.hidden': 65536})
 
     def test_a_job_file_that_is_not_there(self):
         run = self.service.fgnn('run', '/nonexistent.yaml', check=False)

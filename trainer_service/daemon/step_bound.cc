@@ -14,8 +14,11 @@ constexpr uint64_t kFirstShare = 8;
 
 }  // namespace
 
-StepBound::StepBound(uint64_t have_bytes, uint64_t likely_bytes)
-    : have_bytes_(have_bytes), first_parts_(kLeastParts) {
+StepBound::StepBound(uint64_t have_bytes, uint64_t likely_bytes,
+                     uint64_t jump_bytes)
+    : have_bytes_(have_bytes),
+      jump_bytes_(jump_bytes),
+      first_parts_(kLeastParts) {
   while (first_parts_ < kMostParts &&
          likely_bytes / first_parts_ > have_bytes / kFirstShare) {
     first_parts_ *= 2;
@@ -29,9 +32,9 @@ std::optional<uint64_t> StepBound::NextParts() const {
   if (most <= have_bytes_) return last_->parts / 2;
   if (!before_.has_value()) return std::nullopt;
   // What does not grow with the batch counts twice in that bound. A line
-  // through two parts leaves it out; a sixteenth is for what grows in jumps.
+  // through two parts leaves it out; a sixteenth is for what is rounded up.
   const uint64_t grows = last_->bytes - std::min(last_->bytes, before_->bytes);
-  const uint64_t likely = last_->bytes + 2 * grows;
+  const uint64_t likely = last_->bytes + 2 * grows + jump_bytes_;
   if (likely + likely / 16 <= have_bytes_) return last_->parts / 2;
   return std::nullopt;
 }
@@ -43,8 +46,8 @@ void StepBound::Add(uint64_t bytes) {
 }
 
 uint64_t StepBound::WholeBytes() const {
-  if (!before_.has_value()) return last_->bytes * last_->parts;
-  const uint64_t grows = last_->bytes - std::min(last_->bytes, before_->bytes);
+  const uint64_t before = before_.has_value() ? before_->bytes : last_->bytes;
+  const uint64_t grows = last_->bytes - std::min(last_->bytes, before);
   return last_->bytes + std::max(2 * grows * (last_->parts - 1), last_->bytes);
 }
 

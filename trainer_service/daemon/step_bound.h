@@ -14,8 +14,9 @@ namespace fgnn {
 class StepBound {
  public:
   // `likely_bytes`: a rough guess at what a whole batch takes. It decides how
-  // small the first part is, of which nothing is known.
-  StepBound(uint64_t have_bytes, uint64_t likely_bytes);
+  // small the first part is, of which nothing is known. `jump_bytes`: most
+  // bytes that come at once with some row, such as a second partial sum.
+  StepBound(uint64_t have_bytes, uint64_t likely_bytes, uint64_t jump_bytes);
 
   // Returns the number of parts into which to cut the batch: the first one of
   // these parts is trained next. 1: the whole batch fits. nullopt: the next
@@ -23,8 +24,8 @@ class StepBound {
   std::optional<uint64_t> NextParts() const;
   // Takes what the last part has taken.
   void Add(uint64_t bytes);
-  // Returns about what a whole batch takes, twice the last part or more. Add()
-  // was called.
+  // Returns about what a whole batch takes: twice the last part, or what a line
+  // through the last two says, if that is more. Add() was called.
   uint64_t WholeBytes() const;
 
  private:
@@ -33,6 +34,7 @@ class StepBound {
     uint64_t bytes;
   };
   const uint64_t have_bytes_;
+  const uint64_t jump_bytes_;
   uint64_t first_parts_;
   std::optional<Seen> last_;
   std::optional<Seen> before_;  // Part of half the size.

@@ -41,8 +41,13 @@ uint64_t BatchesHeld(const JobSpec& spec, bool matches) {
 
 // Memory that a step may take.
 struct StepMemory {
-  uint64_t have_bytes = 0;
-  bool by_limit = false;  // Whether it is limits.memory that sets it.
+  uint64_t all_bytes = 0;      // limits.memory, or what the machine has left.
+  uint64_t program_bytes = 0;  // Part of limits.memory that the program has.
+  bool by_limit = false;       // Whether it is limits.memory that sets it.
+
+  uint64_t have_bytes() const {
+    return all_bytes - std::min(all_bytes, program_bytes);
+  }
 };
 
 // `program_bytes`: what this process has already.
@@ -51,23 +56,28 @@ absl::StatusOr<StepMemory> MemoryForAStep(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   const uint64_t limit = spec.limits.memory_bytes.value_or(UINT64_MAX);
   if (limit < available) {
-    return StepMemory{limit - std::min(limit, program_bytes), true};
+    return StepMemory{limit, program_bytes, true};
   }
-  return StepMemory{available, false};
+  return StepMemory{available, 0, false};
 }
 
-// Returns the error of a job of which one step does not fit.
-absl::Status Refuse(const StepMemory& memory, const std::string& needs) {
+// Returns the error of a job of which one step does not fit. `how`: such as
+// "at least".
+absl::Status Refuse(const StepMemory& memory, const char* how,
+                    uint64_t need_bytes, const std::string& of_what) {
   // A limit that is too low is an error in the job; little memory is not.
   const auto code = memory.by_limit ? absl::StatusCode::kInvalidArgument
                                     : absl::StatusCode::kResourceExhausted;
   return absl::Status(
-      code, absl::StrCat(
-                memory.by_limit ? "limits.memory: " : "memory: ",
-                "the job needs ", needs, ", ", FormatBytes(memory.have_bytes),
-                memory.by_limit ? " allowed" : " available",
-                "; lower sampling.batch_size, sampling.fanouts or model.hidden",
-                memory.by_limit ? ", or raise limits.memory" : ""));
+      code,
+      absl::StrCat(
+          memory.by_limit ? "limits.memory: " : "memory: ", "the job needs ",
+          how, " ", FormatBytes(need_bytes + memory.program_bytes),
+          " for one training step", of_what, ", ",
+          FormatBytes(memory.all_bytes),
+          memory.by_limit ? " allowed" : " available",
+          "; lower sampling.batch_size, sampling.fanouts or model.hidden",
+          memory.by_limit ? ", or raise limits.memory" : ""));
 }
 
 // Returns an error if the least need does not fit into memory. Called before
@@ -75,13 +85,16 @@ absl::Status Refuse(const StepMemory& memory, const std::string& needs) {
 absl::Status CheckLeast(const StepMemory& memory, uint64_t feature_bytes,
                         uint64_t parameter_bytes) {
   const uint64_t need = feature_bytes + parameter_bytes;
-  if (need <= memory.have_bytes) return absl::OkStatus();
-  return Refuse(memory,
-                absl::StrCat("at least ", FormatBytes(need),
-                             " for one training step (features of a batch ",
-                             FormatBytes(feature_bytes),
-                             " + weights, gradient and optimizer ",
-                             FormatBytes(parameter_bytes), ")"));
+  if (need <= memory.have_bytes()) return absl::OkStatus();
+  return Refuse(
+      memory, "at least", need,
+      absl::StrCat(" (features of a batch ", FormatBytes(feature_bytes),
+                   " + weights, gradient and optimizer ",
+                   FormatBytes(parameter_bytes),
+                   memory.program_bytes == 0
+                       ? ""
+                       : " + program " + FormatBytes(memory.program_bytes),
+                   ")"));
 }
 
 // Memory that a job has in its segment. The measurement allocates its own.
@@ -177,8 +190,9 @@ absl::Status TryParts(const JobSpec& spec, absl::Span<const HopSize> hops,
   // What there is before any batch does not grow with it.
   FGNN_ASSIGN_OR_RETURN(const PlacedBytes before, backend.BytesInUse());
   const uint64_t taken = before.host - std::min(before.host, program_bytes);
-  StepBound bound(memory.have_bytes - std::min(memory.have_bytes, taken),
-                  GuessStepBytes(hops, backend.model_options()));
+  StepBound bound(memory.have_bytes() - std::min(memory.have_bytes(), taken),
+                  GuessStepBytes(hops, backend.model_options()),
+                  backend.num_parameters() * sizeof(float));
   std::optional<uint64_t> parts = bound.NextParts();
   for (; parts.has_value() && *parts > 1; parts = bound.NextParts()) {
     FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, backend, hops, *parts));
@@ -190,10 +204,8 @@ absl::Status TryParts(const JobSpec& spec, absl::Span<const HopSize> hops,
   }
   own.batch.reset();
   if (parts.has_value()) return absl::OkStatus();
-  return Refuse(memory,
-                absl::StrCat("about ", FormatBytes(taken + bound.WholeBytes()),
-                             " for one training step, by what a part of a "
-                             "batch takes"));
+  return Refuse(memory, "about", taken + bound.WholeBytes(),
+                ", by what a part of a batch takes");
 }
 
 // Returns the memory of the back end's GPU, of which training takes work_bytes.

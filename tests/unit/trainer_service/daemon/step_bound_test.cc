@@ -20,8 +20,9 @@ struct Outcome {
   int tries = 0;
 };
 
-Outcome Try(uint64_t have, uint64_t guess, const Step& step) {
-  StepBound bound(have, guess);
+Outcome Try(uint64_t have, uint64_t guess, const Step& step,
+            uint64_t jump = 0) {
+  StepBound bound(have, guess, jump);
   Outcome outcome;
   std::optional<uint64_t> parts = bound.NextParts();
   for (; parts.has_value() && *parts > 1; parts = bound.NextParts()) {
@@ -68,20 +69,21 @@ TEST(StepBoundTest, NothingTakesMoreThanThereIs) {
 
 // Partial sums are made for each 2,048 rows: fewer rows have one.
 TEST(StepBoundTest, WhatGrowsInJumpsIsBounded) {
+  constexpr uint64_t kJump = 3'000'000;
   const Step step = [](uint64_t parts) -> uint64_t {
     const uint64_t rows = 8'192 / parts;
-    return rows * 1'000 + (rows + 2'047) / 2'048 * 3'000'000;
+    return rows * 1'000 + (rows + 2'047) / 2'048 * kJump;
   };
   for (uint64_t have = 4'000'000; have < 60'000'000; have += 500'000) {
-    const Outcome outcome = Try(have, 8'192'000, step);
+    const Outcome outcome = Try(have, 8'192'000, step, kJump);
     EXPECT_LE(outcome.most_bytes, have) << have;
   }
 }
 
 TEST(StepBoundTest, TheFirstPartFollowsTheGuess) {
-  EXPECT_EQ(StepBound(1 << 20, 1 << 20).NextParts(), 16U);
-  EXPECT_EQ(StepBound(1 << 20, 64 << 20).NextParts(), 512U);
-  EXPECT_EQ(StepBound(0, uint64_t{1} << 40).NextParts(), 1U << 16);
+  EXPECT_EQ(StepBound(1 << 20, 1 << 20, 0).NextParts(), 16U);
+  EXPECT_EQ(StepBound(1 << 20, 64 << 20, 0).NextParts(), 512U);
+  EXPECT_EQ(StepBound(0, uint64_t{1} << 40, 0).NextParts(), 1U << 16);
 }
 
 }  // namespace
