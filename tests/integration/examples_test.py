@@ -25,7 +25,8 @@ OTHERS = {
     'git': 'the network', 'python3': 'the network', 'curl': 'a port',
     'cmake': 'install_test runs it', 'cd': 'bash', 'cp': 'bash', 'do': 'bash',
     'done': 'bash', 'echo': 'bash', 'export': 'bash', 'for': 'bash',
-    '.': 'bash', 'grep': 'bash', 'head': 'bash', 'mkdir': 'bash', 'id': 'bash'}
+    '.': 'bash', 'grep': 'bash', 'head': 'bash', 'mkdir': 'bash', 'id': 'bash',
+    'printf': 'bash'}
 # Blocks of these kinds hold no example that anything can try.
 SHOWN = ('', 'cpp', 'ini', 'json')
 # Makes the tree's own scripts explain their flags.

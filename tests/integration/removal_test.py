@@ -85,7 +85,7 @@ class RemovalTest(harness.ServiceTest):
 
     def test_a_run_belongs_to_the_job_that_went_on_with_it(self):
         first, run_dir = self.run_job()
-        self.service.fgnn('resume', first)
+        self.service.fgnn('resume', first, '--set', 'training.epochs=3')
         second = self.service.json('show', 'last')['job_id']
         deleted = self.service.json('rm', first)['deleted']
         self.assertFalse(deleted[0]['folder_deleted'])
