@@ -8,7 +8,7 @@ namespace fgnn {
 namespace {
 
 // Longest wait for the count of another call. The count ends before.
-constexpr std::chrono::seconds kLongestWait{30};
+constexpr std::chrono::seconds kLongestWait{60};
 
 }  // namespace
 

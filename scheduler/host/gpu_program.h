@@ -20,7 +20,7 @@ class GpuProgram {
   // `program`: the sampler. `log`: a file that its answer is written to.
   // `patience`: the longest time to open the driver.
   GpuProgram(std::filesystem::path program, std::filesystem::path log,
-             std::chrono::milliseconds patience = std::chrono::seconds(10))
+             std::chrono::milliseconds patience = std::chrono::seconds(30))
       : program_(std::move(program)),
         log_(std::move(log)),
         patience_(patience) {}

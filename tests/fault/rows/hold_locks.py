@@ -1,13 +1,21 @@
-"""Locks each file below the folders that this user may read, in both ways that a
-reader can, until its input ends. Prints the names of the files first."""
+"""Locks, as some user, each file below folders that the user may read.
+
+  hold_locks.py UID,GID,GROUP... FOLDER...
+
+Locks it in both ways that a reader can, until the input ends. Prints the names of
+the files first.
+"""
 
 import fcntl
 import pathlib
 import struct
 import sys
 
+from hold_connections import become
+
+become(sys.argv[1])
 held = []
-for root in sys.argv[1:]:
+for root in sys.argv[2:]:
     for path in pathlib.Path(root).rglob('*'):
         try:
             if not path.is_file():

@@ -11,7 +11,7 @@ import sys
 import harness
 import rpc
 import users
-from row import (JOB, TINY, check, committed_of, end_service, pids_of,
+from row import (JOB, TINY, check, committed_of, end_service, errors_of, pids_of,
                  same_run, summary_of, wait_for)
 
 ROWS = pathlib.Path(__file__).resolve().parent
@@ -50,7 +50,7 @@ class Attempts:
         """A command of fgnn that has to be refused, in words."""
         answer = self.service.fgnn(*words, check=False, **who)
         check(answer.returncode != 0, f'{what}: it could')
-        check(len(answer.stderr.splitlines()) == 1 and
+        check(len(errors_of(answer)) == 1 and
               'no service' not in answer.stderr,
               f'{what}: said {answer.stderr!r}')
         self.count += 1
@@ -243,9 +243,9 @@ class Attempts:
         self.service.fgnn('run', *words, '--run-dir', str(run_dir),
                           **users.COLLEAGUE)
         holder = subprocess.Popen(
-            [sys.executable, ROWS / 'hold_locks.py', self.state, run_dir],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            **users.MEMBER)
+            [sys.executable, ROWS / 'hold_locks.py',
+             users.numbers_of(users.MEMBER), self.state, run_dir],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             locked = holder.stdout.readline().split()
             for name in ('fgnn.lock', 'run.lock', 'jobs.sqlite',

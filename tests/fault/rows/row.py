@@ -118,11 +118,17 @@ def go_on(service, job):
         client.communicate()
 
 
+def errors_of(answer):
+    """The lines of an answer's stderr that are no notes."""
+    return [line for line in answer.stderr.splitlines()
+            if not line.startswith('note: ')]
+
+
 def refused(answer, *words, code=2):
-    """Exit code `code`, and one line that has all of `words`."""
+    """Exit code `code`, and one line of error that has all of `words`."""
     check(answer.returncode == code,
           f'exit code {answer.returncode}: {answer.stderr!r}')
-    check(len(answer.stderr.splitlines()) == 1, f'said {answer.stderr!r}')
+    check(len(errors_of(answer)) == 1, f'said {answer.stderr!r}')
     for word in words:
         check(word in answer.stderr, f'no "{word}" in {answer.stderr!r}')
 
