@@ -33,7 +33,9 @@ absl::Status AdjacencyLists::LookUp(absl::Span<const GlobalId> nodes,
     const EdgeOffset begin = ReadOnce(indptr[nodes[i]]);
     const EdgeOffset end = ReadOnce(indptr[nodes[i] + uint64_t{1}]);
     falls |= begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges;
-    lists_[i] = {begin, static_cast<uint64_t>(end - begin)};
+    // Of a list that falls, the difference may be no EdgeOffset.
+    lists_[i] = {begin,
+                 static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)};
     if (i % kListsPerTick == 0) progress->Tick();
   }
   size_ = size;
