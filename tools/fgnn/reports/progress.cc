@@ -179,9 +179,13 @@ void ProgressReporter::Warn(const std::string& warning, std::string* last) {
   out_ << "warning: " << PrintableText(warning) << std::endl;
 }
 
-void ProgressReporter::Update(const v1::Job& job, int width) {
+void ProgressReporter::TellWarnings(const v1::Job& job) {
   Warn(job.progress().warning(), &last_warning_);
   Warn(job.progress().checkpoint_warning(), &last_checkpoint_warning_);
+}
+
+void ProgressReporter::Update(const v1::Job& job, int width) {
+  TellWarnings(job);
   switch (style_) {
     case ProgressStyle::kTerminal: {
       // One column is kept: a full line makes some terminals wrap.

@@ -48,6 +48,8 @@ class ProgressReporter {
   // Shows the job's present state, and each of its warnings once. `width` is
   // the terminal's, in columns.
   void Update(const v1::Job& job, int width);
+  // Shows the job's warnings that were not shown yet.
+  void TellWarnings(const v1::Job& job);
   // Shows a finished epoch of the job, from metrics.jsonl. The first call is
   // for epoch 1, and each other one for the next.
   void FinishEpoch(const EpochMetrics& epoch, const v1::Job& job);

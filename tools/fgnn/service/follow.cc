@@ -169,6 +169,8 @@ absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
         if (metrics_status.ok()) show_finished_epochs(now);
         reporter.Update(now, TerminalWidth());
       });
+  // A job that ends soon after a warning has no message between.
+  if (ended.ok()) reporter.TellWarnings(*ended);
   reporter.Clear();
   if (interrupt.raised()) {
     std::cerr << "fgnn: job " << job.job_id() << " goes on; see it with '"
