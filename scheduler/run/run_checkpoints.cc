@@ -35,8 +35,10 @@ absl::Status RunCheckpoints::SaveWithin(uint32_t epoch, uint64_t version) {
   FGNN_RETURN_IF_ERROR(SaveTolerantly(
       run_.folder->checkpoints().OfStep(epoch, version), epoch, saved));
   if (saved) {
-    FGNN_RETURN_IF_ERROR(
-        run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints));
+    const absl::Status pruned =
+        run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
+    // The next checkpoint tells of a folder that has gone meanwhile.
+    if (!absl::IsNotFound(pruned)) FGNN_RETURN_IF_ERROR(pruned);
   }
   progress_.EnterPhase(absl::StrCat("epoch ", epoch + 1));
   return absl::OkStatus();
@@ -61,9 +63,15 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   FGNN_RETURN_IF_ERROR(SaveTolerantly(path, epoch + 1, saved));
   if (!saved) scores_.SetBest(best_before);
   if (saved && is_due) {
-    if (is_best) FGNN_RETURN_IF_ERROR(checkpoints.MakeBest(path));
-    FGNN_RETURN_IF_ERROR(
-        run_.folder->PruneCheckpoints(training.keep_checkpoints));
+    absl::Status kept = is_best ? checkpoints.MakeBest(path) : absl::OkStatus();
+    if (kept.ok()) {
+      kept = run_.folder->PruneCheckpoints(training.keep_checkpoints);
+    }
+    if (!kept.ok()) {
+      // The next checkpoint tells of a folder that has gone meanwhile.
+      if (is_last || !absl::IsNotFound(kept)) return kept;
+      scores_.SetBest(best_before);
+    }
   }
   if (is_last && !saved) {
     return absl::ResourceExhaustedError(absl::StrCat(

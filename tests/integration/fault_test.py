@@ -107,7 +107,7 @@ class CheckpointTest(harness.ServiceTest):
         self.assertEqual(run.returncode, 1, stderr)
         told = [line for line in stdout.decode().splitlines()
                 if line.startswith('warning: checkpoint epoch-')]
-        self.assertEqual(len(told), 1, stdout)
+        self.assertEqual(len(told), 1, stdout + stderr)
         self.assertIn(f'make the folder {run_dir}/checkpoints again', told[0])
         # The way out, then on from where it was.
         (run_dir / 'gone').rename(run_dir / 'checkpoints')
