@@ -29,6 +29,14 @@ absl::Status WithoutThrowing(ChunkLoops::Task task, int64_t chunk, int worker) {
   }
 }
 
+std::vector<GlobalId> MarkedNodes(absl::Span<const uint8_t> marks) {
+  std::vector<GlobalId> nodes;
+  for (size_t v = 0; v < marks.size(); ++v) {
+    if (marks[v] != 0) nodes.push_back(static_cast<GlobalId>(v));
+  }
+  return nodes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<size_t>> CutIntoChunks(
@@ -138,6 +146,30 @@ absl::Status ChunkLoops::RunSharedChunk(uint32_t loop, int64_t num_chunks,
   FGNN_RETURN_IF_ERROR(WithoutThrowing(task, chunk->first, worker));
   Note(input_.shared->ChunksDone(loop, num_chunks, 1), num_chunks);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<GlobalId>> SourcesOf(
+    const CscView& graph, absl::Span<const GlobalId> destinations,
+    uint8_t* marks, ChunkLoops* loops) {
+  // Several threads may mark a vertex: they write the same value.
+  const auto mark = [marks](GlobalId v) {
+    std::atomic_ref<uint8_t>(marks[v]).store(1, std::memory_order_relaxed);
+  };
+  FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
+                        CutIntoChunks(graph, destinations));
+  FGNN_RETURN_IF_ERROR(
+      loops->Run(static_cast<int64_t>(starts.size()) - 1,
+                 [&](int64_t chunk, int /*worker*/) {
+                   for (size_t i = starts[static_cast<size_t>(chunk)];
+                        i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
+                     mark(destinations[i]);
+                     const absl::Status visited =
+                         ForEachNeighbor(graph, destinations[i], mark);
+                     if (!visited.ok()) return visited;
+                   }
+                   return absl::OkStatus();
+                 }));
+  return MarkedNodes({marks, graph.num_nodes()});
 }
 
 }  // namespace fgnn

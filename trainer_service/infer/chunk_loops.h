@@ -72,6 +72,13 @@ class ChunkLoops {
   std::atomic<int64_t> chunks_done_ = 0;  // Chunks that this process did of it.
 };
 
+// Returns the vertices whose input to a layer is needed for its `destinations`,
+// rising. `marks`: a zero for each vertex of the graph. Errors: those of
+// CutIntoChunks() and ChunkLoops::Run().
+absl::StatusOr<std::vector<GlobalId>> SourcesOf(
+    const CscView& graph, absl::Span<const GlobalId> destinations,
+    uint8_t* marks, ChunkLoops* loops);
+
 }  // namespace fgnn
 
 #endif  // FGNN_TRAINER_SERVICE_INFER_CHUNK_LOOPS_H_

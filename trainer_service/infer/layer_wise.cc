@@ -1,7 +1,6 @@
 #include "trainer_service/infer/layer_wise.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -22,14 +21,6 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kDegreesPerChunk = 1 << 16;
-
-std::vector<GlobalId> MarkedNodes(absl::Span<const uint8_t> marks) {
-  std::vector<GlobalId> nodes;
-  for (size_t v = 0; v < marks.size(); ++v) {
-    if (marks[v] != 0) nodes.push_back(static_cast<GlobalId>(v));
-  }
-  return nodes;
-}
 
 class LayerWise {
  public:
@@ -57,7 +48,9 @@ class LayerWise {
       const absl::Span<const GlobalId> above =
           layer + 1 == num_layers_ ? vertices
                                    : absl::MakeConstSpan(sources[layer + 1]);
-      FGNN_ASSIGN_OR_RETURN(sources[layer], SourcesOf(above));
+      FGNN_ASSIGN_OR_RETURN(uint8_t* const marks, arrays_.ReserveMarks());
+      FGNN_ASSIGN_OR_RETURN(sources[layer],
+                            SourcesOf(*input_.graph, above, marks, &loops_));
     }
     loops_.SetWork(Work(sources, vertices.size()));
     for (uint32_t layer = 0; layer < num_layers_; ++layer) {
@@ -107,32 +100,6 @@ class LayerWise {
       }
       return absl::OkStatus();
     });
-  }
-
-  // Returns the vertices whose input to a layer is needed for its
-  // `destinations`.
-  absl::StatusOr<std::vector<GlobalId>> SourcesOf(
-      absl::Span<const GlobalId> destinations) {
-    FGNN_ASSIGN_OR_RETURN(uint8_t* const marks, arrays_.ReserveMarks());
-    // Several threads may mark a vertex: they write the same value.
-    const auto mark = [marks](GlobalId v) {
-      std::atomic_ref<uint8_t>(marks[v]).store(1, std::memory_order_relaxed);
-    };
-    FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
-                          CutIntoChunks(*input_.graph, destinations));
-    const absl::Status marked =
-        loops_.Run(static_cast<int64_t>(starts.size()) - 1,
-                   [&](int64_t chunk, int /*worker*/) {
-                     for (size_t i = starts[static_cast<size_t>(chunk)];
-                          i < starts[static_cast<size_t>(chunk) + 1]; ++i) {
-                       mark(destinations[i]);
-                       FGNN_RETURN_IF_ERROR(ForEachNeighbor(
-                           *input_.graph, destinations[i], mark));
-                     }
-                     return absl::OkStatus();
-                   });
-    FGNN_RETURN_IF_ERROR(marked);
-    return MarkedNodes({marks, num_nodes_});
   }
 
   static RowsPlace InputsOf(uint32_t layer) {

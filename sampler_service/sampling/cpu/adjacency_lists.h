@@ -32,8 +32,7 @@ class AdjacencyLists {
   void StartBatch() { size_ = 0; }
 
   // Reads the lists of `nodes`, which begin with the nodes of the batch's last
-  // call. InvalidArgument: indptr falls, or
-  // leaves the edges.
+  // call. InvalidArgument: indptr falls, or leaves the edges.
   absl::Status LookUp(absl::Span<const GlobalId> nodes, Progress* progress);
 
   // Returns the list of the i-th vertex.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/npy_bytes.h"
 #include "tools/dataset/importing/import.h"
 
 namespace fgnn {
@@ -25,6 +26,31 @@ struct Expected {
 };
 
 using Edges = std::vector<std::pair<int64_t, int64_t>>;
+
+// Returns the arrays "indptr" and "indices" of lists by the edges' second ends,
+// or first ones. Lists do not ascend.
+inline std::map<std::string, std::string> CompressedLists(const Edges& edges,
+                                                          uint64_t num_nodes,
+                                                          bool by_source) {
+  std::vector<int64_t> indptr = {0};
+  std::vector<int32_t> indices;
+  for (int64_t v = 0; v < static_cast<int64_t>(num_nodes); ++v) {
+    for (const auto& [source, destination] : edges) {
+      if ((by_source ? source : destination) != v) continue;
+      indices.push_back(static_cast<int32_t>(by_source ? destination : source));
+    }
+    indptr.push_back(static_cast<int64_t>(indices.size()));
+  }
+  return {{"indptr", Npy(indptr)}, {"indices", Npy(indices)}};
+}
+
+// Returns the ends of all edges, first the sources.
+inline std::string EdgeIndex(const Edges& edges) {
+  std::vector<int64_t> ends;
+  for (const auto& edge : edges) ends.push_back(edge.first);
+  for (const auto& edge : edges) ends.push_back(edge.second);
+  return Npy<int64_t>({2, edges.size()}, ends);
+}
 
 class Draw {
  public:

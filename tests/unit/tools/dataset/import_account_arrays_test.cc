@@ -3,29 +3,6 @@
 
 namespace fgnn {
 
-// Fills arrays of a matrix whose rows are the edges' first or second ends.
-static std::map<std::string, std::string> Compressed(const Edges& edges,
-                                                     uint64_t num_nodes,
-                                                     bool by_source) {
-  std::vector<int64_t> indptr = {0};
-  std::vector<int32_t> indices;
-  for (int64_t v = 0; v < static_cast<int64_t>(num_nodes); ++v) {
-    for (const auto& [from, to] : edges) {
-      if ((by_source ? from : to) != v) continue;
-      indices.push_back(static_cast<int32_t>(by_source ? to : from));
-    }
-    indptr.push_back(static_cast<int64_t>(indices.size()));
-  }
-  return {{"indptr", Npy(indptr)}, {"indices", Npy(indices)}};
-}
-
-static std::string EdgeIndex(const Edges& edges) {
-  std::vector<int64_t> ends;
-  for (const auto& edge : edges) ends.push_back(edge.first);
-  for (const auto& edge : edges) ends.push_back(edge.second);
-  return Npy<int64_t>({2, edges.size()}, ends);
-}
-
 std::string ImportAccountTest::Features(Draw& draw, uint64_t num_nodes) {
   options_.fill = {draw.OneOf(2) ? GapFill::Kind::kMean : GapFill::Kind::kValue,
                    0};
@@ -58,7 +35,7 @@ Result ImportAccountTest::Arrays(Draw& draw, Expected* edges,
   const bool pairs = npz && draw.OneOf(2);
   if (!pairs) {
     vertices->read = vertices->made = num_nodes;
-    for (const auto& [name, array] : Compressed(drawn, num_nodes, npz)) {
+    for (const auto& [name, array] : CompressedLists(drawn, num_nodes, npz)) {
       arrays[(npz ? "adj_" : "") + name] = array;
     }
   } else {

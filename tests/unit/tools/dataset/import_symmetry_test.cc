@@ -12,6 +12,7 @@
 
 #include "shared/graph/metadata.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/tools/dataset/generated_source.h"
 #include "tests/unit/tools/dataset/import_fixture.h"
 #include "tools/dataset/importing/import.h"
 #include "tools/dataset/importing/import_report.h"
@@ -23,8 +24,6 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-using Edges = std::vector<std::pair<int64_t, int64_t>>;
 
 constexpr int64_t kNodes = 4;
 const Edges kSymmetric = {{3, 0}, {0, 1}, {2, 2}, {1, 0}, {1, 3},
@@ -48,31 +47,6 @@ class ImportSymmetryTest : public ImportTest {
     return text;
   }
 
-  // The arrays "indptr" and "indices" of lists by the edges' second ends, or
-  // first ones. Lists do not ascend.
-  static std::map<std::string, std::string> Compressed(const Edges& edges,
-                                                       bool by_source) {
-    std::vector<int64_t> indptr = {0};
-    std::vector<int32_t> indices;
-    for (int64_t v = 0; v < kNodes; ++v) {
-      for (const auto& [source, destination] : edges) {
-        if ((by_source ? source : destination) != v) continue;
-        indices.push_back(
-            static_cast<int32_t>(by_source ? destination : source));
-      }
-      indptr.push_back(static_cast<int64_t>(indices.size()));
-    }
-    return {{"indptr", Npy(indptr)}, {"indices", Npy(indices)}};
-  }
-
-  // Ends of all edges, first the sources.
-  static std::string EdgeIndex(const Edges& edges) {
-    std::vector<int64_t> ends;
-    for (const auto& edge : edges) ends.push_back(edge.first);
-    for (const auto& edge : edges) ends.push_back(edge.second);
-    return Npy<int64_t>({2, edges.size()}, ends);
-  }
-
   Result EdgeList(const Edges& edges, bool with_weights) {
     EdgeListSource source;
     source.path = Write("edges.txt", Lines(edges, " ", with_weights));
@@ -85,7 +59,8 @@ class ImportSymmetryTest : public ImportTest {
     return ImportCsv(source, options_);
   }
   Result Numpy(const Edges& edges) {
-    for (const auto& [name, array] : Compressed(edges, /*by_source=*/false)) {
+    for (const auto& [name, array] :
+         CompressedLists(edges, kNodes, /*by_source=*/false)) {
       Write("numpy/" + name + ".npy", array);
     }
     NumpySource source;
@@ -94,7 +69,8 @@ class ImportSymmetryTest : public ImportTest {
   }
   Result Matrix(const Edges& edges) {
     std::map<std::string, std::string> arrays;
-    for (const auto& [name, array] : Compressed(edges, /*by_source=*/true)) {
+    for (const auto& [name, array] :
+         CompressedLists(edges, kNodes, /*by_source=*/true)) {
       arrays["adj_" + name] = array;
     }
     return ImportNpz({WriteNpz("matrix.npz", arrays)}, options_);
