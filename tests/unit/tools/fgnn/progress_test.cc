@@ -177,6 +177,12 @@ TEST(ProgressReporterTest, FailedCheckpointsAndTheirRecoveryAreSaidOnce) {
   EXPECT_EQ(out.str(),
             "warning: no vertex of class 2\nwarning: disk full\n"
             "warning: written again\n");
+  // The job ends with a warning that no Update() has seen.
+  out.str("");
+  job.mutable_progress()->set_checkpoint_warning("disk full once more");
+  reporter.TellWarnings(job);
+  reporter.TellWarnings(job);
+  EXPECT_EQ(out.str(), "warning: disk full once more\n");
 }
 
 TEST(ProgressReporterTest, AnEpochsLineHasTheBestSoFarAndTheLearningRate) {
