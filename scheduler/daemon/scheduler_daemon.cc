@@ -60,7 +60,7 @@ constexpr seconds kLetGoLimit{8};
 
 // Descriptors that the least service has opened once it listens, and those that
 // clients' calls and a job take for a while.
-constexpr uint64_t kDescriptorsToStart = 20;
+constexpr uint64_t kDescriptorsToStart = 24;
 constexpr uint64_t kDescriptorsToWork = 10;
 // Descriptors for the two daemons of a device: a pidfd each, and connections.
 constexpr uint64_t kDescriptorsOfDevice = 6;
@@ -231,6 +231,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
            .http = parts->http == nullptr ? "" : parts->http->address().Text(),
            .idle_end = &parts->idle_end,
            .shut_down = [stop] { stop->RequestStop(); },
+           .gate = options.program_dir / "fgnn-gate",
            .port = options.port,
            .refusals = &parts->refusals},
           parts->table.get(), parts->host.get()));

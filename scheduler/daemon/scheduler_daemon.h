@@ -42,7 +42,7 @@ struct SchedulerOptions {
   std::optional<HostPort> http;
   // Whether the daemons that it starts log JSON.
   bool log_json = false;
-  // Folder with fgnn-sampler and fgnn-trainer.
+  // Folder with fgnn-gate, fgnn-sampler and fgnn-trainer.
   std::filesystem::path program_dir;
   std::string version;  // Version of the program.
 };

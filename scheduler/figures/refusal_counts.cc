@@ -18,6 +18,8 @@ std::string_view WordOf(RefusalReason reason) {
       return "no_account";
     case RefusalReason::kTooManyConnections:
       return "too_many_connections";
+    case RefusalReason::kFlood:
+      return "flood";
   }
   return "unknown";
 }

@@ -1,4 +1,5 @@
-// What the TCP port has refused since the scheduler started, for its metrics.
+// What the TCP port has refused since the scheduler started, and until when its
+// certificate holds, for its metrics.
 #ifndef FGNN_SCHEDULER_FIGURES_REFUSAL_COUNTS_H_
 #define FGNN_SCHEDULER_FIGURES_REFUSAL_COUNTS_H_
 
@@ -18,8 +19,9 @@ enum class RefusalReason : uint8_t {
   kTooManyCalls,        // The user, or all users, have no call left.
   kNoAccount,           // This machine has no such user.
   kTooManyConnections,  // The address, or the port, has no connection left.
+  kFlood,               // The address has used up its marks (gate/marks.h).
 };
-inline constexpr size_t kNumRefusalReasons = 7;
+inline constexpr size_t kNumRefusalReasons = 8;
 
 // Returns the reason's word in metrics, such as "no_credentials".
 std::string_view WordOf(RefusalReason reason);
@@ -31,9 +33,13 @@ class RefusalCounts {
   uint64_t of(RefusalReason reason) const {
     return counts_[static_cast<size_t>(reason)];
   }
+  // Seconds since 1970 at which the port's certificate expires; 0: it has none.
+  void SetExpiry(int64_t seconds) { expiry_ = seconds; }
+  int64_t expiry() const { return expiry_; }
 
  private:
   std::array<std::atomic<uint64_t>, kNumRefusalReasons> counts_ = {};
+  std::atomic<int64_t> expiry_ = 0;
 };
 
 }  // namespace fgnn

@@ -225,6 +225,10 @@ void ServiceMetrics::AddRefusals(MetricPage& page) const {
                     static_cast<double>(sources_.refusals->of(reason)),
                     {{"reason", Word(WordOf(reason))}});
   }
+  if (sources_.refusals->expiry() == 0) return;
+  page.AddGauge("fgnn_port_certificate_expiry_seconds",
+                "Seconds since 1970 at which the port's certificate expires.",
+                static_cast<double>(sources_.refusals->expiry()));
 }
 
 }  // namespace fgnn

@@ -2,14 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/user_name.h"
-#include "shared/rpc/server.h"
 
 namespace fgnn {
 
-Caller CallerOf(uid_t uid, uid_t service_user) {
+Caller CallerOf(uid_t uid, uid_t service_user, const ConnectionPeers* peers) {
   return {.uid = uid,
           .name = UserName(uid),
-          .is_operator = uid == 0 || uid == service_user};
+          .is_operator = uid == 0 || uid == service_user,
+          .proof = CallerProof::kKernel,
+          .peers = peers};
 }
 
 absl::Status CheckMayChange(const Caller& caller, const Job& job) {
@@ -21,8 +22,8 @@ absl::Status CheckMayChange(const Caller& caller, const Job& job) {
 }
 
 std::string Describe(const Caller& caller, const grpc::ServerContext& context) {
-  if (caller.proof == CallerProof::kKernel) {
-    const absl::StatusOr<Peer> peer = CallingProcess(context);
+  if (caller.peers != nullptr) {
+    const absl::StatusOr<Peer> peer = caller.peers->Find(context);
     return absl::StrCat(
         "user ", caller.name, " (uid ", caller.uid,
         peer.ok() ? absl::StrCat(", pid ", peer->pid) : std::string(), ")");

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "scheduler/store/job.h"
+#include "shared/rpc/connection_peers.h"
 
 namespace fgnn {
 
@@ -23,6 +24,8 @@ struct Caller {
   // machine, or has the role "operate" elsewhere.
   bool is_operator = false;
   CallerProof proof = CallerProof::kKernel;
+  // The processes of a local caller; borrowed. nullptr for a remote one.
+  const ConnectionPeers* peers = nullptr;
 };
 
 // Name of the metadata with which the port's proxy passes on the address of a
@@ -31,8 +34,8 @@ struct Caller {
 inline constexpr char kCallerAddressKey[] = "fgnn-caller-address";
 
 // Returns the local caller with this user id. `service_user` is the id of the
-// service's user.
-Caller CallerOf(uid_t uid, uid_t service_user);
+// service's user. Borrows `peers`.
+Caller CallerOf(uid_t uid, uid_t service_user, const ConnectionPeers* peers);
 
 // Returns OK if the caller may change the job: it is the caller's, or the
 // caller is an operator. PermissionDenied: the job is another user's.

@@ -2,16 +2,11 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "scheduler/files/access/user_runs.h"
 #include "shared/base/status.h"
 
@@ -21,10 +16,6 @@ namespace {
 constexpr int kUsualGroups = 64;
 // Room for an entry of the machine's users.
 constexpr size_t kEntryBytes = 16 << 10;
-
-absl::Status CannotTell() {
-  return ErrnoToStatus(errno, "ask the kernel for the groups of the caller");
-}
 
 FileUser RemoteUser(const Caller& caller) {
   const bool is_trusted = caller.uid == 0 || caller.uid == ::geteuid();
@@ -52,33 +43,11 @@ FileUser RemoteUser(const Caller& caller) {
 absl::StatusOr<FileUser> CallingUser(const Caller& caller,
                                      const grpc::ServerContext& context) {
   if (caller.proof != CallerProof::kKernel) return RemoteUser(caller);
-  // gRPC's name of a connection that it was handed.
-  const std::string peer = context.peer();
-  absl::string_view number = peer;
-  int fd = -1;
-  if (!absl::ConsumePrefix(&number, "fd:") || !absl::SimpleAtoi(number, &fd)) {
-    return absl::UnavailableError("the kernel cannot tell who calls");
+  if (caller.peers == nullptr) {
+    return absl::UnavailableError("nobody knows who calls");
   }
-  ucred credentials = {};
-  socklen_t size = sizeof(credentials);
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return CannotTell();
-  }
-  FileUser user = {.uid = caller.uid, .groups = {}};
-  user.groups.resize(kUsualGroups);
-  const auto read_groups = [&] {
-    size = static_cast<socklen_t>(user.groups.size() * sizeof(gid_t));
-    return ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, user.groups.data(),
-                        &size) == 0;
-  };
-  if (!read_groups()) {
-    if (errno != ERANGE) return CannotTell();
-    user.groups.resize(size / sizeof(gid_t));  // As many as there are.
-    if (!read_groups()) return CannotTell();
-  }
-  user.groups.resize(size / sizeof(gid_t));
-  user.groups.push_back(credentials.gid);
-  return user;
+  FGNN_ASSIGN_OR_RETURN(Peer peer, caller.peers->Find(context));
+  return FileUser{.uid = caller.uid, .groups = std::move(peer.groups)};
 }
 
 RunCaller RunCallerOf(const Caller& caller, const FileUser& user) {

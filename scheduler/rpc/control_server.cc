@@ -9,6 +9,7 @@
 #include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
+#include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"
@@ -16,8 +17,26 @@
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
+#include "shared/telemetry/line_limit.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
+namespace {
+
+absl::StatusOr<std::unique_ptr<GateProcess>> StartGateOfUsers(
+    const std::filesystem::path& program) {
+  const auto limit = std::make_shared<LineLimit>();
+  return GateProcess::Start(
+      {.program = program,
+       .name = "the users' socket",
+       .on_refused = [limit](RefusalReason /*reason*/, const std::string& key,
+                             const std::string& why) {
+         if (!limit->Ask(MonotonicClock::now()).has_value()) return;
+         LogWarning("connections of {} are closed: {}", key, why);
+       }});
+}
+
+}  // namespace
 
 struct ControlServer::Parts {
   Parts(ServiceFacts of_service, JobTable* jobs, DaemonHost* daemons,
@@ -48,6 +67,7 @@ struct ControlServer::Parts {
   HostServiceAdapter host_service;
   // Declared last, since they borrow the others.
   std::unique_ptr<RpcServer> for_daemons;
+  std::unique_ptr<GateProcess> gate;  // nullptr: there is no gate.
   std::unique_ptr<RpcServer> for_users;
   std::unique_ptr<PortServer> for_remote_users;  // nullptr: there is no port.
 };
@@ -68,13 +88,21 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
   FGNN_ASSIGN_OR_RETURN(
       parts->for_daemons,
       RpcServer::Start(DaemonsSocketPath(state_dir), {&parts->host_service}));
-  FGNN_ASSIGN_OR_RETURN(parts->for_users, RpcServer::StartForUsers(
-                                              SchedulerSocketPath(state_dir),
-                                              [made = parts.get()](uid_t uid) {
-                                                return made->ServicesFor(
-                                                    CallerOf(uid, ::geteuid()));
-                                              },
-                                              ConnectionLimits(), group));
+  RpcServer::Gate pass;
+  if (!parts->facts.gate.empty()) {
+    FGNN_ASSIGN_OR_RETURN(parts->gate, StartGateOfUsers(parts->facts.gate));
+    pass = [gate = parts->gate.get()](UniqueFd client, const std::string& key) {
+      return gate->Pass(std::move(client), key);
+    };
+  }
+  FGNN_ASSIGN_OR_RETURN(
+      parts->for_users,
+      RpcServer::StartForUsers(
+          SchedulerSocketPath(state_dir),
+          [made = parts.get()](uid_t uid, const ConnectionPeers& peers) {
+            return made->ServicesFor(CallerOf(uid, ::geteuid(), &peers));
+          },
+          ConnectionLimits(), group, std::move(pass)));
   if (parts->facts.port.has_value()) {
     FGNN_ASSIGN_OR_RETURN(parts->for_remote_users,
                           PortServer::Start(
@@ -82,7 +110,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
                               [made = parts.get()](const Caller& caller) {
                                 return made->ServicesFor(caller);
                               },
-                              parts->facts.refusals));
+                              parts->facts.refusals, parts->facts.gate));
   }
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ struct ServiceFacts {
   std::string http = {};  // "HOST:PORT" of the service's pages; empty: none.
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.
+  // The program fgnn-gate, which reads the bytes of users; empty only in tests.
+  std::filesystem::path gate = {};
   // TCP port for remote users; nullopt: none.
   std::optional<PortOptions> port = std::nullopt;
   // Counts of what the port refuses; borrowed. nullptr only without a port.

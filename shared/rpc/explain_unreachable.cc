@@ -4,16 +4,19 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/rpc/remote_channel.h"
 
@@ -26,6 +29,29 @@ struct Free {
   void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
   void operator()(SSL* tls) const { ::SSL_free(tls); }
   void operator()(X509* certificate) const { ::X509_free(certificate); }
+};
+
+// Keeps SIGPIPE from this thread. OpenSSL writes in a way that raises it where
+// the service has closed the connection.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    constexpr timespec kNoWait{};
+    while (::sigtimedwait(&pipe_, nullptr, &kNoWait) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
 };
 
 absl::StatusOr<UniqueFd> ConnectTo(const HostPort& address) {
@@ -94,6 +120,36 @@ std::string FaultOf(SSL& tls, const RemoteService& service) {
   }
 }
 
+// Reads what a service says that takes leave: the text of GOAWAY, a frame of
+// HTTP/2. Returns an empty text if it says nothing for a moment.
+std::string LeaveOf(SSL& tls, int socket) {
+  constexpr timeval kMoment{.tv_sec = 0, .tv_usec = 300'000};
+  constexpr size_t kFrameHeader = 9;
+  constexpr size_t kFixed = 8;  // Bytes of GOAWAY before its text.
+  constexpr uint8_t kGoAway = 7;
+  constexpr size_t kMostBytes = 16 << 10;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &kMoment, sizeof(kMoment));
+  std::string heard;
+  while (heard.size() < kMostBytes) {
+    char some[1024];
+    const int size = ::SSL_read(&tls, some, sizeof(some));
+    if (size <= 0) break;
+    heard.append(some, static_cast<size_t>(size));
+  }
+  ::ERR_clear_error();
+  const auto byte = [&](size_t at) { return static_cast<uint8_t>(heard[at]); };
+  for (size_t at = 0; at + kFrameHeader <= heard.size();) {
+    const size_t size = size_t{byte(at)} << 16 | size_t{byte(at + 1)} << 8 |
+                        size_t{byte(at + 2)};
+    if (byte(at + 3) == kGoAway && size > kFixed) {
+      return PrintableText(
+          heard.substr(at + kFrameHeader).substr(0, size).substr(kFixed));
+    }
+    at += kFrameHeader + size;
+  }
+  return "";
+}
+
 // Returns whether the last error of TLS is one of a peer that sent something
 // else than TLS, e.g. gRPC's greeting in the clear.
 bool IsNoTls() {
@@ -144,6 +200,7 @@ absl::Status ShakeHands(SSL& tls, const std::string& what) {
 }  // namespace
 
 absl::Status ExplainUnreachable(const RemoteService& service) {
+  const NoPipeSignal no_signal;
   FGNN_ASSIGN_OR_RETURN(const UniqueFd connection, ConnectTo(service.address));
   const std::unique_ptr<SSL_CTX, Free> context(
       ::SSL_CTX_new(::TLS_client_method()));
@@ -158,6 +215,14 @@ absl::Status ExplainUnreachable(const RemoteService& service) {
   ::SSL_set_alpn_protos(tls.get(), kHttp2, sizeof(kHttp2));
   ::SSL_set_tlsext_host_name(tls.get(), service.address.host.c_str());
   ::SSL_set_fd(tls.get(), connection.get());
+  // Shown as the channel shows it. A file that is not there shows nothing.
+  if (!service.insecure) {
+    ::SSL_use_certificate_file(
+        tls.get(), (service.tls_dir / "user.pem").c_str(), SSL_FILETYPE_PEM);
+    ::SSL_use_PrivateKey_file(tls.get(), (service.tls_dir / "user.key").c_str(),
+                              SSL_FILETYPE_PEM);
+    ::ERR_clear_error();
+  }
   const std::string what =
       absl::StrCat("the service at ", service.address.Text());
   absl::Status shaken = ShakeHands(*tls, what);
@@ -168,7 +233,11 @@ absl::Status ExplainUnreachable(const RemoteService& service) {
   }
   if (!shaken.ok()) return shaken;
   const std::string fault = FaultOf(*tls, service);
-  if (fault.empty()) return absl::OkStatus();
+  if (fault.empty()) {
+    const std::string leave = LeaveOf(*tls, connection.get());
+    if (leave.empty()) return absl::OkStatus();
+    return absl::UnauthenticatedError(leave);
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("the certificate of ", what, " ", fault));
 }

@@ -30,9 +30,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeRemoteChannel(
 
 // Tries a connection, and returns why a call could not reach the service:
 // Unavailable for a service that is not there, or that closes the connection;
-// FailedPrecondition for one whose certificate is wrong or that does not speak
-// TLS where it should. OK: the connection can be made. Takes at most ten
-// seconds.
+// Unauthenticated, in the service's words, for one that refuses the
+// certificate; FailedPrecondition for one whose certificate is wrong or that
+// does not speak TLS where it should. OK: the connection can be made. Takes at
+// most ten seconds.
 absl::Status ExplainUnreachable(const RemoteService& service);
 
 }  // namespace fgnn

@@ -10,10 +10,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "shared/base/status.h"
 #include "shared/rpc/grpc_address.h"
 #include "shared/telemetry/log.h"
@@ -36,12 +33,12 @@ constexpr int kMaxIdleMs = 10 * 60 * 1'000;
 // do not keep these out.
 bool IsOperator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
-// Connections may have half of the descriptors; one user may have a quarter of
-// that.
+// Connections may have two fifths of the descriptors, as a gate has two for
+// each; one user may have half of that.
 ConnectionLimits WithinDescriptors(ConnectionLimits limits) {
   rlimit descriptors = {};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return limits;
-  const size_t most = descriptors.rlim_cur / 2;
+  const size_t most = descriptors.rlim_cur * 2 / 5;
   limits.in_all = std::min(limits.in_all, most);
   limits.per_user = std::min(limits.per_user, std::max<size_t>(most / 2, 1));
   return limits;
@@ -98,9 +95,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::StartForUsers(
     const std::filesystem::path& socket_path, MakeServices make_services,
-    ConnectionLimits limits, std::optional<gid_t> group) {
+    ConnectionLimits limits, std::optional<gid_t> group, Gate gate) {
   std::unique_ptr<RpcServer> server(
       new RpcServer(socket_path.string(), std::move(make_services), limits));
+  server->gate_ = std::move(gate);
   FGNN_RETURN_IF_ERROR(
       server->Listen(socket_path, {.mode = 0660, .group = group}));
   return server;
@@ -153,21 +151,22 @@ void RpcServer::Shutdown(std::chrono::milliseconds grace) {
 void RpcServer::Serve(UniqueFd connection, Peer peer) {
   // Root opened the socket for another user.
   if (for_owner_ && !IsOperator(peer.uid)) return;
-  const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
   const MutexLock lock(&mutex_);
-  const absl::Status served = ServeLocked(connection, user);
-  if (!served.ok()) RefuseLocked(std::move(connection), served);
+  const absl::Status served = ServeLocked(connection, peer);
+  if (!served.ok()) RefuseLocked(std::move(connection), peer, served);
 }
 
-absl::Status RpcServer::ServeLocked(UniqueFd& connection, uid_t user) {
+absl::Status RpcServer::ServeLocked(UniqueFd& connection, const Peer& peer) {
+  const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
   FGNN_ASSIGN_OR_RETURN(UserServer* const server, ServerOfLocked(user));
   FGNN_RETURN_IF_ERROR(CheckRoomLocked(*server, user));
-  HandOver(std::move(connection), *server);
+  HandOver(std::move(connection), peer, *server);
   ++num_connections_;
   return absl::OkStatus();
 }
 
-void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
+void RpcServer::RefuseLocked(UniqueFd connection, const Peer& peer,
+                             const absl::Status& why) {
   if (refusing_.server == nullptr) {
     refusing_service_ = std::make_unique<RefusingService>();
     grpc::ServerBuilder builder;
@@ -180,13 +179,27 @@ void RpcServer::RefuseLocked(UniqueFd connection, const absl::Status& why) {
   refusing_.connections.ForgetClosed();
   // Further clients see their connection closed without a message.
   if (refusing_.connections.size() < kMaxRefused) {
-    HandOver(std::move(connection), refusing_);
+    HandOver(std::move(connection), peer, refusing_);
   }
 }
 
-void RpcServer::HandOver(UniqueFd connection, UserServer& server) {
+void RpcServer::HandOver(UniqueFd connection, const Peer& peer,
+                         UserServer& server) {
+  if (gate_ != nullptr) {
+    absl::StatusOr<UniqueFd> passed =
+        gate_(std::move(connection), absl::StrCat("uid:", peer.uid));
+    if (!passed.ok()) {
+      if (limit_.Ask(MonotonicClock::now()).has_value()) {
+        LogWarning("a connection to {} is closed: {}", name_,
+                   MessageOf(passed.status()));
+      }
+      return;
+    }
+    connection = *std::move(passed);
+  }
   const int fd = connection.Release();
   server.connections.Add(fd);
+  server.peers->Add(fd, peer);
   grpc::AddInsecureChannelFromFd(server.server.get(), fd);
 }
 
@@ -206,7 +219,10 @@ absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {
     return absl::ResourceExhaustedError(absl::StrCat(
         kMaxUsers, " users are connected to ", name_, "; try again later"));
   }
-  FGNN_ASSIGN_OR_RETURN(UserServer made, MakeServer(make_services_(user), {}));
+  auto peers = std::make_unique<ConnectionPeers>();
+  Services services = make_services_(user, *peers);
+  FGNN_ASSIGN_OR_RETURN(UserServer made, MakeServer(std::move(services), {}));
+  made.peers = std::move(peers);
   return &servers_.emplace(user, std::move(made)).first->second;
 }
 
@@ -244,14 +260,7 @@ absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
 }
 
 absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context) {
-  // gRPC's name of a connection that it was handed.
-  const std::string peer = context.peer();
-  absl::string_view number = peer;
-  int fd = -1;
-  if (!absl::ConsumePrefix(&number, "fd:") || !absl::SimpleAtoi(number, &fd)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("the kernel cannot tell who calls from ", peer));
-  }
+  FGNN_ASSIGN_OR_RETURN(const int fd, ConnectionOf(context));
   return PeerOf(fd);
 }
 

@@ -30,9 +30,11 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/rpc/build_server.h"
-#include "shared/rpc/open_connections.h"
+#include "shared/rpc/connection_peers.h"
+#include "shared/rpc/sockets/open_connections.h"
 #include "shared/rpc/sockets/local_listener.h"
 #include "shared/rpc/status.h"
+#include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
 
@@ -46,8 +48,15 @@ class RpcServer {
  public:
   using Services = std::vector<std::unique_ptr<grpc::Service>>;
   // Makes the services of one user's server. Called on the listener's thread,
-  // or by Start().
-  using MakeServices = std::function<Services(uid_t user)>;
+  // or by Start(). `peers` knows the processes of that user that call, and
+  // lives as long as the services.
+  using MakeServices =
+      std::function<Services(uid_t user, const ConnectionPeers& peers)>;
+  // Takes the connection of a client. Returns the connection on which gRPC is
+  // to serve that client. `key` names the client's user. Called on the
+  // listener's thread.
+  using Gate = std::function<absl::StatusOr<UniqueFd>(UniqueFd client,
+                                                      const std::string& key)>;
 
   // Serves processes of this process's user, and of root, on a new socket of
   // mode 0600. `services` are borrowed until after Shutdown(). The socket file
@@ -58,10 +67,12 @@ class RpcServer {
       const std::filesystem::path& socket_path,
       std::vector<grpc::Service*> services);
   // Serves each user that may open the socket, whose mode is 0660. Its group is
-  // `group`, or that of this process. Errors as above.
+  // `group`, or that of this process. Errors as above. With a gate, gRPC reads
+  // no byte that a client has sent.
   static absl::StatusOr<std::unique_ptr<RpcServer>> StartForUsers(
       const std::filesystem::path& socket_path, MakeServices make_services,
-      ConnectionLimits limits = {}, std::optional<gid_t> group = std::nullopt);
+      ConnectionLimits limits = {}, std::optional<gid_t> group = std::nullopt,
+      Gate gate = nullptr);
   // Shuts down without grace.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
@@ -75,6 +86,8 @@ class RpcServer {
  private:
   class RefusingService;
   struct UserServer {
+    std::unique_ptr<ConnectionPeers> peers =
+        std::make_unique<ConnectionPeers>();
     Services services;
     // Declared after its services, so that it ends before them.
     std::unique_ptr<grpc::Server> server;
@@ -88,11 +101,12 @@ class RpcServer {
   absl::StatusOr<UserServer> MakeServer(
       Services services, const std::vector<grpc::Service*>& borrowed) const;
   void Serve(UniqueFd connection, Peer peer);
-  absl::Status ServeLocked(UniqueFd& connection, uid_t user)
+  absl::Status ServeLocked(UniqueFd& connection, const Peer& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RefuseLocked(UniqueFd connection, const absl::Status& why)
+  void RefuseLocked(UniqueFd connection, const Peer& peer,
+                    const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void HandOver(UniqueFd connection, UserServer& server);
+  void HandOver(UniqueFd connection, const Peer& peer, UserServer& server);
   absl::StatusOr<UserServer*> ServerOfLocked(uid_t user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes room for one more connection. ResourceExhausted: there is none.
@@ -106,6 +120,8 @@ class RpcServer {
   // Processes of this process's user and of root share one server; processes of
   // other users are not served.
   bool for_owner_ = false;
+  Gate gate_;        // Empty: clients are this service's own processes.
+  LineLimit limit_;  // Of lines about connections that were closed.
   Mutex mutex_;
   // Both serve clients for which there is no room.
   std::unique_ptr<RefusingService> refusing_service_ ABSL_GUARDED_BY(mutex_);

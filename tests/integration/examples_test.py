@@ -130,7 +130,7 @@ class ExamplesTest(harness.ServiceTest):
                 self.check_fgnn(rest if rest[:1] == ['fgnn'] else
                                 ['fgnn', *rest])
             return
-        if os.path.basename(name) in ('fgnn', *harness.DAEMONS):
+        if os.path.basename(name) in harness.PROGRAMS:
             self.check_fgnn([os.path.basename(name), *words[1:]])
             return
         script = name if '/' in name else f'tools/{name}'

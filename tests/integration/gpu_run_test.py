@@ -47,7 +47,7 @@ class GpuRunTest(unittest.TestCase):
         for name in ('jobs.py', 'pyg_epochs.py', '../integration/harness.py'):
             shutil.copy(GPU / name, self.bin)
         (self.bin / 'bin').mkdir()
-        for name in ('fgnn', *harness.DAEMONS):
+        for name in harness.PROGRAMS:
             self.add(f'bin/{name}', '''case "$3 $4" in
 doctor*) echo cuda:0 ;;
 dataset*) echo >> "$STAND_IN/graphs"
@@ -272,8 +272,8 @@ cuda = types.SimpleNamespace(is_available=lambda: False)''')
         (programs / 'pyg').mkdir()
         (programs / 'pyg/torch_sparse.so').touch()
         # Of a program, words of the run are its output.
-        for name in ('fgnn_gpu_sample', 'bin/fgnn',
-                     *(f'bin/{name}' for name in harness.DAEMONS)):
+        for name in ('fgnn_gpu_sample',
+                     *(f'bin/{name}' for name in harness.PROGRAMS)):
             shutil.copy('/bin/echo', programs / name)
         words = ('--', '3 passed, 0 failed')
         self.keep('sample', '--bin', programs, *words)

@@ -29,6 +29,7 @@ END_SECONDS = 30 * PATIENCE
 
 BIN_DIR = pathlib.Path(os.environ.get('FGNN_BIN_DIR', '.build/release/bin'))
 DAEMONS = ('fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
+PROGRAMS = ('fgnn', 'fgnn-gate', *DAEMONS)
 
 SMALL_JOB = {
     'model.layers': 2, 'model.hidden': 16, 'sampling.fanouts': '[5, 5]',
@@ -50,7 +51,7 @@ def emulated_programs():
     """
     folder = pathlib.Path(
         tempfile.mkdtemp(prefix='emulated-', dir=BIN_DIR.parent))
-    for name in ('fgnn', *DAEMONS):
+    for name in PROGRAMS:
         program = BIN_DIR.parent / 'tests' / f'{name}-emulated'
         os.link(program if program.exists() else BIN_DIR / name,
                 folder / name)
@@ -242,6 +243,20 @@ def tensors(file):
                data[slice(*entry['data_offsets'])])
         for name, entry in header.items() if name != '__metadata__'
     }
+
+
+def gates_of(scheduler):
+    """Ids of the processes that read clients' bytes for a scheduler's process."""
+    return [int(process.name) for process in pathlib.Path('/proc').glob('[0-9]*')
+            if _name_and_parent(process) == ('fgnn-gate', scheduler)]
+
+
+def _name_and_parent(process):
+    try:
+        before, _, behind = (process / 'stat').read_text().rpartition(') ')
+    except OSError:  # It has ended.
+        return None
+    return before.partition('(')[2], int(behind.split()[1])
 
 
 def committed_of(run_dir):

@@ -21,7 +21,7 @@ class RefusedDaemonsTest(harness.ServiceTest):
         folder = pathlib.Path(tempfile.mkdtemp(
             prefix='replaced-', dir=harness.BIN_DIR.parent))
         self.addCleanup(shutil.rmtree, folder)
-        for name in ('fgnn', *harness.DAEMONS):
+        for name in harness.PROGRAMS:
             os.link(harness.BIN_DIR / name, folder / name)
         return folder
 

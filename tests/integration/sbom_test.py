@@ -11,7 +11,23 @@ import unittest
 import harness
 
 ROOT = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
-PROGRAMS = ('fgnn', 'fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
+
+
+def holes_left(linked, known):
+    """Known holes of linked packages, neither mended there nor answered."""
+    def is_mended(version, at):
+        return subprocess.run(['dpkg', '--compare-versions', version, 'ge', at],
+                              check=False).returncode == 0
+    left = []
+    for name, version in sorted(linked.items()):
+        of_package = known.get(name, {'mended': {}, 'open': {}})
+        left += [f'{name} {version}: {hole}, mended by {at}'
+                 for hole, at in of_package['mended'].items()
+                 if not is_mended(version, at)]
+        left += [f'{name} {version}: {hole}'
+                 for hole, what in of_package['open'].items()
+                 if not what.get('answer')]
+    return left
 
 
 class BillTest(unittest.TestCase):
@@ -25,7 +41,7 @@ class BillTest(unittest.TestCase):
                 [ROOT / 'deploy/sbom', '--version', '1.2.3', '--out', out,
                  '--headers', 'nlohmann-json3-dev', '--torch',
                  ROOT / 'tools/requirements-torch.txt',
-                 *(harness.BIN_DIR / name for name in PROGRAMS)], check=True,
+                 *(harness.BIN_DIR / name for name in harness.PROGRAMS)], check=True,
                 env={**os.environ, 'SOURCE_DATE_EPOCH': '0'})
             cls.bill = json.loads(out.read_text())
 
@@ -51,7 +67,7 @@ class BillTest(unittest.TestCase):
     def test_names_each_library_that_is_loaded(self):
         named = ' '.join(each.get('comment', '')
                          for each in self.bill['packages']).split()
-        for program in PROGRAMS:
+        for program in harness.PROGRAMS:
             text = subprocess.run(['ldd', harness.BIN_DIR / program],
                                   check=True, capture_output=True,
                                   text=True).stdout
@@ -61,6 +77,30 @@ class BillTest(unittest.TestCase):
             self.assertLessEqual(
                 {name for name in libraries if not name.startswith('libfgnn')},
                 set(named), program)
+
+    def test_each_known_hole_is_mended_or_answered(self):
+        known = json.loads(
+            (ROOT / 'deploy/security/known_holes.json').read_text())
+        self.assertRegex(known['date'], r'^\d{4}-\d\d-\d\d$')
+        linked = {each['name']: each['versionInfo']
+                  for each in self.bill['packages'][1:]
+                  if each['versionInfo'] != 'NOASSERTION'}
+        self.assertIn('libnghttp2-14', linked)
+        self.assertLessEqual(set(linked), set(known['packages']),
+                             'look up what is known of these, and add them')
+        self.assertEqual([], holes_left(linked, known['packages']),
+                         'update these packages, or answer the hole')
+
+    def test_a_hole_without_mend_or_answer_is_found(self):
+        def left(version, mended='0', answer='not reached'):
+            return holes_left({'lib': version}, {
+                'lib': {'mended': {'CVE-1': mended},
+                        'open': {'CVE-2': {'answer': answer}}}})
+        self.assertEqual(left('1.0'), [])
+        self.assertEqual(left('1.0', answer=''), ['lib 1.0: CVE-2'])
+        self.assertEqual(left('1.0-1', mended='1.0-1+deb12u1'),
+                         ['lib 1.0-1: CVE-1, mended by 1.0-1+deb12u1'])
+        self.assertEqual(left('1.0-1+deb12u2', mended='1.0-1+deb12u1'), [])
 
     def test_names_headers_and_wheels(self):
         packages = {each['name']: each for each in self.bill['packages']}

@@ -378,8 +378,7 @@ class DoctorTest(harness.ServiceTest):
 class StartUpTimeTest(harness.ServiceTest):
 
     def test_no_program_loads_torch_or_cuda(self):
-        for program in ('fgnn', 'fgnn-scheduler', 'fgnn-sampler',
-                        'fgnn-trainer'):
+        for program in harness.PROGRAMS:
             libraries = subprocess.run(
                 ['ldd', harness.BIN_DIR / program], capture_output=True,
                 text=True, check=True, timeout=60).stdout

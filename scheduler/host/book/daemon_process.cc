@@ -52,19 +52,25 @@ int ResetSignals(posix_spawnattr_t* attributes) {
 }
 
 int RedirectStreams(posix_spawn_file_actions_t* actions,
-                    const std::filesystem::path& log) {
-  if (const int error = ::posix_spawn_file_actions_addopen(
-          actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) {
+                    const LaunchOptions& options) {
+  if (const int error =
+          options.stdin_fd < 0
+              ? ::posix_spawn_file_actions_addopen(actions, STDIN_FILENO,
+                                                   "/dev/null", O_RDONLY, 0)
+              : ::posix_spawn_file_actions_adddup2(actions, options.stdin_fd,
+                                                   STDIN_FILENO)) {
     return error;
   }
-  if (const int error = ::posix_spawn_file_actions_addopen(
-          actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-          0640)) {
-    return error;
-  }
-  if (const int error = ::posix_spawn_file_actions_adddup2(
-          actions, STDOUT_FILENO, STDERR_FILENO)) {
-    return error;
+  if (!options.log.empty()) {
+    if (const int error = ::posix_spawn_file_actions_addopen(
+            actions, STDOUT_FILENO, options.log.c_str(),
+            O_WRONLY | O_CREAT | O_APPEND, 0640)) {
+      return error;
+    }
+    if (const int error = ::posix_spawn_file_actions_adddup2(
+            actions, STDOUT_FILENO, STDERR_FILENO)) {
+      return error;
+    }
   }
   return ::posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
 }
@@ -92,7 +98,7 @@ absl::StatusOr<pid_t> SpawnChild(const LaunchOptions& options) {
   if (const int error = ResetSignals(&attributes)) {
     return ErrnoToStatus(error, what);
   }
-  if (const int error = RedirectStreams(&actions, options.log)) {
+  if (const int error = RedirectStreams(&actions, options)) {
     return ErrnoToStatus(error, what);
   }
   pid_t pid = 0;

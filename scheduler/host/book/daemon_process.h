@@ -22,7 +22,9 @@ namespace fgnn {
 struct LaunchOptions {
   std::filesystem::path program;
   std::vector<std::string> arguments;  // Arguments without the program's name.
-  std::filesystem::path log;  // File that stdout and stderr are appended to.
+  // File that stdout and stderr are appended to; empty: those of this process.
+  std::filesystem::path log;
+  int stdin_fd = -1;  // What it has as its stdin; -1: /dev/null.
 };
 
 struct ProcessEnd {
@@ -39,9 +41,9 @@ struct ProcessEnd {
 class DaemonProcess {
  public:
   // Starts a child in a process group of its own, so that a terminal's Ctrl-C
-  // does not reach it. Its stdin is /dev/null, and it inherits no other
-  // descriptor. The child outlives this process: training goes on without the
-  // scheduler. NotFound: there is no such program.
+  // does not reach it. It inherits no descriptor but those that are named. The
+  // child outlives this process: training goes on without the scheduler.
+  // NotFound: there is no such program.
   static absl::StatusOr<DaemonProcess> Spawn(const LaunchOptions& options);
 
   // Takes over a process that somebody else started. NotFound: it is gone, or

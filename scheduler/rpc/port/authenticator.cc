@@ -1,12 +1,10 @@
 #include "scheduler/rpc/port/authenticator.h"
 
-#include <grpc/grpc_security_constants.h>
-
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "scheduler/gate/packets/gate_packet.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -14,22 +12,22 @@ namespace {
 
 constexpr char kTokenHeader[] = "authorization";
 
-// Returns the only value of a property of the connection; empty: none.
-std::string PropertyOf(const grpc::ServerContextBase& context,
-                       const char* name) {
-  const auto connection = context.auth_context();
-  if (connection == nullptr) return "";
-  const std::vector<grpc::string_ref> values =
-      connection->FindPropertyValues(name);
-  if (values.size() != 1) return "";
-  return {values.front().data(), values.front().size()};
-}
-
 }  // namespace
+
+std::string OnlyValueOf(const grpc::ServerContextBase& context,
+                        const char* name) {
+  const auto values = context.client_metadata().equal_range(name);
+  if (values.first == values.second ||
+      std::next(values.first) != values.second) {
+    return "";
+  }
+  const grpc::string_ref value = values.first->second;
+  return {value.data(), value.size()};
+}
 
 bool HasCredentials(const grpc::ServerContextBase& context) {
   return context.client_metadata().contains(kTokenHeader) ||
-         !PropertyOf(context, GRPC_X509_PEM_CERT_PROPERTY_NAME).empty();
+         !OnlyValueOf(context, kCertificatesHeader).empty();
 }
 
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
@@ -56,15 +54,13 @@ absl::StatusOr<Identity> Authenticator::Identify(
     }
     return tokens_->Find(std::string(token));
   }
-  const std::string certificate =
-      PropertyOf(context, GRPC_X509_PEM_CERT_PROPERTY_NAME);
-  if (certificate.empty() || certificates_ == nullptr) {
+  const std::string chain = OnlyValueOf(context, kCertificatesHeader);
+  if (chain.empty() || certificates_ == nullptr) {
     return absl::UnauthenticatedError(
         "the call shows neither a certificate nor a token; put user.pem and "
         "user.key, or a token, into the folder of --tls-dir");
   }
-  return certificates_->Check(
-      certificate, PropertyOf(context, GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME));
+  return certificates_->Check(chain);
 }
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include <grpcpp/server_context.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "scheduler/rpc/port/client_certificate.h"
@@ -14,6 +15,11 @@
 #include "scheduler/rpc/port/token_file.h"
 
 namespace fgnn {
+
+// Returns the only value of a header; empty if there is none, or more than one.
+// Of headers that begin with "fgnn-", the gate writes all.
+std::string OnlyValueOf(const grpc::ServerContextBase& context,
+                        const char* name);
 
 // Returns whether the call shows a certificate or a token, be it right or
 // wrong.

@@ -1,24 +1,22 @@
 // The certificates that remote callers show. The subject's common name (CN) is
 // a user of the service's machine, its organisational unit (OU) a role.
 //
-// TLS has proved that the caller has the certificate's key. Whether the service
-// trusts the certificate is asked here, at each call: so an error reaches the
-// caller as text, and a certificate that has expired ends no connection.
+// TLS has proved to the gate that the caller has the certificate's key. Whether
+// the service trusts the certificate is asked here, at each call: so an error
+// reaches the caller as text, and a certificate that has expired ends no
+// connection.
 #ifndef FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
 #define FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
-
-#include <openssl/x509.h>
 
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "scheduler/gate/authority/trusted_authorities.h"
 #include "scheduler/rpc/port/identity.h"
-#include "scheduler/rpc/port/watched_file.h"
 #include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/telemetry/line_limit.h"
@@ -33,43 +31,33 @@ class ClientCertificates {
   static absl::StatusOr<std::unique_ptr<ClientCertificates>> Open(
       const std::filesystem::path& ca_file);
 
-  // Returns who the certificate names. `chain` holds certificates of
-  // authorities between it and one that the service trusts; may be empty. Both
-  // are PEM. Unauthenticated, naming the certificate: no trusted authority
-  // signed it, it has expired, or is for another use, or names no role. Also
-  // Unauthenticated: the file of authorities is not there, or cannot be read. A
-  // good answer is remembered for a second, as clients may call often.
-  absl::StatusOr<Identity> Check(const std::string& certificate,
-                                 const std::string& chain);
+  // Returns who the first certificate of `chain`, in PEM, names. The others are
+  // authorities between it and one that the service trusts. Unauthenticated,
+  // naming the certificate: no trusted authority signed it, it has expired, or
+  // is for another use, or names no role. Also Unauthenticated: the file of
+  // authorities is not there, or cannot be read. A good answer is remembered
+  // for a second, as clients may call often.
+  absl::StatusOr<Identity> Check(const std::string& chain);
 
  private:
-  struct FreeStore {
-    void operator()(X509_STORE* store) const { ::X509_STORE_free(store); }
-  };
-  using Store = std::unique_ptr<X509_STORE, FreeStore>;
-
   struct Known {
     Identity identity;
     Deadline until;
   };
 
   explicit ClientCertificates(const std::filesystem::path& ca_file);
-  static absl::StatusOr<Store> ReadStore(const std::filesystem::path& ca_file);
   // Reads the file again if it has changed, or could not be read. Returns the
   // error of the last read, and logs it, unless the file was never there.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The body of Check(), without the memory.
-  absl::StatusOr<Identity> CheckLocked(const std::string& certificate,
-                                       const std::string& chain)
+  absl::StatusOr<Identity> CheckLocked(const std::string& chain)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
-  // By certificate and chain.
-  std::map<std::pair<std::string, std::string>, Known> known_
-      ABSL_GUARDED_BY(mutex_);
-  WatchedFile file_ ABSL_GUARDED_BY(mutex_);
-  absl::StatusOr<Store> trusted_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);  // By chain.
+  TrustedAuthorities authorities_ ABSL_GUARDED_BY(mutex_);
+  bool were_there_ ABSL_GUARDED_BY(mutex_) = false;
   LineLimit limit_;  // Of lines about errors.
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "scheduler/gate/packets/gate_packet.h"
 #include "scheduler/rpc/caller.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"
@@ -140,7 +141,7 @@ grpc::ServerGenericBidiReactor* PortProxy::CreateReactor(
   if (context->IsCancelled()) {
     return new RefusedCall(absl::CancelledError("taken back"));
   }
-  const std::string address = AddressInPeer(context->peer());
+  const std::string address = OnlyValueOf(*context, kClientHeader);
   absl::StatusOr<Admitted> admitted = Admit(*context, address);
   if (!admitted.ok()) return new RefusedCall(admitted.status());
   return new PassedCall(*context, std::move(admitted->channel), address,

@@ -1,9 +1,15 @@
 #include "scheduler/rpc/port/port_server.h"
 
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/rpc/port/server_credentials.h"
 #include "shared/base/status.h"
 #include "shared/rpc/build_server.h"
 #include "shared/telemetry/log.h"
@@ -13,18 +19,33 @@ namespace {
 
 constexpr size_t kMaxBufferBytes = 64 << 20;
 constexpr int kMaxStreams = 64;  // Calls at once on one connection.
-constexpr int kMaxMetadataBytes = 16 << 10;
-// Milliseconds for TLS and for the greeting of HTTP/2.
-constexpr int kHandshakeMs = 10'000;
+// The gate passes 16 KiB of a call, and adds the client's certificates.
+constexpr int kMaxMetadataBytes = 32 << 10;
 // Milliseconds after which a connection without a call is closed; its client
 // connects again.
 constexpr int kMaxIdleMs = 2 * 60 * 1'000;
-// A peer that is silent for so long, in milliseconds, is asked whether it is
-// there, and has the second time to answer.
-constexpr int kAskAfterMs = 60'000;
-constexpr int kAnswerWithinMs = 20'000;
-// A client that asks more often is cut off.
-constexpr int kLeastPingMs = 20'000;
+// A machine that is silent for so many seconds is asked whether it is there,
+// and has twice the second time to answer.
+constexpr int kAskAfterSeconds = 60;
+constexpr int kAnswerWithinSeconds = 10;
+constexpr int kAnswers = 2;
+
+// Lets the kernel close connections of machines that are gone. An option that
+// it does not take costs such a connection's place, or some time.
+void SetTcpOptions(int fd) {
+  constexpr int kOn = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof(kOn));
+  const std::pair<int, int> options[] = {
+      {TCP_NODELAY, 1},
+      {TCP_KEEPIDLE, kAskAfterSeconds},
+      {TCP_KEEPINTVL, kAnswerWithinSeconds},
+      {TCP_KEEPCNT, kAnswers},
+      {TCP_USER_TIMEOUT,
+       1'000 * (kAskAfterSeconds + kAnswers * kAnswerWithinSeconds)}};
+  for (const auto& [option, value] : options) {
+    ::setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
+  }
+}
 
 }  // namespace
 
@@ -33,6 +54,7 @@ PortServer::PortServer(const PortOptions& options,
                        RemoteUsers::MakeServices make_services,
                        RefusalCounts* refusals)
     : limits_(options.limits),
+      refusals_(refusals),
       authenticator_(std::move(authenticator)),
       log_(refusals),
       users_(std::move(make_services)),
@@ -40,20 +62,43 @@ PortServer::PortServer(const PortOptions& options,
 
 absl::StatusOr<std::unique_ptr<PortServer>> PortServer::Start(
     const PortOptions& options, RemoteUsers::MakeServices make_services,
-    RefusalCounts* refusals) {
+    RefusalCounts* refusals, const std::filesystem::path& gate) {
   FGNN_ASSIGN_OR_RETURN(auto authenticator, Authenticator::Open(options));
   std::unique_ptr<PortServer> made(new PortServer(
       options, std::move(authenticator), std::move(make_services), refusals));
-  FGNN_RETURN_IF_ERROR(made->StartServer(options));
+  FGNN_RETURN_IF_ERROR(made->StartGate(options, gate));
+  FGNN_RETURN_IF_ERROR(made->StartServer());
   FGNN_RETURN_IF_ERROR(made->Listen(options.address));
   LogInfo("listening on {}, {}", made->address().Text(),
           options.tls_dir.empty() ? "in the clear" : "with TLS");
   return made;
 }
 
-absl::Status PortServer::StartServer(const PortOptions& options) {
-  FGNN_ASSIGN_OR_RETURN(auto credentials,
-                        MakeServerCredentials(options.tls_dir));
+absl::Status PortServer::StartGate(const PortOptions& options,
+                                   const std::filesystem::path& program) {
+  GateProcessOptions of_gate = {
+      .program = program,
+      .name = "the port",
+      .on_refused =
+          [this](RefusalReason reason, const std::string& address,
+                 const std::string& why) {
+            log_.Write({.who = "",
+                        .address = address,
+                        .method = "",
+                        .why = absl::UnauthenticatedError(why),
+                        .reason = reason});
+          },
+      .on_expiry = [this](int64_t at) { refusals_->SetExpiry(at); },
+      .is_in_the_clear = options.tls_dir.empty()};
+  if (!options.tls_dir.empty()) {
+    of_gate.arguments = {"--tls-dir", options.tls_dir.string(), "--tokens",
+                         options.tokens.string()};
+  }
+  FGNN_ASSIGN_OR_RETURN(gate_, GateProcess::Start(std::move(of_gate)));
+  return absl::OkStatus();
+}
+
+absl::Status PortServer::StartServer() {
   grpc::ResourceQuota quota;
   quota.Resize(kMaxBufferBytes);
   grpc::ServerBuilder builder;
@@ -63,15 +108,7 @@ absl::Status PortServer::StartServer(const PortOptions& options) {
       .SetMaxSendMessageSize(kMaxMessageBytes)
       .AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams)
       .AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes)
-      .AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs)
-      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs)
-      .AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kAskAfterMs)
-      .AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kAnswerWithinMs)
-      .AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                          kLeastPingMs);
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      std::move(credentials));
+      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
   server_ = builder.BuildAndStart();
   if (server_ != nullptr) return absl::OkStatus();
   return absl::UnavailableError("cannot start a server for the port");
@@ -95,32 +132,34 @@ void PortServer::Shutdown(std::chrono::milliseconds grace) {
   if (server_ != nullptr) {
     server_->Shutdown(std::chrono::system_clock::now() + grace);
     server_->Wait();
-    // The acceptor refers to the server.
-    acceptor_.reset();
     server_.reset();
   }
+  gate_.reset();
   users_.Shutdown(grace);
 }
 
 void PortServer::Serve(UniqueFd connection) {
   const std::string address = PeerAddress(connection.get());
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters given;
-  {
-    const MutexLock lock(&mutex_);
-    const absl::Status room = CheckRoomLocked(address);
-    if (!room.ok()) {
-      log_.Write({.who = "",
-                  .address = address,
-                  .method = "",
-                  .why = room,
-                  .reason = RefusalReason::kTooManyConnections});
+  const MutexLock lock(&mutex_);
+  absl::Status room = CheckRoomLocked(address);
+  if (room.ok()) {
+    SetTcpOptions(connection.get());
+    absl::StatusOr<UniqueFd> passed =
+        gate_->Pass(std::move(connection), address);
+    if (passed.ok()) {
+      const int fd = passed->Release();
+      connections_[address].Add(fd);
+      ++num_connections_;
+      grpc::AddInsecureChannelFromFd(server_.get(), fd);
       return;
     }
-    connections_[address].Add(connection.get());
-    ++num_connections_;
+    room = passed.status();
   }
-  given.fd = connection.Release();
-  acceptor_->HandleNewConnection(&given);
+  log_.Write({.who = "",
+              .address = address,
+              .method = "",
+              .why = room,
+              .reason = RefusalReason::kTooManyConnections});
 }
 
 absl::Status PortServer::CheckRoomLocked(const std::string& address) {

@@ -1,28 +1,30 @@
 // The scheduler's TCP port. It accepts connections itself, so that it can count
-// them. gRPC speaks TLS on them. The certificate of the server may be replaced
-// at any time: new connections get the new one within seconds.
+// them, and hands them to a gate, a process that speaks TLS and HTTP/2 with
+// clients. The certificate of the server may be replaced at any time: new
+// connections get the new one within seconds.
 //
-//   connection ─▶ room for it? ─▶ gRPC: TLS, HTTP/2 ─▶ PortProxy ─▶ RemoteUsers
+//   connection ─▶ room for it? ─▶ gate ─▶ gRPC ─▶ PortProxy ─▶ RemoteUsers
 #ifndef FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
 #define FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
 
 #include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/port/authenticator.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "scheduler/rpc/port/port_proxy.h"
 #include "scheduler/rpc/port/refusal_log.h"
 #include "scheduler/rpc/port/remote_users.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/rpc/open_connections.h"
+#include "shared/rpc/sockets/open_connections.h"
 #include "shared/rpc/sockets/accept_loop.h"
 
 namespace fgnn {
@@ -30,13 +32,13 @@ namespace fgnn {
 class PortServer {
  public:
   // Serves. `make_services` makes the services of one caller. Borrows
-  // `refusals`, which gets what is refused.
+  // `refusals`, which gets what is refused. `gate` is the program fgnn-gate.
   // AlreadyExists: another process listens there. PermissionDenied: others can
   // read the key or the tokens. InvalidArgument, FailedPrecondition: a
   // certificate or the file of tokens is wrong.
   static absl::StatusOr<std::unique_ptr<PortServer>> Start(
       const PortOptions& options, RemoteUsers::MakeServices make_services,
-      RefusalCounts* refusals);
+      RefusalCounts* refusals, const std::filesystem::path& gate);
   // Shuts down without grace.
   ~PortServer();
   PortServer(const PortServer&) = delete;
@@ -52,7 +54,9 @@ class PortServer {
   PortServer(const PortOptions& options,
              std::unique_ptr<Authenticator> authenticator,
              RemoteUsers::MakeServices make_services, RefusalCounts* refusals);
-  absl::Status StartServer(const PortOptions& options);
+  absl::Status StartServer();
+  absl::Status StartGate(const PortOptions& options,
+                         const std::filesystem::path& program);
   absl::Status Listen(const HostPort& address);
   void Serve(UniqueFd connection);
   // ResourceExhausted: there is no room for one more connection.
@@ -61,13 +65,14 @@ class PortServer {
   void ForgetClosedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PortLimits limits_;
+  RefusalCounts* const refusals_;
   HostPort address_;
   const std::unique_ptr<Authenticator> authenticator_;
   RefusalLog log_;
   RemoteUsers users_;
   PortProxy proxy_;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<GateProcess> gate_;
   Mutex mutex_;
   std::map<std::string, OpenConnections> connections_ ABSL_GUARDED_BY(mutex_);
   size_t num_connections_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -23,7 +23,7 @@
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/port/identity.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/rpc/open_connections.h"
+#include "shared/rpc/sockets/open_connections.h"
 
 namespace fgnn {
 

@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "scheduler/rpc/port/identity.h"
-#include "scheduler/rpc/port/watched_file.h"
+#include "shared/base/files/watched_file.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/telemetry/line_limit.h"
 

@@ -14,7 +14,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -143,14 +142,6 @@ std::string PeerAddress(int fd) {
   }
   const absl::StatusOr<HostPort> read = ToHostPort(address, size);
   return read.ok() ? read->host : "unknown";
-}
-
-std::string AddressInPeer(const std::string& peer) {
-  const size_t first = peer.find(':');
-  const size_t last = peer.rfind(':');
-  if (!absl::StartsWith(peer, "ipv") || first == last) return peer;
-  return absl::StrReplaceAll(peer.substr(first + 1, last - first - 1),
-                             {{"%5B", ""}, {"%5D", ""}, {"[", ""}, {"]", ""}});
 }
 
 }  // namespace fgnn

@@ -38,11 +38,6 @@ absl::StatusOr<HostPort> BoundAddress(int fd);
 // connection has ended.
 std::string PeerAddress(int fd);
 
-// Returns the address without port in gRPC's name of a peer, which is
-// "ipv4:10.0.0.7:40000" or "ipv6:%5B::1%5D:40000"; other names stay as they
-// are.
-std::string AddressInPeer(const std::string& peer);
-
 }  // namespace fgnn
 
 #endif  // FGNN_SHARED_RPC_SOCKETS_HOST_PORT_H_

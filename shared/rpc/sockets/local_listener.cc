@@ -12,6 +12,11 @@ namespace fgnn {
 namespace {
 
 constexpr int kBacklog = 1024;
+constexpr size_t kUsualGroups = 64;
+
+absl::Status CannotTell() {
+  return ErrnoToStatus(errno, "ask the kernel who has connected");
+}
 
 }  // namespace
 
@@ -19,9 +24,23 @@ absl::StatusOr<Peer> PeerOf(int fd) {
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return ErrnoToStatus(errno, "ask the kernel who has connected");
+    return CannotTell();
   }
-  return Peer{.pid = credentials.pid, .uid = credentials.uid};
+  Peer peer = {.pid = credentials.pid, .uid = credentials.uid};
+  peer.groups.resize(kUsualGroups);
+  const auto read_groups = [&] {
+    size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
+    return ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(),
+                        &size) == 0;
+  };
+  if (!read_groups()) {
+    if (errno != ERANGE) return CannotTell();
+    peer.groups.resize(size / sizeof(gid_t));  // As many as there are.
+    if (!read_groups()) return CannotTell();
+  }
+  peer.groups.resize(size / sizeof(gid_t));
+  peer.groups.push_back(credentials.gid);
+  return peer;
 }
 
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Start(

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
@@ -24,6 +25,7 @@ namespace fgnn {
 struct Peer {
   pid_t pid = 0;  // Process id; 0: the process is in another PID namespace.
   uid_t uid = 0;
+  std::vector<gid_t> groups = {};  // All of its groups.
 };
 
 // Returns the peer of a connected Unix socket. Internal: `fd` is no such

@@ -220,7 +220,7 @@ def version_skew(options, chance):
     with service_in(options) as service:
         folder = service.folder / 'bin'
         folder.mkdir()
-        for program in ('fgnn', *harness.DAEMONS):
+        for program in harness.PROGRAMS:
             shutil.copy(options.bin / program, folder)
         stranger = folder / f'fgnn-{victim}'
         ours, theirs = make_other_version(stranger, chance)

@@ -58,7 +58,8 @@ def could(words, who):
 def check_processes(service):
     pids = [pid for name in ('fgnn-scheduler', 'fgnn-sampler', 'fgnn-trainer')
             for pid in pids_of(service, name)]
-    check(len(pids) >= 3, f'only {len(pids)} processes run')
+    pids += harness.gates_of(pids[0])
+    check(len(pids) >= 4, f'only {len(pids)} processes run')
     words = [of_process(pid) for pid in pids]
     for who in (users.MEMBER, users.OUTSIDER):
         text = could(words, who)

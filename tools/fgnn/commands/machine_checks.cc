@@ -231,6 +231,7 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckMemory(),
           CheckKernel(),
           CheckProgram("fgnn-scheduler"),
+          CheckProgram("fgnn-gate"),
           CheckProgram("fgnn-sampler"),
           CheckProgram("fgnn-trainer"),
           CheckLibrary("libtorch", "libtorch"),

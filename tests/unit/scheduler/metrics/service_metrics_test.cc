@@ -83,6 +83,7 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   totals_.AddEpoch(/*switches=*/3);
   totals_.AddFailedCheckpoint();
   refusals_.Add(RefusalReason::kRole);
+  refusals_.SetExpiry(1'800'000'000);
   FGNN_ASSERT_OK(Want("a", "cpu:0"));
   const std::unique_ptr<JobSegment> segment = SegmentOf("a");
   Daemons("a").OpenSegment(segment.get());
@@ -102,6 +103,7 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
         "fgnn_faults_total{kind=\"checkpoint_failed\"} 1",
         "fgnn_port_refusals_total{reason=\"role\"} 1",
         "fgnn_port_refusals_total{reason=\"too_many_connections\"} 0",
+        "fgnn_port_certificate_expiry_seconds 1800000000",
         "fgnn_jobs{state=\"running\"} 0",
         "fgnn_jobs_ended_total{state=\"failed\"} 0"}) {
     EXPECT_THAT(text, HasSubstr(std::string(line) + "\n"));

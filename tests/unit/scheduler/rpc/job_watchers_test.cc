@@ -60,7 +60,8 @@ class JobWatchersTest : public testing::Test {
 
   void Start(WatchLimits limits = {}) {
     watchers_ = std::make_unique<JobWatchers>(table_.get(), limits);
-    server_ = RpcServer::StartForUsers(path_, [this](uid_t user) {
+    server_ = RpcServer::StartForUsers(path_, [this](uid_t user,
+                                                     const ConnectionPeers&) {
                 RpcServer::Services services;
                 services.push_back(
                     std::make_unique<WatchService>(watchers_.get(), user));

@@ -35,11 +35,6 @@ TEST(HostPortTest, RefusesOtherTextWithAnExample) {
   }
 }
 
-TEST(HostPortTest, FindsTheAddressInGrpcsNameOfAPeer) {
-  EXPECT_EQ(AddressInPeer("ipv4:10.0.0.7:40000"), "10.0.0.7");
-  EXPECT_EQ(AddressInPeer("ipv6:%5B2001:db8::7%5D:40000"), "2001:db8::7");
-}
-
 TEST(HostPortTest, TellsWhetherOtherMachinesReachAHost) {
   for (const char* host : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) {
     EXPECT_EQ(IsLoopback(host).value(), true) << host;

@@ -230,7 +230,7 @@ class PerUserServerTest : public RpcServerTest {
   void Start(ConnectionLimits limits = {}) {
     auto started = RpcServer::StartForUsers(
         path_,
-        [](uid_t user) {
+        [](uid_t user, const ConnectionPeers&) {
           RpcServer::Services services;
           services.push_back(std::make_unique<FakeHostService>(user));
           return services;
@@ -308,7 +308,8 @@ TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
   std::mutex mutex;
   std::vector<FakeHostService*> made;
   FGNN_ASSERT_OK_AND_ASSIGN(
-      server_, RpcServer::StartForUsers(path_, [&](uid_t user) {
+      server_,
+      RpcServer::StartForUsers(path_, [&](uid_t user, const ConnectionPeers&) {
         auto service = std::make_unique<FakeHostService>(user);
         service->Hang(user == kSomeUser);
         const std::lock_guard lock(mutex);

@@ -12,6 +12,9 @@ import grpc
 from fgnn import errors
 
 _PATIENCE_SECONDS = 5.0
+_MOMENT_SECONDS = 0.3
+_MOST_BYTES = 16384
+_GOAWAY = 7  # A frame of HTTP/2.
 # OpenSSL's names of what a peer causes that sends something else than TLS.
 _NO_TLS = ('WRONG_VERSION_NUMBER', 'BAD_RECORD_TYPE', 'HTTP_REQUEST',
            'PACKET_LENGTH_TOO_LONG', 'UNKNOWN_PROTOCOL')
@@ -86,8 +89,14 @@ class Remote:
                     return None
                 context = ssl.create_default_context(
                     cafile=str(self.tls_dir / 'ca.pem'))
-                with context.wrap_socket(connection, server_hostname=host):
-                    return None
+                context.set_alpn_protocols(['h2'])
+                if _is_there(self.tls_dir / 'user.pem'):
+                    context.load_cert_chain(self.tls_dir / 'user.pem',
+                                            self.tls_dir / 'user.key')
+                with context.wrap_socket(connection,
+                                         server_hostname=host) as stream:
+                    why = _leave_of(stream)
+                    return errors.Unauthenticated(why) if why else None
         except ssl.SSLCertVerificationError as error:
             return errors.WrongState(
                 f'the certificate of the service at {self.server} is refused: '
@@ -111,6 +120,26 @@ class Remote:
         except (OSError, ValueError) as error:
             return errors.Unavailable(
                 f'no service answers on {self.server}: {error}')
+
+
+def _leave_of(stream: ssl.SSLSocket) -> str:
+    """What a service says that takes leave, the text of GOAWAY of HTTP/2;
+    empty if it says nothing for a moment."""
+    stream.settimeout(_MOMENT_SECONDS)
+    heard = b''
+    try:
+        while len(heard) < _MOST_BYTES and (some := stream.recv(4096)):
+            heard += some
+    except (OSError, ValueError):
+        pass
+    while len(heard) >= 9:
+        size = int.from_bytes(heard[:3], 'big')
+        if heard[3] == _GOAWAY and size > 8:
+            return ''.join(
+                each for each in heard[17:9 + size].decode('utf-8', 'replace')
+                if each.isprintable())
+        heard = heard[9 + size:]
+    return ''
 
 
 def _user_name(uid: int) -> str:

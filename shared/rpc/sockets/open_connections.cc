@@ -1,4 +1,4 @@
-#include "shared/rpc/open_connections.h"
+#include "shared/rpc/sockets/open_connections.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 // Connections that were handed to gRPC, which closes them.
-#ifndef FGNN_SHARED_RPC_OPEN_CONNECTIONS_H_
-#define FGNN_SHARED_RPC_OPEN_CONNECTIONS_H_
+#ifndef FGNN_SHARED_RPC_SOCKETS_OPEN_CONNECTIONS_H_
+#define FGNN_SHARED_RPC_SOCKETS_OPEN_CONNECTIONS_H_
 
 #include <sys/types.h>
 
@@ -31,4 +31,4 @@ class OpenConnections {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SHARED_RPC_OPEN_CONNECTIONS_H_
+#endif  // FGNN_SHARED_RPC_SOCKETS_OPEN_CONNECTIONS_H_

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/port/watched_file.h"
+#include "shared/base/files/watched_file.h"
 
 #include <cerrno>
 

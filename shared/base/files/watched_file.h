@@ -1,6 +1,6 @@
 // A file that is read again when it has changed.
-#ifndef FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_
-#define FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_
+#ifndef FGNN_SHARED_BASE_FILES_WATCHED_FILE_H_
+#define FGNN_SHARED_BASE_FILES_WATCHED_FILE_H_
 
 #include <sys/stat.h>
 
@@ -32,4 +32,4 @@ class WatchedFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RPC_PORT_WATCHED_FILE_H_
+#endif  // FGNN_SHARED_BASE_FILES_WATCHED_FILE_H_
