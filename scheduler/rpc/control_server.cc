@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "scheduler/files/job_dataset.h"
+#include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/caller.h"
 #include "scheduler/rpc/device_service.h"
-#include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"

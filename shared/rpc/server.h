@@ -31,8 +31,8 @@
 #include "shared/base/threads/mutex.h"
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/connection_peers.h"
-#include "shared/rpc/sockets/open_connections.h"
 #include "shared/rpc/sockets/local_listener.h"
+#include "shared/rpc/sockets/open_connections.h"
 #include "shared/rpc/status.h"
 #include "shared/telemetry/line_limit.h"
 

@@ -24,8 +24,8 @@
 #include "scheduler/rpc/port/refusal_log.h"
 #include "scheduler/rpc/port/remote_users.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/rpc/sockets/open_connections.h"
 #include "shared/rpc/sockets/accept_loop.h"
+#include "shared/rpc/sockets/open_connections.h"
 
 namespace fgnn {
 
