@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace fgnn {
 
@@ -19,7 +20,16 @@ ByteChannel::State ByteChannel::StateOf(int result) const {
 ByteChannel::State ByteChannel::ShakeHands() {
   ::ERR_clear_error();
   const int result = ::SSL_do_handshake(tls_.get());
-  return result == 1 ? State::kDone : StateOf(result);
+  if (result != 1) return StateOf(result);
+  // No client needs new keys, and each costs more than its client pays.
+  ::SSL_set_msg_callback_arg(tls_.get(), &has_begun_anew_);
+  ::SSL_set_msg_callback(tls_.get(), [](int is_sent, int, int type, const void*,
+                                        size_t, SSL*, void* has_begun_anew) {
+    if (is_sent == 0 && type == SSL3_RT_HANDSHAKE) {
+      *static_cast<bool*>(has_begun_anew) = true;
+    }
+  });
+  return State::kDone;
 }
 
 ByteChannel::Moved ByteChannel::Read(absl::Span<uint8_t> out) {
@@ -28,6 +38,7 @@ ByteChannel::Moved ByteChannel::Read(absl::Span<uint8_t> out) {
     size_t bytes = 0;
     const int result =
         ::SSL_read_ex(tls_.get(), out.data(), out.size(), &bytes);
+    if (has_begun_anew_) return {State::kEnded, 0};
     if (result == 1) return {State::kDone, bytes};
     return {StateOf(result), 0};
   }
@@ -73,6 +84,8 @@ ByteChannel::Moved ByteChannel::Write(absl::string_view bytes) {
 }
 
 void ByteChannel::EndWriting() {
+  // SSL_shutdown() reads when it is called again.
+  if (std::exchange(has_ended_writing_, true)) return;
   if (tls_ != nullptr) {
     ::ERR_clear_error();
     ::SSL_shutdown(tls_.get());

@@ -19,7 +19,7 @@ class ByteChannel {
   enum class State {
     kDone,
     kBlocked,  // The socket has no bytes, or no room.
-    kEnded,    // The peer has closed it, or broken TLS.
+    kEnded,    // The peer has closed it, broken TLS, or begun it anew.
   };
   struct Moved {
     State state = State::kBlocked;
@@ -42,7 +42,7 @@ class ByteChannel {
   Moved ThrowAway();
   // Whether any byte has come.
   bool has_heard() const;
-  // Says that no more bytes follow. The peer may still send some.
+  // Says that no more bytes follow. The peer may still send some. Idempotent.
   void EndWriting();
 
  private:
@@ -51,6 +51,9 @@ class ByteChannel {
 
   const UniqueFd socket_;
   bool has_heard_ = false;  // In the clear.
+  // Messages of a handshake after the first one: new keys, or a negotiation.
+  bool has_begun_anew_ = false;
+  bool has_ended_writing_ = false;
   const Tls tls_;  // Declared after its socket, so that it ends before it.
 };
 

@@ -65,7 +65,8 @@ class GateLoop {
   const UniqueFd epoll_;
   std::unique_ptr<ServerTls> tls_;  // nullptr: clients speak in the clear.
   std::string last_fault_;          // What was wrong with the files of TLS.
-  Marks marks_;
+  // Of what costs more than it is worth: ten seconds' worth of marks.
+  Marks marks_{/*most=*/256, /*per_second=*/25};
   std::map<uint64_t, Served> served_;  // By numbers from 1.
   uint64_t last_number_ = 0;
 };

@@ -237,10 +237,11 @@ void GatedConnection::GoOnLeaving() {
 }
 
 void GatedConnection::EndOfClient() {
-  const bool has_greeted = proxy_ != nullptr && proxy_->has_greeted();
-  // Who only looks whether a service listens leaves no mark.
-  if (!has_greeted && client_.has_heard()) ++marks_;
-  if (has_greeted) marks_ += static_cast<uint32_t>(proxy_->num_calls());
+  if (proxy_ != nullptr && proxy_->has_called()) {
+    marks_ += static_cast<uint32_t>(proxy_->num_calls());
+  } else if (client_.has_heard()) {
+    ++marks_;  // Who only looks whether a service listens leaves none.
+  }
   stage_ = Stage::kOver;
 }
 
@@ -250,6 +251,10 @@ void GatedConnection::LookAtTime(Deadline now) {
       if (now - since_ > kPatience) EndOfClient();
       return;
     case Stage::kOpen:
+      // The gate itself does not read.
+      if (proxy_->has_greeted() && (client_events() & EPOLLIN) == 0) {
+        since_ = now;
+      }
       if (blocked_since_.has_value() &&
           now - *blocked_since_ > kWritePatience) {
         EndOfClient();

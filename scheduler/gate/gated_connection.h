@@ -57,8 +57,8 @@ class GatedConnection {
   // Whether it can be destroyed.
   bool is_over() const { return stage_ == Stage::kOver; }
   // Returns the marks since the last call: Http2Proxy's, and those of frames
-  // that carry nothing, of handshakes and greetings without an end, of calls
-  // that the client left open.
+  // that carry nothing, of a connection that ends before a call, of calls that
+  // the client left open.
   uint32_t TakeMarks();
   // Returns once why the connection was refused for its certificate, if so.
   std::optional<absl::Status> TakeRefusal();

@@ -13,11 +13,12 @@
 namespace fgnn {
 
 // Each key has a bucket of marks, which fills again with time. Whoever has
-// emptied it waits until it is full: about ten seconds. Thread-compatible.
+// emptied it waits until it is full. Thread-compatible.
 class Marks {
  public:
-  static constexpr double kMost = 256;
-  static constexpr double kPerSecond = 25;
+  // `most`: marks of a full bucket. `per_second`: marks that come back.
+  Marks(double most, double per_second)
+      : most_(most), per_second_(per_second) {}
 
   // Takes marks. Returns false if the bucket is empty, or was and has not
   // filled again.
@@ -31,12 +32,14 @@ class Marks {
 
  private:
   struct Bucket {
-    double marks = kMost;
+    double marks = 0;
     Deadline as_of;  // Time for which `marks` holds.
     bool is_shut = false;
   };
-  static void Refill(Bucket& bucket, Deadline now);
+  void Refill(Bucket& bucket, Deadline now) const;
 
+  const double most_;
+  const double per_second_;
   std::map<std::string, Bucket> buckets_;
 };
 

@@ -100,6 +100,8 @@ absl::Status ServerTls::ReadPair() {
   ::SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A read takes one record, however many of them carry no bytes.
+  ::SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   ::SSL_CTX_set_max_cert_list(context, kMostCertificateBytes);
   ::SSL_CTX_set_alpn_select_cb(context, ChooseHttp2, nullptr);
   ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);

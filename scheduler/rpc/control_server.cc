@@ -29,11 +29,13 @@ absl::StatusOr<std::unique_ptr<GateProcess>> StartGateOfUsers(
   return GateProcess::Start(
       {.program = program,
        .name = "the users' socket",
-       .on_refused = [limit](RefusalReason /*reason*/, const std::string& key,
-                             const std::string& why) {
-         if (!limit->Ask(MonotonicClock::now()).has_value()) return;
-         LogWarning("connections of {} are closed: {}", key, why);
-       }});
+       .on_refused =
+           [limit](RefusalReason /*reason*/, const std::string& key,
+                   const std::string& why) {
+             if (!limit->Ask(MonotonicClock::now()).has_value()) return;
+             LogWarning("connections of {} are closed: {}", key, why);
+           },
+       .trusted_keys = {KeyOfUser(0), KeyOfUser(::geteuid())}});
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
       .SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1)
       .SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1)
       .SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2)
+      // gRPC would look at a message's size once it has uncompressed it.
+      .AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0)
       .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, max_idle_ms);
   return builder.BuildAndStart();
 }

@@ -138,7 +138,7 @@ std::string LeaveOf(SSL& tls, int socket) {
   }
   ::ERR_clear_error();
   const auto byte = [&](size_t at) { return static_cast<uint8_t>(heard[at]); };
-  for (size_t at = 0; at + kFrameHeader <= heard.size();) {
+  for (size_t at = 0; at + kFrameHeader + kFixed <= heard.size();) {
     const size_t size = size_t{byte(at)} << 16 | size_t{byte(at + 1)} << 8 |
                         size_t{byte(at + 2)};
     if (byte(at + 3) == kGoAway && size > kFixed) {

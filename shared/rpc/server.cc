@@ -187,7 +187,7 @@ void RpcServer::HandOver(UniqueFd connection, const Peer& peer,
                          UserServer& server) {
   if (gate_ != nullptr) {
     absl::StatusOr<UniqueFd> passed =
-        gate_(std::move(connection), absl::StrCat("uid:", peer.uid));
+        gate_(std::move(connection), KeyOfUser(peer.uid));
     if (!passed.ok()) {
       if (limit_.Ask(MonotonicClock::now()).has_value()) {
         LogWarning("a connection to {} is closed: {}", name_,
@@ -247,6 +247,8 @@ void RpcServer::ForgetClosedLocked() {
     num_connections_ += server.connections.size();
   }
 }
+
+std::string KeyOfUser(uid_t user) { return absl::StrCat("uid:", user); }
 
 absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
   const auto now = std::chrono::system_clock::now();

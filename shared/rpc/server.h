@@ -53,7 +53,7 @@ class RpcServer {
   using MakeServices =
       std::function<Services(uid_t user, const ConnectionPeers& peers)>;
   // Takes the connection of a client. Returns the connection on which gRPC is
-  // to serve that client. `key` names the client's user. Called on the
+  // to serve that client. `key`: KeyOfUser() of the client. Called on the
   // listener's thread.
   using Gate = std::function<absl::StatusOr<UniqueFd>(UniqueFd client,
                                                       const std::string& key)>;
@@ -131,6 +131,9 @@ class RpcServer {
   // Last member: it uses the members above.
   std::unique_ptr<LocalListener> listener_;
 };
+
+// Returns the key of a local user's connections, as a gate gets it.
+std::string KeyOfUser(uid_t user);
 
 // InvalidArgument for a call without a deadline, as its client could hang for
 // ever. A deadline of more than an hour counts as none.

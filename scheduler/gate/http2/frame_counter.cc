@@ -11,9 +11,9 @@ namespace {
 constexpr uint8_t kData = 0;
 constexpr uint8_t kHeaders = 1;
 constexpr uint8_t kReset = 3;
-constexpr uint8_t kGoAway = 7;
 constexpr uint8_t kContinuation = 9;
 constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kPadded = 8;
 constexpr uint8_t kEndHeaders = 4;
 
 constexpr uint64_t kIdleFrames = 50;
@@ -69,9 +69,11 @@ absl::Status FrameCounter::BeginFrame() {
     if (header_bytes_ <= kMostHeaderBytes) return absl::OkStatus();
     return absl::InvalidArgumentError("headers of a call exceed 16 KiB");
   }
-  const bool is_empty_data =
-      type == kData && left_ == 0 && (flags & kEndStream) == 0;
-  if (is_empty_data || (type != kData && type != kReset && type != kGoAway)) {
+  // gRPC pads no message.
+  const bool is_idle_data =
+      type == kData &&
+      ((left_ == 0 && (flags & kEndStream) == 0) || (flags & kPadded) != 0);
+  if (is_idle_data || (type != kData && type != kReset)) {
     ++num_idle_frames_;
   }
   return absl::OkStatus();

@@ -37,9 +37,9 @@ class FrameCounter {
   }
   // Returns how many frames since the last call carry nothing for a call of
   // gRPC's, beyond what a client needs. These are SETTINGS, PING, PRIORITY,
-  // WINDOW_UPDATE, unknown ones, and DATA without bytes. A client needs 50, 10
-  // more a second, and 2 for each frame of an answer. `num_answer_frames`
-  // counts those since the start.
+  // WINDOW_UPDATE, GOAWAY, unknown ones, and DATA that is empty or padded. A
+  // client needs 50, 10 more a second, and 2 for each frame of an answer.
+  // `num_answer_frames` counts those since the start.
   uint32_t TakeExcess(uint64_t num_answer_frames, Deadline now);
 
  private:

@@ -4,6 +4,9 @@
 namespace fgnn {
 
 struct Http2Proxy::Callbacks {
+  // nghttp2 resets the call, and reads the rest of its headers unlooked at.
+  static constexpr int kResetsCall = NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+
   static Http2Proxy& Of(void* proxy) {
     return *static_cast<Http2Proxy*>(proxy);
   }
@@ -13,17 +16,34 @@ struct Http2Proxy::Callbacks {
 
   static int OnClientBegins(nghttp2_session*, const nghttp2_frame* frame,
                             void* proxy) {
-    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    return Of(proxy).BeginCall(frame->hd.stream_id);
+    Http2Proxy& self = Of(proxy);
+    // No call of gRPC's ends in headers.
+    if (frame->headers.cat == NGHTTP2_HCAT_REQUEST &&
+        self.calls_.size() < kMostStreams) {
+      self.calls_.emplace(frame->hd.stream_id, Call());
+      self.has_called_ = true;
+      return 0;
+    }
+    ++self.marks_;
+    return kResetsCall;
   }
   static int OnClientHeader(nghttp2_session*, const nghttp2_frame* frame,
                             const uint8_t* name, size_t name_size,
                             const uint8_t* value, size_t value_size, uint8_t,
                             void* proxy) {
     Call* const call = Of(proxy).OfClient(frame->hd.stream_id);
-    if (call == nullptr) return 0;
-    call->AddHeader(TextOf(name, name_size), TextOf(value, value_size));
-    return 0;
+    if (call == nullptr ||
+        call->AddHeader(TextOf(name, name_size), TextOf(value, value_size))) {
+      return 0;
+    }
+    ++Of(proxy).marks_;
+    return kResetsCall;
+  }
+  // nghttp2 counts the reset as a breach.
+  static int OnClientWrongHeader(nghttp2_session*, const nghttp2_frame*,
+                                 const uint8_t*, size_t, const uint8_t*, size_t,
+                                 uint8_t, void*) {
+    return kResetsCall;
   }
   static int OnClientFrame(nghttp2_session*, const nghttp2_frame* frame,
                            void* proxy) {
@@ -99,6 +119,8 @@ absl::Status Http2Proxy::Begin() {
       made, Callbacks::OnClientBegins);
   ::nghttp2_session_callbacks_set_on_header_callback(made,
                                                      Callbacks::OnClientHeader);
+  ::nghttp2_session_callbacks_set_on_invalid_header_callback(
+      made, Callbacks::OnClientWrongHeader);
   ::nghttp2_session_callbacks_set_on_frame_recv_callback(
       made, Callbacks::OnClientFrame);
   ::nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(

@@ -12,27 +12,16 @@ namespace fgnn {
 namespace {
 
 constexpr size_t kHeaderOverhead = 32;  // Of RFC 9113, 6.5.2.
-constexpr int kTooLargeCode = 8;        // RESOURCE_EXHAUSTED of gRPC.
 constexpr absl::string_view kUnauthenticatedCode = "16";
+constexpr absl::string_view kCompressionHeader = "grpc-encoding";
 
 // Moves the first bytes of `from` into `out`.
 size_t MoveBytes(std::string& from, absl::Span<uint8_t> out) {
   const size_t size = std::min(from.size(), out.size());
   std::memcpy(out.data(), from.data(), size);
   from.erase(0, size);
+  if (from.empty()) std::string().swap(from);  // It would keep its memory.
   return size;
-}
-
-// Answers a call in the server's place. Returns a result of nghttp2.
-int AnswerWithError(nghttp2_session* client, int32_t id, int code,
-                    const std::string& why) {
-  const Headers answer = {{":status", "200"},
-                          {"content-type", "application/grpc"},
-                          {"grpc-status", absl::StrCat(code)},
-                          {"grpc-message", why}};
-  const std::vector<nghttp2_nv> headers = ToNv(answer);
-  return ::nghttp2_submit_response(client, id, headers.data(), headers.size(),
-                                   nullptr);
 }
 
 bool HasEnded(const nghttp2_frame& frame) {
@@ -81,33 +70,21 @@ int32_t Http2Proxy::ClientIdOf(int32_t server_id) const {
   return found == client_ids_.end() ? -1 : found->second;
 }
 
-int Http2Proxy::BeginCall(int32_t id) {
-  if (calls_.size() < kMostStreams) {
-    calls_.emplace(id, Call());
-    return 0;
-  }
-  ++marks_;
-  return ::nghttp2_submit_rst_stream(client_.get(), NGHTTP2_FLAG_NONE, id,
-                                     NGHTTP2_REFUSED_STREAM);
-}
-
-void Http2Proxy::Call::AddHeader(absl::string_view name,
+bool Http2Proxy::Call::AddHeader(absl::string_view name,
                                  absl::string_view value) {
   header_bytes += name.size() + value.size() + kHeaderOverhead;
-  if (header_bytes > kMostHeaderListBytes) return;
+  if (header_bytes > kMostHeaderListBytes) return false;
   headers.emplace_back(std::string(name), std::string(value));
+  return true;
 }
 
 int Http2Proxy::PassCall(int32_t id, Call& call, bool has_ended) {
-  if (call.header_bytes > kMostHeaderListBytes) {
-    call.answer_has_begun = true;
-    call.answer_has_ended = true;
-    return AnswerWithError(client_.get(), id, kTooLargeCode,
-                           "the headers of the call have more than 16 KiB");
-  }
   call.request_has_ended = has_ended;
+  // Of a compressed message, gRPC looks at the size once it is a thousand times
+  // as large. No client of the service compresses.
   std::erase_if(call.headers, [](const auto& header) {
-    return absl::StartsWith(header.first, kGateHeaderPrefix);
+    return absl::StartsWith(header.first, kGateHeaderPrefix) ||
+           header.first == kCompressionHeader;
   });
   call.headers.insert(call.headers.end(), added_.begin(), added_.end());
   nghttp2_data_provider body = {};
@@ -137,7 +114,10 @@ int Http2Proxy::OnClientFrame(const nghttp2_frame& frame) {
   }
   Call* const call = OfClient(id);
   if (call == nullptr) return 0;
-  if (frame.hd.type == NGHTTP2_RST_STREAM) ++marks_;
+  if (frame.hd.type == NGHTTP2_RST_STREAM) {
+    call->is_marked = true;
+    ++marks_;
+  }
   if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) {
     return 0;
   }
@@ -145,7 +125,6 @@ int Http2Proxy::OnClientFrame(const nghttp2_frame& frame) {
       frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     return PassCall(id, *call, HasEnded(frame));
   }
-  call->headers.clear();  // No call of gRPC's ends in headers.
   if (!HasEnded(frame)) return 0;
   call->request_has_ended = true;
   ::nghttp2_session_resume_data(server_.get(), call->server_id);
@@ -165,7 +144,8 @@ int Http2Proxy::OnClientData(int32_t id, absl::Span<const uint8_t> bytes) {
 void Http2Proxy::OnClientSent(const nghttp2_frame& frame) {
   if (frame.hd.type == NGHTTP2_GOAWAY &&
       frame.goaway.error_code != NGHTTP2_NO_ERROR) {
-    ++marks_;  // nghttp2 ends a connection that breaks its rules.
+    // nghttp2 ends a connection that breaks its rules, with its calls.
+    marks_ += static_cast<uint32_t>(1 + calls_.size());
   }
   Call* const call = OfClient(frame.hd.stream_id);
   if (call == nullptr) return;
@@ -190,6 +170,8 @@ void Http2Proxy::ForgetCall(int32_t id, uint32_t error_code) {
   if (call.server_id < 0) return;
   ::nghttp2_session_consume_connection(server_.get(), call.answer.size());
   if (client_ids_.erase(call.server_id) > 0) {
+    // A frame that contradicts the call makes nghttp2 reset it.
+    if (!call.is_marked && !call.answer_has_ended) ++marks_;
     ::nghttp2_submit_rst_stream(
         server_.get(), NGHTTP2_FLAG_NONE, call.server_id,
         error_code == NGHTTP2_NO_ERROR ? uint32_t{NGHTTP2_CANCEL} : error_code);

@@ -45,21 +45,23 @@ class Http2Proxy {
 
   // Says that the connection ends and why: the last bytes for the client.
   void Leave(uint32_t error_code, absl::string_view why);
-  // Whether the client has greeted.
+  // Whether the client has greeted, and whether it has made a call.
   bool has_greeted() const { return has_greeted_; }
+  bool has_called() const { return has_called_; }
   // Whether neither the client nor this side has anything more to say.
   bool is_over() const;
   size_t num_calls() const { return calls_.size(); }
   // Number of answers that carried bytes, in frames.
   uint64_t num_answer_frames() const { return num_answer_frames_; }
-  // Returns the marks since the last call: calls that the client reset, or that
-  // were answered UNAUTHENTICATED, and breaches of HTTP/2.
+  // Returns the marks since the last call: calls that ended before their
+  // answer by what the client did, or that were answered UNAUTHENTICATED, and
+  // breaches of HTTP/2.
   uint32_t TakeMarks() { return std::exchange(marks_, 0); }
 
  private:
   struct Call {
-    // Keeps the header, unless those of the call have too many bytes.
-    void AddHeader(absl::string_view name, absl::string_view value);
+    // Keeps the header. Returns false if those of the call have too many bytes.
+    bool AddHeader(absl::string_view name, absl::string_view value);
 
     int32_t server_id = -1;  // Its stream at the server; -1: none yet.
     Headers headers;  // Those that are being read, of the call or its answer.
@@ -70,6 +72,7 @@ class Http2Proxy {
     bool answer_has_begun = false;
     bool answer_has_ended = false;
     Headers trailers;
+    bool is_marked = false;  // Whether its reset has been counted.
   };
 
   explicit Http2Proxy(Headers added) : added_(std::move(added)) {}
@@ -79,7 +82,6 @@ class Http2Proxy {
   int32_t ClientIdOf(int32_t server_id) const;
 
   // What nghttp2 tells of the client. Results as its callbacks'.
-  int BeginCall(int32_t id);
   int PassCall(int32_t id, Call& call, bool has_ended);
   int OnClientFrame(const nghttp2_frame& frame);
   int OnClientData(int32_t id, absl::Span<const uint8_t> bytes);
@@ -102,6 +104,7 @@ class Http2Proxy {
   std::map<int32_t, Call> calls_;          // By the client's stream.
   std::map<int32_t, int32_t> client_ids_;  // By the server's stream.
   bool has_greeted_ = false;
+  bool has_called_ = false;
   uint64_t num_answer_frames_ = 0;
   uint32_t marks_ = 0;
 };

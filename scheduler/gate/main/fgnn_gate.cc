@@ -31,7 +31,7 @@ void LimitThisProcess() {
   const rlimit no_core = {0, 0};  // It would hold the key.
   ::setrlimit(RLIMIT_CORE, &no_core);
 #if !defined(FGNN_SANITIZED)
-  constexpr rlim_t kMostBytes = rlim_t{1} << 30;
+  constexpr rlim_t kMostBytes = rlim_t{2} << 30;
   const rlimit memory = {kMostBytes, kMostBytes};
   ::setrlimit(RLIMIT_AS, &memory);
 #endif

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -129,14 +130,14 @@ GateProcess::~GateProcess() {
 
 absl::StatusOr<UniqueFd> GateProcess::Pass(UniqueFd client,
                                            const std::string& key) {
-  if (IsShut(key)) {
+  if (const absl::string_view why = Count(key); !why.empty()) {
     // TLS would cost too much.
     if (options_.is_in_the_clear) {
-      const std::string why = MakeLeave(kFloods);
+      const std::string told = MakeLeave(why);
       [[maybe_unused]] const ssize_t size = ::send(
-          client.get(), why.data(), why.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+          client.get(), told.data(), told.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    return absl::ResourceExhaustedError(kFloods);
+    return absl::ResourceExhaustedError(why);
   }
   FGNN_ASSIGN_OR_RETURN(Pair pair, MakePair(SOCK_STREAM));
   const HandedConnection handed = {.key = key,
@@ -215,10 +216,14 @@ void GateProcess::Shut(const std::string& key) {
   if (shut_.size() < kMostShut) shut_[key] = now + kShutFor;
 }
 
-bool GateProcess::IsShut(const std::string& key) {
+absl::string_view GateProcess::Count(const std::string& key) {
+  const Deadline now = MonotonicClock::now();
   const MutexLock lock(&mutex_);
   const auto found = shut_.find(key);
-  return found != shut_.end() && MonotonicClock::now() < found->second;
+  if (found != shut_.end() && now < found->second) return kFloods;
+  if (absl::c_linear_search(options_.trusted_keys, key)) return "";
+  if (connects_.size() > kMostShut) connects_.ForgetFull(now);
+  return connects_.Take(key, 1, now) ? "" : kConnects;
 }
 
 void GateProcess::Read(absl::string_view report) {

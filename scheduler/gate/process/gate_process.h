@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/figures/refusal_counts.h"
+#include "scheduler/gate/marks.h"
 #include "scheduler/host/book/daemon_process.h"
 #include "shared/base/clock.h"
 #include "shared/base/files/unique_fd.h"
@@ -37,6 +38,8 @@ struct GateProcessOptions {
   std::function<void(int64_t seconds)> on_expiry = nullptr;
   // Its clients speak in the clear. They are told why they are closed.
   bool is_in_the_clear = true;
+  // Keys of clients whose connections are not counted.
+  std::vector<std::string> trusted_keys = {};
 };
 
 // Thread-safe.
@@ -54,8 +57,8 @@ class GateProcess {
   // Hands the connection of a client to the gate. Returns the connection on
   // which gRPC serves that client. `key` is the client's user or address. Waits
   // while the gate is started again. Unavailable: it is not there in time.
-  // ResourceExhausted: the gate has just refused this client for its flood; the
-  // connection is closed.
+  // ResourceExhausted: the gate has just refused this client for its flood, or
+  // it connects too often; the connection is closed.
   absl::StatusOr<UniqueFd> Pass(UniqueFd client, const std::string& key);
 
  private:
@@ -72,7 +75,9 @@ class GateProcess {
   void Read(absl::string_view report);
   // Notes that the gate refuses this client for a flood.
   void Shut(const std::string& key);
-  bool IsShut(const std::string& key);
+  // Counts a connection of this client. Returns why it is closed; empty: it is
+  // not.
+  absl::string_view Count(const std::string& key);
   // Reaps the process, which has ended, and starts it again.
   void StartAgain();
   // Waits for a report for at most that time. Returns true once this object
@@ -87,6 +92,7 @@ class GateProcess {
   bool is_away_ ABSL_GUARDED_BY(mutex_) = false;  // Is being started again.
   // Until when this process closes a client's connections itself.
   std::map<std::string, Deadline> shut_ ABSL_GUARDED_BY(mutex_);
+  Marks connects_ ABSL_GUARDED_BY(mutex_){/*most=*/1'000, /*per_second=*/250};
   Thread thread_;  // Last member: it uses those above.
 };
 

@@ -108,6 +108,8 @@ absl::Status PortServer::StartServer() {
       .SetMaxSendMessageSize(kMaxMessageBytes)
       .AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams)
       .AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes)
+      // gRPC would look at a message's size once it has uncompressed it.
+      .AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0)
       .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
   server_ = builder.BuildAndStart();
   if (server_ != nullptr) return absl::OkStatus();
@@ -141,6 +143,7 @@ void PortServer::Shutdown(std::chrono::milliseconds grace) {
 void PortServer::Serve(UniqueFd connection) {
   const std::string address = PeerAddress(connection.get());
   const MutexLock lock(&mutex_);
+  RefusalReason reason = RefusalReason::kTooManyConnections;
   absl::Status room = CheckRoomLocked(address);
   if (room.ok()) {
     SetTcpOptions(connection.get());
@@ -154,12 +157,13 @@ void PortServer::Serve(UniqueFd connection) {
       return;
     }
     room = passed.status();
+    if (absl::IsResourceExhausted(room)) reason = RefusalReason::kFlood;
   }
   log_.Write({.who = "",
               .address = address,
               .method = "",
               .why = room,
-              .reason = RefusalReason::kTooManyConnections});
+              .reason = reason});
 }
 
 absl::Status PortServer::CheckRoomLocked(const std::string& address) {

@@ -18,6 +18,8 @@ namespace {
 constexpr int kPauseMs = ConnectionAcceptor::kPause.count();
 // Longest wait: a lost wake-up costs at most this time.
 constexpr int kLongestWaitMs = 1'000;
+// Connections until the loop looks whether it has to end.
+constexpr int kMostAtOnce = 64;
 
 }  // namespace
 
@@ -65,7 +67,7 @@ bool AcceptLoop::WaitFor(int fd, int milliseconds) {
 }
 
 void AcceptLoop::AcceptAll() {
-  while (true) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
     ConnectionAcceptor::Result result = acceptor_.AcceptOne(listener_.get());
     switch (result.outcome) {
       case ConnectionAcceptor::Outcome::kAccepted:

@@ -7,7 +7,8 @@
 KIND: rapid: opens calls and takes them back. string: one header's value without
 an end. noack: calls with large headers, and no answer to SETTINGS. pings: PING
 and SETTINGS. halves: greetings without an end, of TLS on the port. slow: a call,
-byte by byte. Over TCP it speaks TLS and shows no certificate. It connects again
+byte by byte. connects: connections without a byte. indexes: headers of a byte each
+that name a long value of the table. Over TCP it speaks TLS and shows no certificate. It connects again
 whenever its connection is closed. Prints what it did, as JSON.
 """
 
@@ -22,7 +23,8 @@ import struct
 import threading
 import time
 
-KINDS = ('rapid', 'string', 'noack', 'pings', 'halves', 'slow')
+KINDS = ('rapid', 'string', 'noack', 'pings', 'halves', 'slow', 'connects',
+         'indexes')
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 DATA, HEADERS, RESET, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
 END_HEADERS = 4
@@ -77,6 +79,14 @@ def string():
 def pings():
     return itertools.repeat((frame(PING, 0, 0, b'12345678') +
                              frame(SETTINGS, 0, 0, b'\0\4\0\0\xff\xff')) * 200)
+
+
+def indexes():
+    # The first call puts the value into the table; 16,000 more bytes name it.
+    long = b'\x40' + text(b'x') + b'\x7f\xc1\x1e' + b'y' * 4000
+    yield frame(HEADERS, END_HEADERS, 1, BLOCK + long)
+    yield from streams(lambda stream: frame(
+        HEADERS, END_HEADERS, stream + 2, BLOCK + b'\xbe' * 16000))
 
 
 class Flooder(threading.Thread):
@@ -134,7 +144,7 @@ class Flooder(threading.Thread):
 
     def flood(self, connection):
         make = {'rapid': rapid, 'string': string, 'noack': noack,
-                'pings': pings}[self.options.kind]
+                'pings': pings, 'indexes': indexes}[self.options.kind]
         with self.secure(connection) as stream:
             self.send(stream, GREETING)
             for data in make():
@@ -154,6 +164,9 @@ class Flooder(threading.Thread):
                 pass
             self.send(connection, outgoing.read())
         time.sleep(0.01)
+
+    def connects(self, connection):
+        pass
 
     def slow(self, connection):
         with self.secure(connection) as stream:

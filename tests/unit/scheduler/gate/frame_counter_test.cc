@@ -61,6 +61,19 @@ TEST_F(FrameCounterTest, IdleFramesBeyondWhatAClientNeedsAreExcess) {
   EXPECT_EQ(counter_.TakeExcess(5, start_ + std::chrono::seconds(1)), 10U);
 }
 
+TEST_F(FrameCounterTest, PaddedDataAndGoodbyesAreIdleFrames) {
+  std::string idle = kGreeting;
+  for (int i = 0; i < 30; ++i) {
+    idle += Frame(0, 8, 1,
+                  std::string("\x01"
+                              "ab",
+                              3)) +
+            Frame(7, 0, 0, std::string(8, '\0'));
+  }
+  FGNN_ASSERT_OK(Take(counter_, idle));
+  EXPECT_EQ(counter_.TakeExcess(0, start_), 10U);
+}
+
 TEST_F(FrameCounterTest, CallsAreNoIdleFrames) {
   std::string calls = kGreeting;
   for (int i = 0; i < 500; ++i) {

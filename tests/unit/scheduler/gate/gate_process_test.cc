@@ -69,12 +69,14 @@ class GateProcessTest : public testing::Test {
     auto started = GateProcess::Start(
         {.program = GateProgram(),
          .name = "a test",
-         .on_refused = [this](RefusalReason reason, const std::string& key,
-                              const std::string&) {
-           const std::lock_guard lock(mutex_);
-           refused_.push_back(
-               absl::StrCat(std::string(WordOf(reason)), " ", key));
-         }});
+         .on_refused =
+             [this](RefusalReason reason, const std::string& key,
+                    const std::string&) {
+               const std::lock_guard lock(mutex_);
+               refused_.push_back(
+                   absl::StrCat(std::string(WordOf(reason)), " ", key));
+             },
+         .trusted_keys = {"trusted"}});
     ASSERT_THAT(started, IsOk());
     gate_ = *std::move(started);
     auto server = RpcServer::StartForUsers(
@@ -218,6 +220,35 @@ TEST_F(GateProcessTest, WhoIsShutOutTakesNothingOfTheGate) {
 TEST_F(GateProcessTest, OrdinaryNumbersOfResetsAreNoFlood) {
   const UniqueFd watchers = Connect(::geteuid());
   EXPECT_FALSE(Tell(watchers.get(), Resets(70)).has_value());
+  EXPECT_THAT(Ask(), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(GateProcessTest, WhoConnectsTooOftenIsClosedAtOnceUnlessTrusted) {
+  const auto pass_many = [&](const std::string& key) {
+    absl::Status passed;
+    for (int i = 0; i < 3'000 && passed.ok(); ++i) {
+      passed = gate_->Pass(UniqueFd(::socket(AF_UNIX, SOCK_STREAM, 0)), key)
+                   .status();
+    }
+    return passed;
+  };
+  EXPECT_THAT(pass_many("uid:1"), StatusIs(absl::StatusCode::kResourceExhausted,
+                                           HasSubstr("wait four seconds")));
+  EXPECT_THAT(pass_many("trusted"), IsOk());
+  EXPECT_THAT(Ask(), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(GateProcessTest, ACompressedMessageIsRefused) {
+  const auto stub = v1::HostService::NewStub(MakeChannel(path_).value());
+  grpc::ClientContext context;
+  SetDeadline(context, kLongTime);
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  v1::RegisterRequest request;
+  request.set_name(std::string(100'000, 'x'));
+  v1::RegisterResponse response;
+  const absl::Status answer =
+      FromGrpc(stub->Register(&context, request, &response));
+  EXPECT_FALSE(answer.ok() || absl::IsAborted(answer)) << answer;
   EXPECT_THAT(Ask(), StatusIs(absl::StatusCode::kAborted));
 }
 

@@ -17,7 +17,6 @@ namespace fgnn {
 namespace {
 
 using testing::Contains;
-using testing::HasSubstr;
 using testing::Key;
 using testing::Not;
 using testing::Pair;
@@ -241,7 +240,7 @@ TEST_F(Http2ProxyTest, ACallThatWasPassedOnIsTakenBackAtTheServer) {
   EXPECT_EQ(server_.heard.rbegin()->second.bytes.size(), 100'000U) << other;
 }
 
-TEST_F(Http2ProxyTest, HeadersBeyondTheLimitAreAnsweredWithTheReason) {
+TEST_F(Http2ProxyTest, HeadersBeyondTheLimitEndTheirCallAlone) {
   Headers large;
   for (int i = 0; i < 20; ++i) {
     large.emplace_back("x" + std::to_string(i), std::string(1'000, 'y'));
@@ -249,9 +248,56 @@ TEST_F(Http2ProxyTest, HeadersBeyondTheLimitAreAnsweredWithTheReason) {
   const int32_t id = client_.Call(large);
   Pump();
   EXPECT_TRUE(server_.heard.empty());
-  EXPECT_THAT(client_.heard[id].headers, Contains(Pair("grpc-status", "8")));
-  EXPECT_THAT(client_.heard[id].headers,
-              Contains(Pair("grpc-message", HasSubstr("16 KiB"))));
+  EXPECT_EQ(client_.heard[id].error, NGHTTP2_INTERNAL_ERROR);
+  EXPECT_EQ(proxy_->TakeMarks(), 1U);
+  client_.Call();
+  Pump();
+  EXPECT_EQ(server_.heard.size(), 1U);
+}
+
+TEST_F(Http2ProxyTest, ACallThatContradictsItselfIsAMark) {
+  const int32_t id = client_.Call({{"content-length", "5"}}, "abc");
+  Pump();
+  EXPECT_NE(client_.heard[id].error, 0U);
+  EXPECT_EQ(proxy_->TakeMarks(), 1U);
+  EXPECT_EQ(proxy_->num_calls(), 0U);
+}
+
+TEST_F(Http2ProxyTest, TrailersOfAClientAreAMarkAndHideNoAnswer) {
+  const std::string call =
+      "\x83\x86\x84\x41\x01"
+      "b";
+  const std::string trailer("\0\x01x\x01y", 5);
+  ASSERT_THAT(
+      proxy_->Take(Http2Proxy::Side::kClient, SpanOf(Frame(1, 4, 1, call))),
+      IsOk());
+  ToServer();
+  ASSERT_EQ(server_.heard.size(), 1U);
+  ASSERT_THAT(
+      proxy_->Take(Http2Proxy::Side::kClient, SpanOf(Frame(1, 5, 1, trailer))),
+      IsOk());
+  Pump();
+  EXPECT_EQ(proxy_->TakeMarks(), 2U);  // The trailers, and the call that ends.
+  EXPECT_NE(server_.heard.begin()->second.error, 0U);
+}
+
+TEST_F(Http2ProxyTest, ABreachIsAMarkForEachCallThatItEnds) {
+  for (int i = 0; i < 10; ++i) client_.Call();
+  Pump();
+  ASSERT_EQ(proxy_->num_calls(), 10U);
+  // SETTINGS of a stream.
+  ASSERT_THAT(
+      proxy_->Take(Http2Proxy::Side::kClient, SpanOf(Frame(4, 0, 1, ""))),
+      IsOk());
+  ToClient();
+  EXPECT_GE(proxy_->TakeMarks(), 11U);
+}
+
+TEST_F(Http2ProxyTest, GrpcIsNotToldThatAMessageIsCompressed) {
+  client_.Call({{"grpc-encoding", "gzip"}}, "abc");
+  Pump();
+  EXPECT_THAT(server_.heard.begin()->second.headers,
+              Not(Contains(Key("grpc-encoding"))));
 }
 
 TEST_F(Http2ProxyTest, NoMoreBytesAreAskedForThanTheServerTakes) {

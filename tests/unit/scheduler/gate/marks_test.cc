@@ -10,10 +10,9 @@ namespace {
 using std::chrono::seconds;
 
 TEST(MarksTest, AnEmptiedBucketStaysShutUntilItIsFull) {
-  Marks marks;
+  Marks marks(256, 25);
   Deadline now = MonotonicClock::now();
-  const auto most = static_cast<uint32_t>(Marks::kMost);
-  EXPECT_TRUE(marks.Take("a", most - 1, now));
+  EXPECT_TRUE(marks.Take("a", 255, now));
   EXPECT_FALSE(marks.Take("a", 1, now));
   EXPECT_TRUE(marks.IsShut("a", now));
   EXPECT_FALSE(marks.IsShut("b", now));
@@ -24,7 +23,7 @@ TEST(MarksTest, AnEmptiedBucketStaysShutUntilItIsFull) {
 }
 
 TEST(MarksTest, WhoGoesOnStaysShut) {
-  Marks marks;
+  Marks marks(256, 25);
   Deadline now = MonotonicClock::now();
   marks.Take("a", 1'000, now);
   for (int i = 0; i < 60; ++i) {
@@ -34,7 +33,7 @@ TEST(MarksTest, WhoGoesOnStaysShut) {
 }
 
 TEST(MarksTest, OrdinaryUseIsNeverShut) {
-  Marks marks;
+  Marks marks(256, 25);
   Deadline now = MonotonicClock::now();
   // Watchers that are ended at once, then deadlines that pass.
   EXPECT_TRUE(marks.Take("a", 70, now));
@@ -45,7 +44,7 @@ TEST(MarksTest, OrdinaryUseIsNeverShut) {
 }
 
 TEST(MarksTest, FullBucketsAreForgotten) {
-  Marks marks;
+  Marks marks(256, 25);
   const Deadline now = MonotonicClock::now();
   for (int i = 0; i < 100; ++i) marks.Take(std::to_string(i), 1, now);
   marks.ForgetFull(now);

@@ -4,8 +4,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "shared/base/threads/notification.h"
+#include "shared/rpc/sockets/accept_loop.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/descriptor_limit.h"
 #include "tests/fakes/temp_folder.h"
@@ -57,6 +61,18 @@ TEST_F(AcceptConnectionTest, TakesWhatWaits) {
   EXPECT_EQ(result.outcome, Outcome::kAccepted);
   EXPECT_TRUE(result.connection.valid());
   EXPECT_FALSE(IsClosed(client));
+}
+
+TEST_F(AcceptConnectionTest, ALoopThatAlwaysFindsAConnectionEnds) {
+  Notification has_begun;
+  auto loop = AcceptLoop::Start("a test", std::move(listener_), [&](UniqueFd) {
+    has_begun.Notify();
+    Connect();  // So that another one waits.
+  });
+  ASSERT_TRUE(loop.ok());
+  Connect();
+  ASSERT_TRUE(has_begun.WaitUntil(DeadlineIn(std::chrono::seconds(100))));
+  loop->reset();
 }
 
 TEST_F(AcceptConnectionTest, ClosesWhatItHasNoDescriptorFor) {
