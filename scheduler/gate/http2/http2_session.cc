@@ -89,10 +89,11 @@ std::vector<nghttp2_nv> ToNv(const Headers& headers) {
     const auto bytes = [](const std::string& text) {
       return reinterpret_cast<uint8_t*>(const_cast<char*>(text.data()));
     };
+    const nghttp2_nv_flag flags = value.size() > kMostIndexedBytes
+                                      ? NGHTTP2_NV_FLAG_NO_INDEX
+                                      : NGHTTP2_NV_FLAG_NONE;
     converted.push_back({bytes(name), bytes(value), name.size(), value.size(),
-                         value.size() > kMostIndexedBytes
-                             ? NGHTTP2_NV_FLAG_NO_INDEX
-                             : NGHTTP2_NV_FLAG_NONE});
+                         static_cast<uint8_t>(flags)});
   }
   return converted;
 }
