@@ -19,7 +19,7 @@ enum class RefusalReason : uint8_t {
   kTooManyCalls,        // The user, or all users, have no call left.
   kNoAccount,           // This machine has no such user.
   kTooManyConnections,  // The address, or the port, has no connection left.
-  kFlood,               // The address has used up its marks (gate/marks.h).
+  kFlood,  // The address has used up its marks, or connects too often.
 };
 inline constexpr size_t kNumRefusalReasons = 8;
 

@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "scheduler/gate/gated_connection.h"
 #include "scheduler/gate/marks.h"
 #include "scheduler/gate/packets/gate_packet.h"

@@ -2,10 +2,10 @@
 
 #include <sys/epoll.h>
 
+#include <array>
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "scheduler/gate/packets/leave.h"
 #include "shared/base/status.h"
 

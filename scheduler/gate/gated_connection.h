@@ -8,7 +8,6 @@
 #ifndef FGNN_SCHEDULER_GATE_GATED_CONNECTION_H_
 #define FGNN_SCHEDULER_GATE_GATED_CONNECTION_H_
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

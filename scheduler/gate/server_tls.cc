@@ -3,9 +3,7 @@
 #include <openssl/asn1.h>
 #include <openssl/err.h>
 
-#include <algorithm>
 #include <ctime>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>

@@ -160,8 +160,7 @@ absl::Status RpcServer::ServeLocked(UniqueFd& connection, const Peer& peer) {
   const uid_t user = for_owner_ ? ::geteuid() : peer.uid;
   FGNN_ASSIGN_OR_RETURN(UserServer* const server, ServerOfLocked(user));
   FGNN_RETURN_IF_ERROR(CheckRoomLocked(*server, user));
-  HandOver(std::move(connection), peer, *server);
-  ++num_connections_;
+  if (HandOver(std::move(connection), peer, *server)) ++num_connections_;
   return absl::OkStatus();
 }
 
@@ -183,7 +182,7 @@ void RpcServer::RefuseLocked(UniqueFd connection, const Peer& peer,
   }
 }
 
-void RpcServer::HandOver(UniqueFd connection, const Peer& peer,
+bool RpcServer::HandOver(UniqueFd connection, const Peer& peer,
                          UserServer& server) {
   if (gate_ != nullptr) {
     absl::StatusOr<UniqueFd> passed =
@@ -193,7 +192,7 @@ void RpcServer::HandOver(UniqueFd connection, const Peer& peer,
         LogWarning("a connection to {} is closed: {}", name_,
                    MessageOf(passed.status()));
       }
-      return;
+      return false;
     }
     connection = *std::move(passed);
   }
@@ -201,6 +200,7 @@ void RpcServer::HandOver(UniqueFd connection, const Peer& peer,
   server.connections.Add(fd);
   server.peers->Add(fd, peer);
   grpc::AddInsecureChannelFromFd(server.server.get(), fd);
+  return true;
 }
 
 absl::StatusOr<RpcServer::UserServer*> RpcServer::ServerOfLocked(uid_t user) {

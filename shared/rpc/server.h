@@ -106,7 +106,8 @@ class RpcServer {
   void RefuseLocked(UniqueFd connection, const Peer& peer,
                     const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HandOver(UniqueFd connection, const Peer& peer, UserServer& server);
+  // Returns false if the gate has closed the connection.
+  bool HandOver(UniqueFd connection, const Peer& peer, UserServer& server);
   absl::StatusOr<UserServer*> ServerOfLocked(uid_t user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes room for one more connection. ResourceExhausted: there is none.

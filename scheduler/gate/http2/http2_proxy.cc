@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "scheduler/gate/packets/gate_packet.h"
 
 namespace fgnn {

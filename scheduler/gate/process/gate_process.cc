@@ -1,6 +1,5 @@
 #include "scheduler/gate/process/gate_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -11,14 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "scheduler/gate/packets/gate_packet.h"
 #include "scheduler/gate/packets/leave.h"
 #include "shared/base/clock.h"
