@@ -25,6 +25,12 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(
 absl::Status WaitForServer(const std::filesystem::path& socket_path,
                            Deadline deadline);
 
+// Connects, and returns why the server's gRPC does not get to speak:
+// ResourceExhausted, in the server's words, of one that serves no new
+// connection now; the errors of connect(). OK: nothing speaks against it. Takes
+// a moment.
+absl::Status ExplainUnreachable(const std::filesystem::path& socket_path);
+
 // Every call must have a deadline. gRPC's deadlines are wall-clock only inside
 // the process; on the wire they are a duration.
 void SetDeadline(grpc::ClientContext& context,

@@ -1,4 +1,5 @@
-// gRPC says only that a connection failed. This asks OpenSSL for the reason.
+// gRPC says only that a connection failed. This connects without gRPC, and asks
+// for the reason.
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,14 +12,19 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/rpc/channel.h"
 #include "shared/rpc/remote_channel.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 namespace {
@@ -120,9 +126,10 @@ std::string FaultOf(SSL& tls, const RemoteService& service) {
   }
 }
 
-// Reads what a service says that takes leave: the text of GOAWAY, a frame of
-// HTTP/2. Returns an empty text if it says nothing for a moment.
-std::string LeaveOf(SSL& tls, int socket) {
+// Reads for a moment what a service says that takes leave. `read` reads as
+// ::read() does. Returns the text of GOAWAY, a frame of HTTP/2, or "".
+std::string LeaveOf(int socket,
+                    absl::FunctionRef<ssize_t(absl::Span<char>)> read) {
   constexpr timeval kMoment{.tv_sec = 0, .tv_usec = 300'000};
   constexpr size_t kFrameHeader = 9;
   constexpr size_t kFixed = 8;  // Bytes of GOAWAY before its text.
@@ -132,11 +139,10 @@ std::string LeaveOf(SSL& tls, int socket) {
   std::string heard;
   while (heard.size() < kMostBytes) {
     char some[1024];
-    const int size = ::SSL_read(&tls, some, sizeof(some));
+    const ssize_t size = read(absl::MakeSpan(some));
     if (size <= 0) break;
     heard.append(some, static_cast<size_t>(size));
   }
-  ::ERR_clear_error();
   const auto byte = [&](size_t at) { return static_cast<uint8_t>(heard[at]); };
   for (size_t at = 0; at + kFrameHeader + kFixed <= heard.size();) {
     const size_t size = size_t{byte(at)} << 16 | size_t{byte(at + 1)} << 8 |
@@ -199,6 +205,24 @@ absl::Status ShakeHands(SSL& tls, const std::string& what) {
 
 }  // namespace
 
+absl::Status ExplainUnreachable(const std::filesystem::path& socket_path) {
+  FGNN_ASSIGN_OR_RETURN(const sockaddr_un address,
+                        MakeSocketAddress(socket_path));
+  const UniqueFd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!connection.valid() ||
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address),
+                sizeof(address)) != 0) {
+    return ErrnoToStatus(errno,
+                         absl::StrCat("connect to ", socket_path.string()));
+  }
+  const std::string leave =
+      LeaveOf(connection.get(), [&](absl::Span<char> some) {
+        return ::recv(connection.get(), some.data(), some.size(), 0);
+      });
+  if (leave.empty()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(leave);
+}
+
 absl::Status ExplainUnreachable(const RemoteService& service) {
   const NoPipeSignal no_signal;
   FGNN_ASSIGN_OR_RETURN(const UniqueFd connection, ConnectTo(service.address));
@@ -234,7 +258,12 @@ absl::Status ExplainUnreachable(const RemoteService& service) {
   if (!shaken.ok()) return shaken;
   const std::string fault = FaultOf(*tls, service);
   if (fault.empty()) {
-    const std::string leave = LeaveOf(*tls, connection.get());
+    const std::string leave =
+        LeaveOf(connection.get(), [&](absl::Span<char> some) {
+          return ::SSL_read(tls.get(), some.data(),
+                            static_cast<int>(some.size()));
+        });
+    ::ERR_clear_error();
     if (leave.empty()) return absl::OkStatus();
     return absl::UnauthenticatedError(leave);
   }

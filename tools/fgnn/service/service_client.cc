@@ -32,6 +32,10 @@ constexpr milliseconds kQueryTimeout = seconds(10);
 constexpr milliseconds kActionTimeout = seconds(60);
 constexpr milliseconds kWatchTimeout = seconds(30);
 constexpr seconds kComeBackTimeout{10};
+// Timeout for a service that takes no new connection of this user for a while.
+constexpr seconds kTurnedAwayTimeout{15};
+// Timeout for one more attempt to connect: longer than the channel's back-off.
+constexpr milliseconds kConnectTimeout{700};
 // First pause between two attempts of a call that a busy service did not begin.
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{500};
@@ -136,20 +140,38 @@ bool ServiceClient::WaitUntilBack() {
 
 absl::Status ServiceClient::CheckThatItAnswers(
     const std::filesystem::path& state_dir) {
-  const absl::Status status = GetService().status();
-  if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
-    return status;
+  const Deadline end = DeadlineIn(kTurnedAwayTimeout);
+  // The service may begin to take connections between a call and the question
+  // why that failed: only the second answer without a reason counts.
+  bool was_unexplained = false;
+  while (true) {
+    const absl::Status status = GetService().status();
+    if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+      return status;
+    }
+    FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
+    if (!listens) {
+      return absl::UnavailableError(absl::StrCat(
+          "the service in ", state_dir.string(), " has just ended"));
+    }
+    const absl::Status why = ExplainUnreachable(socket_path_);
+    const bool is_turned_away = absl::IsResourceExhausted(why);
+    if (!is_turned_away &&
+        (was_unexplained || absl::IsDeadlineExceeded(status))) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "something listens on ", socket_path_.string(),
+          " but does not answer as a service does (", MessageOf(status),
+          "); end it ('fgnn down --force' ends a service that hangs), or "
+          "choose another folder with --state-dir"));
+    }
+    was_unexplained = !is_turned_away;
+    if (is_turned_away && MonotonicClock::now() + kConnectTimeout > end) {
+      return Annotate(why, socket_path_.string());
+    }
+    // gRPC connects again only while a thread waits for it.
+    channel_->WaitForConnected(std::chrono::system_clock::now() +
+                               kConnectTimeout);
   }
-  FGNN_ASSIGN_OR_RETURN(const bool listens, ServiceListens(state_dir));
-  if (!listens) {
-    return absl::UnavailableError(
-        absl::StrCat("the service in ", state_dir.string(), " has just ended"));
-  }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "something listens on ", socket_path_.string(),
-      " but does not answer as a service does (", MessageOf(status),
-      "); end it ('fgnn down --force' ends a service that hangs), or choose "
-      "another folder with --state-dir"));
 }
 
 absl::StatusOr<v1::ServiceInfo> ServiceClient::GetService() {

@@ -29,6 +29,8 @@ class ServiceClient {
   // Unavailable, with the command that starts a service: no server listens in
   // `state_dir`. PermissionDenied: this user may not use its socket.
   // DeadlineExceeded: the server there does not answer as a service.
+  // ResourceExhausted, in its words: it took no new connection of this user for
+  // 15 s.
   // For a service on another machine: the errors of MakeRemoteChannel() and
   // ExplainUnreachable(). Unauthenticated: it does not know this user.
   static absl::StatusOr<ServiceClient> Connect(const ServicePlace& place);

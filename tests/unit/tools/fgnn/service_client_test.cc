@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -18,8 +19,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "scheduler/gate/packets/leave.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/config/state_dir.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/connection_peers.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/sockets/socket_name.h"
 #include "tests/fakes/status_matchers.h"
@@ -198,6 +202,48 @@ TEST_F(ServiceClientTest, ADeadServicesSocketIsNoService) {
   EXPECT_FALSE(after);
   EXPECT_THAT(ServiceClient::Connect({.state_dir = state_dir_}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("fgnn up")));
+}
+
+// A service that takes leave of its first connections with these words.
+std::unique_ptr<RpcServer> StartOneThatTurnsAway(
+    const std::filesystem::path& state_dir, int first, std::string words) {
+  auto server = RpcServer::StartForUsers(
+      SchedulerSocketPath(state_dir),
+      [](uid_t, const ConnectionPeers&) {
+        RpcServer::Services services;
+        services.push_back(std::make_unique<ScriptedService>());
+        return services;
+      },
+      {}, /*group=*/std::nullopt,
+      [first, words](UniqueFd client,
+                     const std::string&) mutable -> absl::StatusOr<UniqueFd> {
+        if (first-- <= 0) return client;
+        const std::string leave = MakeLeave(words);
+        // A client that only looks whether a service listens has gone.
+        (void)::send(client.get(), leave.data(), leave.size(), MSG_NOSIGNAL);
+        return absl::ResourceExhaustedError(words);
+      });
+  EXPECT_THAT(server, IsOk());
+  return *std::move(server);
+}
+
+// A process that has just made many connections is one that the service lets
+// wait for a new one.
+TEST_F(ServiceClientTest, WaitsForAServiceThatTurnsItAwayForAWhile) {
+  constexpr int kConnectionsOfAnAttempt = 3;
+  server_.reset();
+  server_ =
+      StartOneThatTurnsAway(state_dir_, kConnectionsOfAnAttempt + 1, "wait");
+  EXPECT_THAT(ServiceClient::Connect({.state_dir = state_dir_}), IsOk());
+}
+
+TEST_F(ServiceClientTest, ExplainsInTheWordsOfAServiceThatTurnsItAway) {
+  EXPECT_THAT(ExplainUnreachable(SchedulerSocketPath(state_dir_)), IsOk());
+  server_.reset();
+  server_ = StartOneThatTurnsAway(state_dir_, 1, "wait four seconds");
+  EXPECT_THAT(
+      ExplainUnreachable(SchedulerSocketPath(state_dir_)),
+      StatusIs(absl::StatusCode::kResourceExhausted, "wait four seconds"));
 }
 
 // Takes connections and hangs up.
