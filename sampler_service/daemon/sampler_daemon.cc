@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceSamplers> opened, open(device));
   auto daemon =
       absl::WrapUnique(new SamplerDaemon(options, std::move(opened), stop));
-  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
+  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->service_.get()}));
   return daemon;
 }
 
@@ -46,12 +46,11 @@ SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
       state_dir_(options.state_dir),
       plugins_(PluginFolder(options.state_dir)),
       device_(std::move(device)),
-      rpc_(this),
       executor_(options, "sampler", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
     const ExecutorJobStart& start) {
-  const JobAttachment& attachment = start.attachment;
+  const AttachJobRequest& attachment = start.attachment;
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
       OpenSampling(attachment.spec, HashString(attachment.job_id)));
@@ -91,44 +90,43 @@ void SamplerDaemon::AddMetrics(MetricPage& page) const {
 }
 
 absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
-    const JobSpec& spec, uint32_t num_batches,
-    const std::function<absl::Status()>& check) {
-  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+    const ProfileSamplingRequest& request, const CallLimits& limits) {
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(request.spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return UnlessDeviceBroke(
-      ProfileJob(spec, job, *device_, num_batches, WithStop(check)));
+  return UnlessDeviceBroke(ProfileJob(request.spec, job, *device_,
+                                      request.num_batches, CheckOf(limits)));
 }
 
-absl::StatusOr<SamplerCalls::DatasetAnswer> SamplerDaemon::ValidateDataset(
-    const JobSpec& spec, const std::function<absl::Status()>& check) {
-  const std::function<absl::Status()> goes_on = WithStop(check);
+absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
+    const JobSpec& spec, const CallLimits& limits) {
+  const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
-                        ValidateOnce(spec.dataset, state_dir_, goes_on));
-  DatasetAnswer answer = {
-      .state = folder.state, .content = folder.content, .warning = ""};
+                        ValidateOnce(spec.dataset, state_dir_, check));
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(spec.dataset, Validation::kShapes));
   std::optional<std::string> warning;
   if (spec.training.predicts_links()) {
-    FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, goes_on));
+    FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, check));
   } else {
     FGNN_ASSIGN_OR_RETURN(warning, UntrainedClassesWarning(dataset));
   }
-  answer.warning = std::move(warning).value_or("");
-  return answer;
+  return ValidatedDataset{.state = folder.state,
+                          .content = folder.content,
+                          .warning = std::move(warning).value_or("")};
 }
 
-absl::StatusOr<uint64_t> SamplerDaemon::CountInputNodes(
-    const JobSpec& spec, const CountQuery& query,
-    const std::function<absl::Status()>& check) {
+absl::Status SamplerDaemon::CountInputNodes(
+    const CountInputNodesRequest& request, const CallLimits& limits) {
+  const JobSpec& spec = request.spec;
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   return UnlessDeviceBroke(CountPart(spec, job,
-                                     {.part = query.part,
-                                      .num_parts = query.num_parts,
+                                     {.part = request.part,
+                                      .num_parts = request.num_parts,
                                       .num_threads = NumSamplers(spec),
-                                      .path = query.path,
-                                      .check = WithStop(check)}));
+                                      .path = request.path,
+                                      .check = CheckOf(limits)}))
+      .status();
 }
 
 absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
@@ -138,21 +136,22 @@ absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
   });
 }
 
-absl::StatusOr<SamplerCalls::RankAnswer> SamplerDaemon::RankVertices(
-    const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
-    const std::function<absl::Status()>& check) {
+absl::StatusOr<RankedVertices> SamplerDaemon::RankVertices(
+    const RankVerticesRequest& request, const CallLimits& limits) {
+  const JobSpec& spec = request.spec;
   FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   FGNN_ASSIGN_OR_RETURN(
       const RankOrderFacts facts,
       UnlessDeviceBroke(MakeRankOrder(
           spec, job,
-          {.counts = counts,
+          {.counts = request.counts,
            .plugins = plugins_,
            .num_threads = executor_.NumThreads(spec.sampling.threads),
            .num_samplers = NumSamplers(spec),
-           .check = WithStop(check)})));
-  return RankAnswer{facts.key, facts.needs_counts};
+           .check = CheckOf(limits)})));
+  return RankedVertices{.rank_order_key = facts.key,
+                        .needs_counts = facts.needs_counts};
 }
 
 absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(const JobSpec& spec,
@@ -189,14 +188,14 @@ ExecutorDaemon::WatchedCall SamplerDaemon::WatchPlugin(const JobSampling& job) {
       });
 }
 
-std::function<absl::Status()> SamplerDaemon::WithStop(
-    const std::function<absl::Status()>& check) const {
-  return [this, &check]() -> absl::Status {
+std::function<absl::Status()> SamplerDaemon::CheckOf(
+    const CallLimits& limits) const {
+  return [this, &limits]() -> absl::Status {
     if (stop_->stop_requested()) {
       return absl::UnavailableError(
           absl::StrCat(executor_.name(), " is stopping"));
     }
-    return check();
+    return limits.Check();
   };
 }
 

@@ -5,14 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sampler_service/daemon/sampling_totals.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/rpc/sampler_calls.h"
-#include "sampler_service/rpc/sampler_rpc.h"
 #include "sampler_service/sampling/device_samplers.h"
 #include "shared/base/threads/signal_waiter.h"
 #include "shared/rpc/executor_daemon.h"
@@ -43,18 +42,15 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   void AddMetrics(MetricPage& page) const override;
   // SamplerCalls. Any number of calls at a time.
   absl::StatusOr<SamplingProfile> ProfileSampling(
-      const JobSpec& spec, uint32_t num_batches,
-      const std::function<absl::Status()>& check) override;
-  absl::StatusOr<DatasetAnswer> ValidateDataset(
-      const JobSpec& spec, const std::function<absl::Status()>& check) override;
-  absl::StatusOr<uint64_t> CountInputNodes(
-      const JobSpec& spec, const CountQuery& query,
-      const std::function<absl::Status()>& check) override;
+      const ProfileSamplingRequest& request, const CallLimits& limits) override;
+  absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const JobSpec& spec, const CallLimits& limits) override;
+  absl::Status CountInputNodes(const CountInputNodesRequest& request,
+                               const CallLimits& limits) override;
   absl::Status WriteCounts(const std::string& job_id,
                            const std::filesystem::path& path) override;
-  absl::StatusOr<RankAnswer> RankVertices(
-      const JobSpec& spec, const std::vector<std::filesystem::path>& counts,
-      const std::function<absl::Status()>& check) override;
+  absl::StatusOr<RankedVertices> RankVertices(
+      const RankVerticesRequest& request, const CallLimits& limits) override;
 
   absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec,
                                            uint64_t job_key = 0);
@@ -73,17 +69,16 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   // caller holds the result as long as the call runs. `job` outlives the
   // result.
   ExecutorDaemon::WatchedCall WatchPlugin(const JobSampling& job);
-  // Returns a check that calls `check` and also fails while this daemon is
-  // being stopped.
-  std::function<absl::Status()> WithStop(
-      const std::function<absl::Status()>& check) const;
+  // Returns a check of the limits that also fails while this daemon is being
+  // stopped.
+  std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
 
   const SignalWaiter* const stop_;
   const std::filesystem::path state_dir_;  // The service's folder.
   const std::filesystem::path plugins_;    // Plugins of the state folder.
   const std::unique_ptr<DeviceSamplers> device_;
   SamplingTotals totals_;
-  SamplerRpc rpc_;
+  const std::shared_ptr<grpc::Service> service_ = MakeSamplerService(this);
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };
 

@@ -20,14 +20,14 @@
 #include "scheduler/executors/shortage_wait.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
 
 struct ExecutorsOfJob {
   std::string job_id;
-  std::string spec_bytes;
-  std::string dataset;  // Folder of the dataset.
+  JobSpec spec;
   // Fingerprint of the contents that the job began with; 0: not known yet.
   uint64_t dataset_content = 0;
   std::vector<ExecutorPlacement> placements;

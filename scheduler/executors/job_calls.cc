@@ -24,7 +24,8 @@ JobCalls::ProfileTogether(const std::vector<DeviceKind>& kinds,
       kinds.size(),
       [&](size_t i, const KeepGoing& keep_going) {
         profiles[i] = caller_->calls().ProfileSampling(
-            samplers[i].socket, caller_->job().spec_bytes, num_batches,
+            samplers[i].socket,
+            {.spec = caller_->job().spec, .num_batches = num_batches},
             {.timeout = kLongCall, .keep_going = keep_going});
       },
       [this] { return caller_->MayGoOn(); }));
@@ -53,7 +54,8 @@ absl::StatusOr<std::vector<SamplingProfile>> JobCalls::ProfileSampling(
           ExecutorRole::kSampler, /*attached=*/false,
           [&](const DaemonAddress& sampler) {
             return caller_->calls().ProfileSampling(
-                sampler.socket, caller_->job().spec_bytes, num_batches,
+                sampler.socket,
+                {.spec = caller_->job().spec, .num_batches = num_batches},
                 caller_->WhileItMayGoOn());
           },
           kinds[i]);
@@ -69,7 +71,8 @@ absl::StatusOr<TrainingProfile> JobCalls::ProfileTraining(
   return caller_->CallAny(ExecutorRole::kTrainer, /*attached=*/false,
                           [&](const DaemonAddress& trainer) {
                             return caller_->calls().ProfileTraining(
-                                trainer.socket, caller_->job().spec_bytes, hops,
+                                trainer.socket,
+                                {.spec = caller_->job().spec, .hops = hops},
                                 caller_->WhileItMayGoOn());
                           });
 }
@@ -78,12 +81,12 @@ absl::Status JobCalls::SaveCheckpoint(const std::filesystem::path& path,
                                       const FolderId& folder, uint64_t version,
                                       uint32_t epochs_done,
                                       const std::string& run_state) {
-  const SaveCheckpointCall request = {.job_id = caller_->job().job_id,
-                                      .path = path,
-                                      .folder = folder,
-                                      .version = version,
-                                      .epochs_done = epochs_done,
-                                      .run_state = run_state};
+  const SaveCheckpointRequest request = {.job_id = caller_->job().job_id,
+                                         .path = path,
+                                         .folder = folder,
+                                         .version = version,
+                                         .epochs_done = epochs_done,
+                                         .run_state = run_state};
   return caller_->CallAny(ExecutorRole::kTrainer, /*attached=*/true,
                           [&](const DaemonAddress& trainer) {
                             return caller_->calls().SaveCheckpoint(

@@ -19,16 +19,15 @@ JobDatasetCheck::JobDatasetCheck(ExecutorCaller* caller)
 absl::StatusOr<ValidatedDataset> JobDatasetCheck::Validate() {
   bool was_lost = false;
   absl::Status answered;  // Answer of the sampler that was asked last.
-  const absl::StatusOr<ValidatedDataset> validated =
-      caller_->CallAny(ExecutorRole::kSampler, /*attached=*/false,
-                       [&](const DaemonAddress& sampler) {
-                         auto answer = caller_->calls().ValidateDataset(
-                             sampler.socket, caller_->job().spec_bytes,
-                             caller_->WhileItMayGoOn());
-                         answered = answer.status();
-                         was_lost |= ExecutorCaller::IsLost(answered);
-                         return answer;
-                       });
+  const absl::StatusOr<ValidatedDataset> validated = caller_->CallAny(
+      ExecutorRole::kSampler, /*attached=*/false,
+      [&](const DaemonAddress& sampler) {
+        auto answer = caller_->calls().ValidateDataset(
+            sampler.socket, caller_->job().spec, caller_->WhileItMayGoOn());
+        answered = answer.status();
+        was_lost |= ExecutorCaller::IsLost(answered);
+        return answer;
+      });
   if (validated.ok()) {
     FGNN_RETURN_IF_ERROR(Keep(*validated));
     return validated;
@@ -41,14 +40,15 @@ absl::StatusOr<ValidatedDataset> JobDatasetCheck::Validate() {
   if (!was_lost) return why;
   // A mapped file that shrinks ends the process that reads it (SIGBUS).
   return Annotate(why, absl::StrCat("a sampler died while it validated ",
-                                    caller_->job().dataset,
+                                    caller_->job().spec.dataset,
                                     ", which may have changed meanwhile"));
 }
 
 absl::Status JobDatasetCheck::Keep(const ValidatedDataset& validated) {
   if (dataset_.content != 0 && dataset_.content != validated.content) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "dataset ", caller_->job().dataset, " has other contents (fingerprint ",
+        "dataset ", caller_->job().spec.dataset,
+        " has other contents (fingerprint ",
         absl::Hex(validated.content, absl::kZeroPad16),
         ") than the job began with (",
         absl::Hex(dataset_.content, absl::kZeroPad16),
@@ -62,7 +62,7 @@ absl::Status JobDatasetCheck::Keep(const ValidatedDataset& validated) {
 // that.
 absl::StatusOr<bool> JobDatasetCheck::IsAsBefore() {
   if (dataset_.content == 0 ||
-      FingerprintOf(caller_->job().dataset) == dataset_.state) {
+      FingerprintOf(caller_->job().spec.dataset) == dataset_.state) {
     return true;
   }
   const std::vector<DaemonAddress> samplers =
@@ -70,10 +70,10 @@ absl::StatusOr<bool> JobDatasetCheck::IsAsBefore() {
   if (samplers.empty()) return false;
   const DaemonAddress& sampler = samplers.front();
   LogInfo("job {}: files of {} have changed; {} reads them",
-          caller_->job().job_id, caller_->job().dataset, sampler.name);
+          caller_->job().job_id, caller_->job().spec.dataset, sampler.name);
   const absl::StatusOr<ValidatedDataset> validated =
-      caller_->calls().ValidateDataset(
-          sampler.socket, caller_->job().spec_bytes, caller_->WhileItMayGoOn());
+      caller_->calls().ValidateDataset(sampler.socket, caller_->job().spec,
+                                       caller_->WhileItMayGoOn());
   FGNN_RETURN_IF_ERROR(caller_->MayGoOn());
   if (ExecutorCaller::IsLost(validated.status())) {
     LogWarning("{} was lost on the way: {}; trying again", sampler.name,

@@ -13,10 +13,9 @@ namespace fgnn {
 
 absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
     const std::string& checkpoint, const std::vector<std::string>& splits) {
-  const EvaluateCall call = {.job_id = caller_->job().job_id,
-                             .spec_bytes = caller_->job().spec_bytes,
-                             .checkpoint = checkpoint,
-                             .splits = splits};
+  const EvaluateRequest request = {.job_id = caller_->job().job_id,
+                                   .checkpoint = checkpoint,
+                                   .splits = splits};
   pid_t unreachable = 0;
   for (int lost = 0;; ++lost) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> trainers,
@@ -24,8 +23,8 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
                                                /*attached=*/true));
     size_t failed = 0;
     absl::StatusOr<Evaluation> evaluation =
-        trainers.size() == 1 ? EvaluateAlone(trainers.front(), call)
-                             : EvaluateTogether(trainers, call, &failed);
+        trainers.size() == 1 ? EvaluateAlone(trainers.front(), request)
+                             : EvaluateTogether(trainers, request, &failed);
     if (evaluation.ok()) return evaluation;
     // The trainers that are left repeat the whole evaluation. A layer's outputs
     // overwrite its inputs, so the dead trainer's unfinished part cannot be
@@ -36,15 +35,15 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
 }
 
 absl::StatusOr<Evaluation> JobEvaluation::EvaluateAlone(
-    const DaemonAddress& trainer, const EvaluateCall& call) {
-  return caller_->calls().Evaluate(trainer.socket, call,
+    const DaemonAddress& trainer, const EvaluateRequest& request) {
+  return caller_->calls().Evaluate(trainer.socket, request,
                                    caller_->WhileTicking());
 }
 
 absl::StatusOr<Evaluation> JobEvaluation::EvaluateTogether(
-    const std::vector<DaemonAddress>& trainers, EvaluateCall call,
+    const std::vector<DaemonAddress>& trainers, EvaluateRequest request,
     size_t* failed) {
-  FGNN_ASSIGN_OR_RETURN(call.scratch, segment_->OpenScratch());
+  FGNN_ASSIGN_OR_RETURN(request.scratch, segment_->OpenScratch());
   const absl::Cleanup close = [this] { segment_->CloseScratch(); };
   std::vector<absl::StatusOr<Evaluation>> answers(trainers.size());
   const size_t nobody = trainers.size();
@@ -53,7 +52,7 @@ absl::StatusOr<Evaluation> JobEvaluation::EvaluateTogether(
       trainers.size(),
       [&](size_t i, const KeepGoing& keep_going) {
         answers[i] = caller_->calls().Evaluate(
-            trainers[i].socket, call,
+            trainers[i].socket, request,
             {.timeout = kLongCall, .keep_going = [&]() -> absl::Status {
                // The other trainers would wait for the part of the failed one.
                if (first_failed != nobody) {

@@ -28,10 +28,10 @@ class JobEvaluation {
 
  private:
   absl::StatusOr<Evaluation> EvaluateAlone(const DaemonAddress& trainer,
-                                           const EvaluateCall& call);
+                                           const EvaluateRequest& request);
   // On an error, sets `failed` to the index of the trainer that failed first.
   absl::StatusOr<Evaluation> EvaluateTogether(
-      const std::vector<DaemonAddress>& trainers, EvaluateCall call,
+      const std::vector<DaemonAddress>& trainers, EvaluateRequest request,
       size_t* failed);
 
   ExecutorCaller* const caller_;

@@ -223,7 +223,7 @@ absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
   return calls.Attach(
       socket,
       {.job_id = caller_.job().job_id,
-       .spec_bytes = caller_.job().spec_bytes,
+       .spec = caller_.job().spec,
        .owner = ticket.owner,
        .overflow_block = OverflowBlockOf(ticket, segment_->options()),
        .scheduler_generation = daemons_->terms().generation,

@@ -46,8 +46,7 @@ absl::StatusOr<RankedVertices> JobRanking::RankBy(
   return caller_->CallAny(
       ExecutorRole::kSampler, attached, [&](const DaemonAddress& sampler) {
         return caller_->calls().RankVertices(
-            sampler.socket,
-            {.spec_bytes = caller_->job().spec_bytes, .counts = counts},
+            sampler.socket, {.spec = caller_->job().spec, .counts = counts},
             patience);
       });
 }
@@ -97,11 +96,12 @@ absl::StatusOr<uint64_t> JobRanking::RankByOnlineCounts(
 
 absl::Status JobRanking::CountInputNodes(
     const std::vector<std::filesystem::path>& files) {
-  const auto call_of = [&](size_t part) {
-    return CountCall{.spec_bytes = caller_->job().spec_bytes,
-                     .part = static_cast<uint32_t>(part),
-                     .num_parts = static_cast<uint32_t>(files.size()),
-                     .path = files[part]};
+  const auto request_of = [&](size_t part) {
+    return CountInputNodesRequest{
+        .spec = caller_->job().spec,
+        .part = static_cast<uint32_t>(part),
+        .num_parts = static_cast<uint32_t>(files.size()),
+        .path = files[part]};
   };
   const std::vector<DaemonAddress> samplers =
       caller_->daemons().Find(ExecutorRole::kSampler, /*attached=*/false);
@@ -111,7 +111,7 @@ absl::Status JobRanking::CountInputNodes(
       std::min(files.size(), samplers.size()),
       [&](size_t part, const KeepGoing& keep_going) {
         counted[part] = caller_->calls().CountInputNodes(
-            samplers[part].socket, call_of(part),
+            samplers[part].socket, request_of(part),
             {.timeout = kLongCall, .keep_going = keep_going});
       },
       [this] { return caller_->MayGoOn(); }));
@@ -123,8 +123,8 @@ absl::Status JobRanking::CountInputNodes(
     FGNN_RETURN_IF_ERROR(caller_->CallAny(
         ExecutorRole::kSampler, /*attached=*/false,
         [&](const DaemonAddress& sampler) {
-          return caller_->calls().CountInputNodes(sampler.socket, call_of(part),
-                                                  caller_->WhileItMayGoOn());
+          return caller_->calls().CountInputNodes(
+              sampler.socket, request_of(part), caller_->WhileItMayGoOn());
         }));
   }
   return absl::OkStatus();

@@ -8,8 +8,9 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/channel.h"
-#include "shared/rpc/measured_proto.h"
+#include "shared/rpc/executor_proto.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
@@ -37,204 +38,151 @@ absl::Status Await(grpc::CompletionQueue& queue, grpc::ClientContext& context,
 
 // Makes a call; `method` is an Async… function of the stub. All runs on this
 // thread, so that the caller's keep_going needs no lock.
-template <typename Service, typename Request, typename Response>
-absl::Status Call(const std::string& socket, const Patience& patience,
-                  std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (
-                      Service::Stub::*method)(grpc::ClientContext*,
-                                              const Request&,
-                                              grpc::CompletionQueue*),
-                  const Request& request, Response* response) {
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Call(
+    const std::string& socket, const Patience& patience,
+    std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*method)(
+        grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
+    const Request& request) {
   FGNN_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel,
                         MakeChannel(socket));
-  const std::unique_ptr<typename Service::Stub> stub =
-      Service::NewStub(std::move(channel));
+  Stub stub(std::move(channel));
   grpc::ClientContext context;
   SetDeadline(context, patience.timeout);
   grpc::CompletionQueue queue;
   grpc::Status result;
-  const auto reader = ((*stub).*method)(&context, request, &queue);
-  reader->Finish(response, &result, nullptr);
+  Response response;
+  const auto reader = (stub.*method)(&context, request, &queue);
+  reader->Finish(&response, &result, nullptr);
   const absl::Status stopped = Await(queue, context, patience);
   queue.Shutdown();
   void* tag = nullptr;
   bool ok = false;
   while (queue.Next(&tag, &ok)) {
   }
-  return stopped.ok() ? FromGrpc(result) : stopped;
+  FGNN_RETURN_IF_ERROR(stopped.ok() ? FromGrpc(result) : stopped);
+  return response;
 }
 
-absl::Status ParseSpec(const std::string& bytes, v1::JobSpec* spec) {
-  return spec->ParseFromString(bytes)
-             ? absl::OkStatus()
-             : absl::DataLossError("a job's spec cannot be read");
+// Returns a request that names a job.
+template <typename Request>
+Request Naming(const std::string& job_id) {
+  Request request;
+  request.set_job_id(job_id);
+  return request;
 }
+
+// Returns a request that names a job and a file.
+template <typename Request>
+Request Naming(const std::string& job_id, const std::filesystem::path& path) {
+  auto request = Naming<Request>(job_id);
+  request.set_path(path.string());
+  return request;
+}
+
+using Executor = v1::ExecutorService::Stub;
+using Sampler = v1::SamplerService::Stub;
+using Trainer = v1::TrainerService::Stub;
 
 }  // namespace
 
 absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
-                                       const AttachCall& call,
+                                       const AttachJobRequest& request,
                                        const Patience& patience) {
-  v1::AttachJobRequest request;
-  request.set_job_id(call.job_id);
-  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
-  request.set_owner(PlainIndex(call.owner));
-  request.set_overflow_block(call.overflow_block.has_value()
-                                 ? static_cast<int32_t>(*call.overflow_block)
-                                 : -1);
-  request.set_scheduler_generation(call.scheduler_generation);
-  request.set_device(call.device);
-  v1::AttachJobResponse response;
-  return Call<v1::ExecutorService>(socket, patience,
-                                   &v1::ExecutorService::Stub::AsyncAttachJob,
-                                   request, &response);
+  return Call(socket, patience, &Executor::AsyncAttachJob, ToProto(request))
+      .status();
 }
 
 absl::Status GrpcExecutorCalls::Detach(const std::string& socket,
                                        const std::string& job_id,
                                        const Patience& patience) {
-  v1::DetachJobRequest request;
-  request.set_job_id(job_id);
-  v1::DetachJobResponse response;
-  return Call<v1::ExecutorService>(socket, patience,
-                                   &v1::ExecutorService::Stub::AsyncDetachJob,
-                                   request, &response);
+  return Call(socket, patience, &Executor::AsyncDetachJob,
+              Naming<v1::DetachJobRequest>(job_id))
+      .status();
 }
 
 absl::Status GrpcExecutorCalls::Stop(const std::string& socket,
                                      const Patience& patience) {
-  v1::StopResponse response;
-  return Call<v1::ExecutorService>(socket, patience,
-                                   &v1::ExecutorService::Stub::AsyncStop,
-                                   v1::StopRequest(), &response);
+  return Call(socket, patience, &Executor::AsyncStop, v1::StopRequest())
+      .status();
 }
 
 absl::StatusOr<std::string> GrpcExecutorCalls::ReadMetrics(
     const std::string& socket, const Patience& patience) {
-  v1::ReadMetricsResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::ExecutorService>(
-      socket, patience, &v1::ExecutorService::Stub::AsyncReadMetrics,
-      v1::ReadMetricsRequest(), &response));
+  FGNN_ASSIGN_OR_RETURN(v1::ReadMetricsResponse response,
+                        Call(socket, patience, &Executor::AsyncReadMetrics,
+                             v1::ReadMetricsRequest()));
   return std::move(*response.mutable_text());
 }
 
 absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
-    const std::string& socket, const std::string& spec_bytes,
-    uint32_t num_batches, const Patience& patience) {
-  v1::ProfileSamplingRequest request;
-  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  request.set_num_batches(num_batches);
-  v1::ProfileSamplingResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
-      socket, patience, &v1::SamplerService::Stub::AsyncProfileSampling,
-      request, &response));
+    const std::string& socket, const ProfileSamplingRequest& request,
+    const Patience& patience) {
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::ProfileSamplingResponse response,
+      Call(socket, patience, &Sampler::AsyncProfileSampling, ToProto(request)));
   return FromProto(response);
 }
 
 absl::StatusOr<ValidatedDataset> GrpcExecutorCalls::ValidateDataset(
-    const std::string& socket, const std::string& spec_bytes,
-    const Patience& patience) {
+    const std::string& socket, const JobSpec& spec, const Patience& patience) {
   v1::ValidateDatasetRequest request;
-  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  v1::ValidateDatasetResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
-      socket, patience, &v1::SamplerService::Stub::AsyncValidateDataset,
-      request, &response));
-  return ValidatedDataset{.state = response.state(),
-                          .content = response.content(),
-                          .warning = response.warning()};
+  *request.mutable_spec() = ToProto(spec);
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::ValidateDatasetResponse response,
+      Call(socket, patience, &Sampler::AsyncValidateDataset, request));
+  return FromProto(response);
 }
 
-absl::Status GrpcExecutorCalls::CountInputNodes(const std::string& socket,
-                                                const CountCall& call,
-                                                const Patience& patience) {
-  v1::CountInputNodesRequest request;
-  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
-  request.set_part(call.part);
-  request.set_num_parts(call.num_parts);
-  request.set_path(call.path.string());
-  v1::CountInputNodesResponse response;
-  return Call<v1::SamplerService>(
-      socket, patience, &v1::SamplerService::Stub::AsyncCountInputNodes,
-      request, &response);
+absl::Status GrpcExecutorCalls::CountInputNodes(
+    const std::string& socket, const CountInputNodesRequest& request,
+    const Patience& patience) {
+  return Call(socket, patience, &Sampler::AsyncCountInputNodes,
+              ToProto(request))
+      .status();
 }
 
 absl::Status GrpcExecutorCalls::WriteCounts(const std::string& socket,
                                             const std::string& job_id,
                                             const std::filesystem::path& path,
                                             const Patience& patience) {
-  v1::WriteCountsRequest request;
-  request.set_job_id(job_id);
-  request.set_path(path.string());
-  v1::WriteCountsResponse response;
-  return Call<v1::SamplerService>(socket, patience,
-                                  &v1::SamplerService::Stub::AsyncWriteCounts,
-                                  request, &response);
+  return Call(socket, patience, &Sampler::AsyncWriteCounts,
+              Naming<v1::WriteCountsRequest>(job_id, path))
+      .status();
 }
 
 absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
-    const std::string& socket, const RankCall& call, const Patience& patience) {
-  v1::RankVerticesRequest request;
-  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
-  for (const std::filesystem::path& path : call.counts) {
-    request.add_counts(path.string());
-  }
-  v1::RankVerticesResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::SamplerService>(
-      socket, patience, &v1::SamplerService::Stub::AsyncRankVertices, request,
-      &response));
-  return RankedVertices{.rank_order_key = response.rank_order_key(),
-                        .needs_counts = response.needs_counts()};
+    const std::string& socket, const RankVerticesRequest& request,
+    const Patience& patience) {
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::RankVerticesResponse response,
+      Call(socket, patience, &Sampler::AsyncRankVertices, ToProto(request)));
+  return FromProto(response);
 }
 
 absl::StatusOr<TrainingProfile> GrpcExecutorCalls::ProfileTraining(
-    const std::string& socket, const std::string& spec_bytes,
-    const std::vector<HopSize>& hops, const Patience& patience) {
-  v1::ProfileTrainingRequest request;
-  FGNN_RETURN_IF_ERROR(ParseSpec(spec_bytes, request.mutable_spec()));
-  *request.mutable_hops() = ToProto(hops);
-  v1::ProfileTrainingResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncProfileTraining,
-      request, &response));
+    const std::string& socket, const ProfileTrainingRequest& request,
+    const Patience& patience) {
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::ProfileTrainingResponse response,
+      Call(socket, patience, &Trainer::AsyncProfileTraining, ToProto(request)));
   return FromProto(response);
 }
 
 absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
-    const std::string& socket, const EvaluateCall& call,
+    const std::string& socket, const EvaluateRequest& request,
     const Patience& patience) {
-  v1::EvaluateRequest request;
-  request.set_job_id(call.job_id);
-  FGNN_RETURN_IF_ERROR(ParseSpec(call.spec_bytes, request.mutable_spec()));
-  request.set_checkpoint(call.checkpoint);
-  for (const std::string& split : call.splits) request.add_splits(split);
-  request.set_scratch(call.scratch);
-  v1::EvaluateResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncEvaluate, request,
-      &response));
-  Evaluation evaluation;
-  evaluation.seconds = response.seconds();
-  for (const v1::SplitScore& score : response.scores()) {
-    evaluation.scores.push_back(FromProto(score));
-  }
-  return evaluation;
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::EvaluateResponse response,
+      Call(socket, patience, &Trainer::AsyncEvaluate, ToProto(request)));
+  return FromProto(response);
 }
 
-absl::Status GrpcExecutorCalls::SaveCheckpoint(const std::string& socket,
-                                               const SaveCheckpointCall& call,
-                                               const Patience& patience) {
-  v1::SaveCheckpointRequest request;
-  request.set_job_id(call.job_id);
-  request.set_path(call.path.string());
-  request.set_folder_device(call.folder.device);
-  request.set_folder_inode(call.folder.inode);
-  request.set_epoch(call.epochs_done);
-  request.set_run_state(call.run_state);
-  request.set_version(call.version);
-  v1::SaveCheckpointResponse response;
-  return Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncSaveCheckpoint, request,
-      &response);
+absl::Status GrpcExecutorCalls::SaveCheckpoint(
+    const std::string& socket, const SaveCheckpointRequest& request,
+    const Patience& patience) {
+  return Call(socket, patience, &Trainer::AsyncSaveCheckpoint, ToProto(request))
+      .status();
 }
 
 absl::StatusOr<CheckpointProfile> GrpcExecutorCalls::DescribeCheckpoint(
@@ -242,27 +190,19 @@ absl::StatusOr<CheckpointProfile> GrpcExecutorCalls::DescribeCheckpoint(
     const Patience& patience) {
   v1::DescribeCheckpointRequest request;
   request.set_path(path.string());
-  v1::DescribeCheckpointResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncDescribeCheckpoint,
-      request, &response));
-  return CheckpointProfile{.version = response.version(),
-                           .epochs_done = response.epoch(),
-                           .seed = response.seed(),
-                           .run_state = response.run_state()};
+  FGNN_ASSIGN_OR_RETURN(
+      const v1::DescribeCheckpointResponse response,
+      Call(socket, patience, &Trainer::AsyncDescribeCheckpoint, request));
+  return FromProto(response);
 }
 
 absl::StatusOr<std::string> GrpcExecutorCalls::LoadCheckpoint(
     const std::string& socket, const std::string& job_id,
     const std::filesystem::path& path, const Patience& patience) {
-  v1::LoadCheckpointRequest request;
-  request.set_job_id(job_id);
-  request.set_path(path.string());
-  v1::LoadCheckpointResponse response;
-  FGNN_RETURN_IF_ERROR(Call<v1::TrainerService>(
-      socket, patience, &v1::TrainerService::Stub::AsyncLoadCheckpoint, request,
-      &response));
-  return response.warning();
+  FGNN_ASSIGN_OR_RETURN(v1::LoadCheckpointResponse response,
+                        Call(socket, patience, &Trainer::AsyncLoadCheckpoint,
+                             Naming<v1::LoadCheckpointRequest>(job_id, path)));
+  return std::move(*response.mutable_warning());
 }
 
 }  // namespace fgnn

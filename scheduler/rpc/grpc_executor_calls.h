@@ -14,7 +14,8 @@ namespace fgnn {
 // connection.
 class GrpcExecutorCalls final : public ExecutorCalls {
  public:
-  absl::Status Attach(const std::string& socket, const AttachCall& call,
+  absl::Status Attach(const std::string& socket,
+                      const AttachJobRequest& request,
                       const Patience& patience) override;
   absl::Status Detach(const std::string& socket, const std::string& job_id,
                       const Patience& patience) override;
@@ -23,27 +24,28 @@ class GrpcExecutorCalls final : public ExecutorCalls {
   absl::StatusOr<std::string> ReadMetrics(const std::string& socket,
                                           const Patience& patience) override;
   absl::StatusOr<SamplingProfile> ProfileSampling(
-      const std::string& socket, const std::string& spec_bytes,
-      uint32_t num_batches, const Patience& patience) override;
-  absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const std::string& socket, const std::string& spec_bytes,
+      const std::string& socket, const ProfileSamplingRequest& request,
       const Patience& patience) override;
-  absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
+  absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const std::string& socket, const JobSpec& spec,
+      const Patience& patience) override;
+  absl::Status CountInputNodes(const std::string& socket,
+                               const CountInputNodesRequest& request,
                                const Patience& patience) override;
   absl::Status WriteCounts(const std::string& socket, const std::string& job_id,
                            const std::filesystem::path& path,
                            const Patience& patience) override;
   absl::StatusOr<RankedVertices> RankVertices(
-      const std::string& socket, const RankCall& call,
+      const std::string& socket, const RankVerticesRequest& request,
       const Patience& patience) override;
   absl::StatusOr<TrainingProfile> ProfileTraining(
-      const std::string& socket, const std::string& spec_bytes,
-      const std::vector<HopSize>& hops, const Patience& patience) override;
+      const std::string& socket, const ProfileTrainingRequest& request,
+      const Patience& patience) override;
   absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
-                                      const EvaluateCall& call,
+                                      const EvaluateRequest& request,
                                       const Patience& patience) override;
   absl::Status SaveCheckpoint(const std::string& socket,
-                              const SaveCheckpointCall& call,
+                              const SaveCheckpointRequest& request,
                               const Patience& patience) override;
   absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::string& socket, const std::filesystem::path& path,

@@ -18,16 +18,11 @@ absl::StatusOr<v1::JobSpec> Parse(const std::string& spec_bytes) {
 }  // namespace
 
 absl::StatusOr<DecodedSpec> DecodeSpec(const Job& job) {
-  FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, Parse(job.spec_bytes));
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec spec, Parse(job.spec_bytes));
   DecodedSpec decoded;
   decoded.yaml = ToYaml(spec, /*with_help=*/false);
-  // Daemons take no spec without devices or a request for them.
-  if (spec.devices().empty() && !spec.has_device_request()) {
-    spec.mutable_devices()->Add(job.devices.begin(), job.devices.end());
-  }
   decoded.spec = FromProto(spec);
   if (!job.devices.empty()) decoded.spec.devices = job.devices;
-  decoded.bytes = spec.SerializeAsString();
   return decoded;
 }
 

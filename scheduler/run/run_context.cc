@@ -5,12 +5,10 @@
 namespace fgnn {
 namespace {
 
-ExecutorsOfJob ExecutorsFor(const Job& job, const DecodedSpec& decoded,
+ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
                             const ShortageClock& clock) {
-  const JobSpec& spec = decoded.spec;
   return {.job_id = job.id,
-          .spec_bytes = decoded.bytes,
-          .dataset = spec.dataset,
+          .spec = spec,
           .dataset_content = job.progress.dataset_content,
           .placements = ExecutorsOf(spec),
           .restarts = spec.limits.restarts,
@@ -26,7 +24,7 @@ RunContext::RunContext(Job job_to_run, DecodedSpec decoded_spec,
       spec(decoded.spec),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
-                ExecutorsFor(job, decoded, environment.clock),
+                ExecutorsFor(job, spec, environment.clock),
                 std::move(keep_going)) {}
 
 bool RunContext::IsDue(uint32_t every, uint32_t epoch) const {

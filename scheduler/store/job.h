@@ -102,8 +102,7 @@ struct Job {
 // A decoded spec.
 struct DecodedSpec {
   JobSpec spec;
-  std::string yaml;   // Text of job.yaml.
-  std::string bytes;  // Serialised spec for the job's daemons.
+  std::string yaml;  // Text of job.yaml.
 };
 // Decodes a job's spec_bytes; rpc/ gives this to run/. If the job has been
 // given devices, those of `spec` are these, and `yaml` has the devices that it

@@ -54,6 +54,10 @@ absl::StatusOr<v1::JobSpec> MakeEffective(
 // Converts an effective spec.
 JobSpec FromProto(const v1::JobSpec& spec);
 
+// Converts back. The request for devices is left out once the spec has devices,
+// and so is the preset.
+v1::JobSpec ToProto(const JobSpec& spec);
+
 // Fills in, checks and converts a spec that comes from another process. An
 // effective spec stays as it is. Errors: those of MakeEffective().
 absl::StatusOr<JobSpec> ReadSpec(const v1::JobSpec& spec);

@@ -129,7 +129,7 @@ absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
   return session->RequestScratch(job_id, number, DeadlineIn(kSegmentPatience));
 }
 
-absl::Status ExecutorDaemon::Attach(const JobAttachment& attachment) {
+absl::Status ExecutorDaemon::Attach(const AttachJobRequest& attachment) {
   FGNN_ASSIGN_OR_RETURN(const bool is_new, seat_.Reserve(attachment));
   if (!is_new) return absl::OkStatus();
   const absl::Cleanup free_unless_taken = [this] { seat_.Free(); };

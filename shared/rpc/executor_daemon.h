@@ -54,7 +54,7 @@ int DaemonExitCode(const absl::Status& status);
 
 // The scheduler's request to start a job.
 struct ExecutorJobStart {
-  const JobAttachment& attachment;
+  const AttachJobRequest& attachment;
   // Asks the scheduler for the job's segment and maps it. Open the dataset and
   // other inputs first.
   absl::FunctionRef<absl::StatusOr<std::unique_ptr<Segment>>()> segment;
@@ -141,7 +141,7 @@ class ExecutorDaemon : private ExecutorHandler {
 
  private:
   // ExecutorHandler. Attach() and Detach() are called one at a time.
-  absl::Status Attach(const JobAttachment& attachment) override;
+  absl::Status Attach(const AttachJobRequest& attachment) override;
   absl::Status Detach(const std::string& job_id) override;
   std::string MetricsText() override;
   void RequestStop() override { stop_->RequestStop(); }

@@ -7,39 +7,11 @@
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
+#include "shared/rpc/executor_proto.h"
 #include "shared/rpc/server.h"
 
 namespace fgnn {
-namespace {
-
-absl::StatusOr<JobAttachment> ReadAttachment(
-    const v1::AttachJobRequest& request) {
-  JobAttachment attachment;
-  attachment.job_id = request.job_id();
-  attachment.owner = static_cast<OwnerIndex>(request.owner());
-  attachment.scheduler_generation = request.scheduler_generation();
-  attachment.device = request.device();
-  if (attachment.job_id.empty()) {
-    return absl::InvalidArgumentError("attach: job_id is empty");
-  }
-  if (request.owner() == PlainIndex(kNoOwner) || request.owner() > kMaxOwners) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("attach: owner ", request.owner(),
-                     " is out of range; it is 1 to ", kMaxOwners));
-  }
-  if (request.overflow_block() >= 0) {
-    attachment.overflow_block = static_cast<uint32_t>(request.overflow_block());
-  }
-  absl::StatusOr<JobSpec> spec = ReadSpec(request.spec());
-  if (!spec.ok()) return Annotate(spec.status(), "attach");
-  attachment.spec = *std::move(spec);
-  return attachment;
-}
-
-}  // namespace
-
 class ExecutorServer::Impl final : public v1::ExecutorService::Service {
  public:
   explicit Impl(ExecutorHandler* handler) : handler_(handler) {}
@@ -58,12 +30,11 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
                          const v1::AttachJobRequest* request,
                          v1::AttachJobResponse*) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const JobAttachment attachment,
-                            ReadAttachment(*request));
+      FGNN_ASSIGN_OR_RETURN(const AttachJobRequest read, FromProto(*request));
       const MutexLock lock(&mutex_);
-      const uint64_t generation = attachment.scheduler_generation;
+      const uint64_t generation = read.scheduler_generation;
       FGNN_RETURN_IF_ERROR(CheckNotReplacedLocked(generation));
-      FGNN_RETURN_IF_ERROR(handler_->Attach(attachment));
+      FGNN_RETURN_IF_ERROR(handler_->Attach(read));
       // The generation is stored only if the attach succeeds: a failed attach
       // must not keep other schedulers out.
       newest_generation_ = generation;

@@ -4,35 +4,20 @@
 #define FGNN_SHARED_RPC_EXECUTOR_SERVER_H_
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/base/types.h"
-#include "shared/config/job_spec.h"
+#include "shared/executors/executor_messages.h"
 
 namespace grpc {
 class Service;
 }  // namespace grpc
 
 namespace fgnn {
-
-struct JobAttachment {
-  std::string job_id;
-  JobSpec spec;  // Effective spec.
-  OwnerIndex owner = kNoOwner;
-  // Number of the overflow block that a sampler owns; nullopt for trainers.
-  std::optional<uint32_t> overflow_block;
-  uint64_t scheduler_generation = 0;
-  // Number of this executor among the job's executors of its role. Where
-  // devices take turns: number of its device.
-  uint32_t device = 0;
-};
 
 // Carries out the scheduler's calls. Called on threads of the server; Attach()
 // and Detach() one at a time.
@@ -42,7 +27,7 @@ class ExecutorHandler {
   // Takes part in the job; returns when the work loop is attached. Idempotent
   // for the same job id and scheduler generation. FailedPrecondition: the
   // daemon is attached to another job, or by another scheduler.
-  virtual absl::Status Attach(const JobAttachment& attachment) = 0;
+  virtual absl::Status Attach(const AttachJobRequest& request) = 0;
   // Leaves the job. OK if the daemon is not attached to it.
   virtual absl::Status Detach(const std::string& job_id) = 0;
   // Returns the daemon's figures as text for Prometheus. May be called during

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
 
-absl::StatusOr<bool> JobSeat::Reserve(const JobAttachment& attachment) {
+absl::StatusOr<bool> JobSeat::Reserve(const AttachJobRequest& attachment) {
   const MutexLock lock(&mutex_);
   // A repeated call. One of another scheduler speaks of another segment.
   if (attachment_.job_id == attachment.job_id &&
@@ -36,7 +36,7 @@ absl::StatusOr<bool> JobSeat::Reserve(const JobAttachment& attachment) {
   return true;
 }
 
-void JobSeat::Take(const JobAttachment& attachment,
+void JobSeat::Take(const AttachJobRequest& attachment,
                    std::unique_ptr<ExecutorJob> job, UniqueFd segment) {
   const MutexLock lock(&mutex_);
   job_ = std::move(job);

@@ -55,10 +55,10 @@ class JobSeat {
   // Reserves the seat for a job. Returns false if it has taken this job of this
   // scheduler already. FailedPrecondition: it has another one, or a later
   // scheduler has spoken.
-  absl::StatusOr<bool> Reserve(const JobAttachment& attachment);
+  absl::StatusOr<bool> Reserve(const AttachJobRequest& attachment);
   // Gives the reserved seat its job, and the segment's descriptor.
-  void Take(const JobAttachment& attachment, std::unique_ptr<ExecutorJob> job,
-            UniqueFd segment);
+  void Take(const AttachJobRequest& attachment,
+            std::unique_ptr<ExecutorJob> job, UniqueFd segment);
   // Stops the job, waits until no call uses it and returns it; null: there is
   // none. The caller destroys the job, then calls Free().
   std::unique_ptr<ExecutorJob> BeginToLeave();
@@ -87,7 +87,7 @@ class JobSeat {
   std::unique_ptr<ExecutorJob> job_ ABSL_GUARDED_BY(mutex_);
   // The call that attached the job, until the seat is free; its job id is empty
   // otherwise.
-  JobAttachment attachment_ ABSL_GUARDED_BY(mutex_);
+  AttachJobRequest attachment_ ABSL_GUARDED_BY(mutex_);
   // Segment of the job, for a scheduler that comes back.
   UniqueFd segment_ ABSL_GUARDED_BY(mutex_);
   bool reserved_ ABSL_GUARDED_BY(mutex_) = false;

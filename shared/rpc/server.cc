@@ -261,6 +261,17 @@ absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline) {
       "a call needs a deadline of at most an hour");
 }
 
+CallLimits LimitsOf(const grpc::ServerContext& context) {
+  // gRPC gives a wall-clock time that it made from a duration, so the
+  // difference to now is used.
+  const auto left = std::clamp<std::chrono::system_clock::duration>(
+      context.deadline() - std::chrono::system_clock::now(),
+      std::chrono::seconds(0), kLongestDeadline);
+  return {.deadline = DeadlineIn(
+              std::chrono::duration_cast<MonotonicClock::duration>(left)),
+          .is_cancelled = [&context] { return context.IsCancelled(); }};
+}
+
 absl::StatusOr<Peer> CallingProcess(const grpc::ServerContext& context) {
   FGNN_ASSIGN_OR_RETURN(const int fd, ConnectionOf(context));
   return PeerOf(fd);

@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/executors/call_limits.h"
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/connection_peers.h"
 #include "shared/rpc/sockets/local_listener.h"
@@ -142,6 +143,9 @@ absl::Status CheckDeadline(std::chrono::system_clock::time_point deadline);
 inline absl::Status RequireDeadline(const grpc::ServerContext& context) {
   return CheckDeadline(context.deadline());
 }
+
+// Returns the limits of a call. They borrow `context`.
+CallLimits LimitsOf(const grpc::ServerContext& context);
 
 // Returns the process that calls, as the kernel recorded it at the connect.
 // PermissionDenied: the kernel cannot tell.

@@ -39,7 +39,7 @@ constexpr std::chrono::milliseconds kPatience{200};
 
 class Handler final : public ExecutorHandler {
  public:
-  absl::Status Attach(const JobAttachment&) override {
+  absl::Status Attach(const AttachJobRequest&) override {
     return absl::OkStatus();
   }
   absl::Status Detach(const std::string&) override { return absl::OkStatus(); }

@@ -31,9 +31,9 @@ absl::StatusOr<absl::Span<const int64_t>> VerticesOf(const Dataset& dataset,
   return UnknownSplit(name);
 }
 
-absl::StatusOr<EvaluationAnswer> RankSplits(
-    TrainerBackend& backend, const ScoredWeights& weights,
-    const std::vector<std::string>& splits) {
+absl::StatusOr<Evaluation> RankSplits(TrainerBackend& backend,
+                                      const ScoredWeights& weights,
+                                      const std::vector<std::string>& splits) {
   const Stopwatch stopwatch;
   std::vector<EdgeView> edges;
   for (const std::string& name : splits) {
@@ -43,9 +43,9 @@ absl::StatusOr<EvaluationAnswer> RankSplits(
   }
   FGNN_ASSIGN_OR_RETURN(const std::vector<EdgeRanking> rankings,
                         backend.RankEdges(weights, edges));
-  EvaluationAnswer answer;
+  Evaluation evaluation;
   for (size_t i = 0; i < splits.size(); ++i) {
-    SplitScore& score = answer.splits.emplace_back();
+    SplitScore& score = evaluation.scores.emplace_back();
     score.split = splits[i];
     score.num_vertices = rankings[i].num_edges;
     score.roc_auc = rankings[i].roc_auc;
@@ -53,13 +53,13 @@ absl::StatusOr<EvaluationAnswer> RankSplits(
     score.mrr = rankings[i].mrr;
     FGNN_RETURN_IF_ERROR(CheckScores(score, Objective::kLinks));
   }
-  answer.seconds = stopwatch.Seconds();
-  return answer;
+  evaluation.seconds = stopwatch.Seconds();
+  return evaluation;
 }
 
 }  // namespace
 
-absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+absl::StatusOr<Evaluation> EvaluateSplits(
     TrainerBackend& backend, const ScoredWeights& weights,
     const std::vector<std::string>& splits) {
   if (backend.model_options().predicts_links()) {
@@ -72,15 +72,15 @@ absl::StatusOr<EvaluationAnswer> EvaluateSplits(
                           VerticesOf(backend.dataset(), name));
     vertices.push_back(split);
   }
-  EvaluationAnswer answer;
-  FGNN_ASSIGN_OR_RETURN(answer.splits, backend.Evaluate(weights, vertices));
+  Evaluation evaluation;
+  FGNN_ASSIGN_OR_RETURN(evaluation.scores, backend.Evaluate(weights, vertices));
   for (size_t i = 0; i < splits.size(); ++i) {
-    answer.splits[i].split = splits[i];
+    evaluation.scores[i].split = splits[i];
     FGNN_RETURN_IF_ERROR(
-        CheckScores(answer.splits[i], backend.model_options().objective));
+        CheckScores(evaluation.scores[i], backend.model_options().objective));
   }
-  answer.seconds = stopwatch.Seconds();
-  return answer;
+  evaluation.seconds = stopwatch.Seconds();
+  return evaluation;
 }
 
 }  // namespace fgnn

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shared/executors/executor_messages.h"
 #include "trainer_service/backend/trainer_backend.h"
-#include "trainer_service/rpc/trainer_calls.h"
 
 namespace fgnn {
 
@@ -15,7 +15,7 @@ namespace fgnn {
 // links, returns the ranks of the splits' edges. InvalidArgument: a split is
 // not "train", "valid" or "test". Aborted: a score is not finite. Otherwise
 // returns errors of the back end.
-absl::StatusOr<EvaluationAnswer> EvaluateSplits(
+absl::StatusOr<Evaluation> EvaluateSplits(
     TrainerBackend& backend, const ScoredWeights& weights,
     const std::vector<std::string>& splits);
 

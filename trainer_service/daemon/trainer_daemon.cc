@@ -17,19 +17,17 @@ absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
     const SignalWaiter* stop) {
   auto daemon =
       absl::WrapUnique(new TrainerDaemon(options, std::move(parts), stop));
-  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->rpc_.service()}));
+  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->service_.get()}));
   return daemon;
 }
 
 TrainerDaemon::TrainerDaemon(const ExecutorDaemonOptions& options,
                              TrainerParts parts, const SignalWaiter* stop)
-    : parts_(std::move(parts)),
-      rpc_(this),
-      executor_(options, "trainer", this, stop) {}
+    : parts_(std::move(parts)), executor_(options, "trainer", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
     const ExecutorJobStart& start) {
-  const JobAttachment& attachment = start.attachment;
+  const AttachJobRequest& attachment = start.attachment;
   const uint32_t num_threads =
       executor_.NumThreads(attachment.spec.training.threads);
   FGNN_ASSIGN_OR_RETURN(
@@ -67,43 +65,47 @@ void TrainerDaemon::AddMetrics(MetricPage& page) const {
 }
 
 absl::StatusOr<TrainingProfile> TrainerDaemon::ProfileTraining(
-    const JobSpec& spec, const std::vector<HopSize>& hops) {
-  const uint32_t num_threads = executor_.NumThreads(spec.training.threads);
-  return fgnn::ProfileTraining(spec, hops, static_cast<int>(num_threads),
-                               parts_.open);
+    const ProfileTrainingRequest& request) {
+  const uint32_t num_threads =
+      executor_.NumThreads(request.spec.training.threads);
+  return fgnn::ProfileTraining(request.spec, request.hops,
+                               static_cast<int>(num_threads), parts_.open);
 }
 
-absl::StatusOr<EvaluationAnswer> TrainerDaemon::Evaluate(
-    const EvaluationQuery& query, const CallLimits& limits) {
+absl::StatusOr<Evaluation> TrainerDaemon::Evaluate(
+    const EvaluateRequest& request, const CallLimits& limits) {
   UniqueFd scratch;
-  if (query.scratch != 0) {
+  if (request.scratch != 0) {
     FGNN_ASSIGN_OR_RETURN(
-        scratch, executor_.RequestScratch(query.job_id, query.scratch));
+        scratch, executor_.RequestScratch(request.job_id, request.scratch));
   }
-  return WithJob<EvaluationAnswer>(query.job_id, [&](TrainingJob& job) {
-    return job.Evaluate(query, limits, std::move(scratch));
+  return WithJob<Evaluation>(request.job_id, [&](TrainingJob& job) {
+    return job.Evaluate(request, limits, std::move(scratch));
   });
 }
 
-absl::StatusOr<SaveAnswer> TrainerDaemon::SaveCheckpoint(
-    const SaveQuery& query, const CallLimits& limits) {
-  return WithJob<SaveAnswer>(query.job_id, [&](TrainingJob& job) {
-    return job.SaveCheckpoint(query, limits);
+absl::Status TrainerDaemon::SaveCheckpoint(const SaveCheckpointRequest& request,
+                                           const CallLimits& limits) {
+  return executor_.WithJob(request.job_id, [&](ExecutorJob& job) {
+    return static_cast<TrainingJob&>(job).SaveCheckpoint(request, limits);
   });
 }
 
-absl::StatusOr<CheckpointFacts> TrainerDaemon::DescribeCheckpoint(
+absl::StatusOr<CheckpointProfile> TrainerDaemon::DescribeCheckpoint(
     const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(path));
   CheckpointInfo& info = checkpoint.info;
-  return CheckpointFacts{info.version, info.epoch, info.seed,
-                         std::move(info.run_state)};
+  return CheckpointProfile{.version = info.version,
+                           .epochs_done = info.epoch,
+                           .seed = info.seed,
+                           .run_state = std::move(info.run_state)};
 }
 
 absl::StatusOr<std::string> TrainerDaemon::LoadCheckpoint(
-    const LoadQuery& query, const CallLimits& limits) {
-  return WithJob<std::string>(query.job_id, [&](TrainingJob& job) {
-    return job.LoadCheckpoint(query.path, limits);
+    const std::string& job_id, const std::filesystem::path& path,
+    const CallLimits& limits) {
+  return WithJob<std::string>(job_id, [&](TrainingJob& job) {
+    return job.LoadCheckpoint(path, limits);
   });
 }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -18,7 +17,6 @@
 #include "trainer_service/daemon/training_job.h"
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/rpc/trainer_calls.h"
-#include "trainer_service/rpc/trainer_rpc.h"
 #include "trainer_service/sync/exchange_factory.h"
 
 namespace fgnn {
@@ -57,14 +55,15 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
   // TrainerCalls. Any number of calls at a time.
   absl::StatusOr<TrainingProfile> ProfileTraining(
-      const JobSpec& spec, const std::vector<HopSize>& hops) override;
-  absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
-                                            const CallLimits& limits) override;
-  absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
-                                            const CallLimits& limits) override;
-  absl::StatusOr<CheckpointFacts> DescribeCheckpoint(
+      const ProfileTrainingRequest& request) override;
+  absl::StatusOr<Evaluation> Evaluate(const EvaluateRequest& request,
+                                      const CallLimits& limits) override;
+  absl::Status SaveCheckpoint(const SaveCheckpointRequest& request,
+                              const CallLimits& limits) override;
+  absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
       const std::filesystem::path& path) override;
-  absl::StatusOr<std::string> LoadCheckpoint(const LoadQuery& query,
+  absl::StatusOr<std::string> LoadCheckpoint(const std::string& job_id,
+                                             const std::filesystem::path& path,
                                              const CallLimits& limits) override;
 
   // Calls `command` with the job. The job stays attached until `command` has
@@ -76,7 +75,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
   const TrainerParts parts_;
   TrainingTotals totals_;
-  TrainerRpc rpc_;
+  const std::shared_ptr<grpc::Service> service_ = MakeTrainerService(this);
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };
 

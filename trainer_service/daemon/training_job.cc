@@ -214,17 +214,18 @@ std::function<absl::Status()> TrainingJob::CheckOf(
   };
 }
 
-absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
-    const EvaluationQuery& query, const CallLimits& limits, UniqueFd scratch) {
+absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
+                                                 const CallLimits& limits,
+                                                 UniqueFd scratch) {
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
                         turns_.TakeForCommand(limits.deadline, check));
   JobTrainer::Snapshot weights;
-  if (query.checkpoint.empty()) {
+  if (request.checkpoint.empty()) {
     FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
   } else {
     FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
-                          ReadOfThisModel(query.checkpoint));
+                          ReadOfThisModel(request.checkpoint));
     weights.num_weights = checkpoint.weights.size();
     std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
               weights.weights.Floats(weights.num_weights));
@@ -236,34 +237,30 @@ absl::StatusOr<EvaluationAnswer> TrainingJob::Evaluate(
   permille_ = 0;
   evaluating_ = true;
   const absl::Cleanup done = [this] { evaluating_ = false; };
-  absl::StatusOr<EvaluationAnswer> answer =
+  absl::StatusOr<Evaluation> answer =
       EvaluateSplits(*backend_,
                      {.values = weights.weight_span(),
                       .check = check,
                       .shared = shared.get(),
                       .keeps_on_device = segment_->options().hidden_on_gpu != 0,
                       .permille = &permille_},
-                     query.splits);
+                     request.splits);
   trainer_.ForgetWait();
   return answer;
 }
 
-absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
-    const SaveQuery& query, const CallLimits& limits) {
-  if (!query.path.is_absolute()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "checkpoint path '", query.path.string(), "' must be absolute"));
-  }
+absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
+                                         const CallLimits& limits) {
   FGNN_ASSIGN_OR_RETURN(
       const WorkTurns::Turn turn,
       turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
                         trainer_.CopyNewest(true));
   // A scheduler that has died may have made this call, and training went on.
-  if (snapshot.version != query.version) {
+  if (snapshot.version != request.version) {
     return absl::FailedPreconditionError(
         absl::StrCat("the newest weights are of version ", snapshot.version,
-                     ", not ", query.version));
+                     ", not ", request.version));
   }
   CheckpointInfo info;
   info.job_id = options_.job_id;
@@ -271,25 +268,23 @@ absl::StatusOr<SaveAnswer> TrainingJob::SaveCheckpoint(
   info.parameters = backend_->parameters();
   info.code_crc32c = backend_->code_crc32c();
   info.version = snapshot.version;
-  info.epoch = query.epoch;
+  info.epoch = request.epochs_done;
   info.seed = options_.spec.training.seed;
   info.sync = SyncOf(options_.spec.training);
   info.gpu = backend_->gpu();
-  info.run_state = query.run_state;
+  info.run_state = request.run_state;
   info.names = names_;
   // Users may have put a link in the place of the checkpoint's folder, or of
   // one above it. What is written is in the folder that was opened and checked.
   FGNN_ASSIGN_OR_RETURN(const HeldFolder folder,
-                        HeldFolder::Open(query.path.parent_path()));
-  if (query.folder != FolderId()) {
-    FGNN_RETURN_IF_ERROR(folder.CheckIs(query.folder));
-  }
-  const absl::StatusOr<uint64_t> bytes =
-      WriteCheckpoint(folder.path() / query.path.filename(), info,
-                      {snapshot.weight_span(), snapshot.optimizer_state});
-  FGNN_RETURN_IF_ERROR(folder.Named(bytes.status()));
+                        HeldFolder::Open(request.path.parent_path()));
+  FGNN_RETURN_IF_ERROR(folder.CheckIs(request.folder));
+  FGNN_RETURN_IF_ERROR(folder.Named(
+      WriteCheckpoint(folder.path() / request.path.filename(), info,
+                      {snapshot.weight_span(), snapshot.optimizer_state})
+          .status()));
   trainer_.ForgetWait();
-  return SaveAnswer{snapshot.version, *bytes};
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(

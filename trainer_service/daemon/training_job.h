@@ -19,6 +19,8 @@
 #include "shared/base/threads/thread.h"
 #include "shared/base/types.h"
 #include "shared/config/job_spec.h"
+#include "shared/executors/call_limits.h"
+#include "shared/executors/executor_messages.h"
 #include "shared/graph/dataset_names.h"
 #include "shared/queue/segment.h"
 #include "shared/rpc/executor_daemon.h"
@@ -27,7 +29,6 @@
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/daemon/work_turns.h"
-#include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/sync/exchange_factory.h"
 #include "trainer_service/sync/step_exchange.h"
 
@@ -62,13 +63,13 @@ class TrainingJob : public ExecutorJob {
   TrainingJob& operator=(const TrainingJob&) = delete;
 
   // See TrainerCalls. The functions run on the caller's thread, between two
-  // pieces of work. `scratch`: descriptor of the memory that the query's number
-  // names; not valid: this trainer evaluates alone.
-  absl::StatusOr<EvaluationAnswer> Evaluate(const EvaluationQuery& query,
-                                            const CallLimits& limits,
-                                            UniqueFd scratch = UniqueFd());
-  absl::StatusOr<SaveAnswer> SaveCheckpoint(const SaveQuery& query,
-                                            const CallLimits& limits);
+  // pieces of work. `scratch`: descriptor of the memory that the request's
+  // number names; not valid: this trainer evaluates alone.
+  absl::StatusOr<Evaluation> Evaluate(const EvaluateRequest& request,
+                                      const CallLimits& limits,
+                                      UniqueFd scratch = UniqueFd());
+  absl::Status SaveCheckpoint(const SaveCheckpointRequest& request,
+                              const CallLimits& limits);
   absl::StatusOr<std::string> LoadCheckpoint(const std::filesystem::path& path,
                                              const CallLimits& limits);
 

@@ -6,7 +6,7 @@
 #include "fgnn/v1/executor.pb.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
-#include "shared/rpc/measured_proto.h"
+#include "shared/rpc/executor_proto.h"
 
 namespace fgnn {
 namespace {

@@ -68,7 +68,7 @@ class FakeDaemon final : public ExecutorHandler,
     changed_.notify_all();
   }
 
-  absl::Status Attach(const JobAttachment& attachment) override {
+  absl::Status Attach(const AttachJobRequest& attachment) override {
     const HostSession* session = nullptr;
     {
       // The scheduler may call as soon as it has heard of this daemon, before
@@ -139,8 +139,8 @@ class FakeDaemon final : public ExecutorHandler,
       const v1::SaveCheckpointRequest* request,
       v1::SaveCheckpointResponse* /*response*/) override {
     // A text, and behind its end the epoch.
-    std::ofstream(request->path())
-        << executor_.NewestWeight().value_or(-1) << '\0' << request->epoch();
+    std::ofstream(request->path()) << executor_.NewestWeight().value_or(-1)
+                                   << '\0' << request->epochs_done();
     return grpc::Status::OK;
   }
   grpc::Status DescribeCheckpoint(
@@ -153,7 +153,7 @@ class FakeDaemon final : public ExecutorHandler,
     if (!std::getline(file, weight, '\0') || !(file >> epoch)) {
       return {grpc::StatusCode::DATA_LOSS, "no checkpoint of this fake"};
     }
-    response->set_epoch(epoch);
+    response->set_epochs_done(epoch);
     response->set_seed(DefaultJob().training.seed);
     return grpc::Status::OK;
   }

@@ -11,7 +11,7 @@
 #include "shared/base/error_json.h"
 #include "shared/base/status.h"
 #include "shared/device/gpu_count.h"
-#include "shared/rpc/measured_proto.h"
+#include "shared/rpc/executor_proto.h"
 #include "tools/fgnn/service/program.h"
 
 namespace fgnn {

@@ -144,7 +144,7 @@ TEST_F(SamplerDaemonTest, WritesNoFileOfARelativeName) {
   EXPECT_THAT(
       FromGrpc(sampler_->CountInputNodes(&count_context, count, &counted)),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("'counts' of the counts must be absolute")));
+               HasSubstr("'counts' is not an absolute path")));
   grpc::ClientContext write_context;
   SetDeadline(write_context, kPatience);
   v1::WriteCountsRequest write;

@@ -37,7 +37,7 @@ class StoppingCalls : public ExecutorCalls {
                                           const Patience&) override {
     return absl::UnimplementedError("");
   }
-  absl::Status Attach(const std::string&, const AttachCall&,
+  absl::Status Attach(const std::string&, const AttachJobRequest&,
                       const Patience&) override {
     return absl::OkStatus();
   }
@@ -46,16 +46,17 @@ class StoppingCalls : public ExecutorCalls {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<SamplingProfile> ProfileSampling(const std::string&,
-                                                  const std::string&, uint32_t,
+                                                  const ProfileSamplingRequest&,
                                                   const Patience&) override {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<ValidatedDataset> ValidateDataset(const std::string&,
-                                                   const std::string&,
+                                                   const JobSpec&,
                                                    const Patience&) override {
     return absl::UnimplementedError("");
   }
-  absl::Status CountInputNodes(const std::string&, const CountCall&,
+  absl::Status CountInputNodes(const std::string&,
+                               const CountInputNodesRequest&,
                                const Patience&) override {
     return absl::UnimplementedError("");
   }
@@ -65,21 +66,21 @@ class StoppingCalls : public ExecutorCalls {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<RankedVertices> RankVertices(const std::string&,
-                                              const RankCall&,
+                                              const RankVerticesRequest&,
                                               const Patience&) override {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<TrainingProfile> ProfileTraining(const std::string&,
-                                                  const std::string&,
-                                                  const std::vector<HopSize>&,
+                                                  const ProfileTrainingRequest&,
                                                   const Patience&) override {
     return absl::UnimplementedError("");
   }
-  absl::StatusOr<Evaluation> Evaluate(const std::string&, const EvaluateCall&,
+  absl::StatusOr<Evaluation> Evaluate(const std::string&,
+                                      const EvaluateRequest&,
                                       const Patience&) override {
     return absl::UnimplementedError("");
   }
-  absl::Status SaveCheckpoint(const std::string&, const SaveCheckpointCall&,
+  absl::Status SaveCheckpoint(const std::string&, const SaveCheckpointRequest&,
                               const Patience&) override {
     return absl::UnimplementedError("");
   }

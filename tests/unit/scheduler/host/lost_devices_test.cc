@@ -81,8 +81,7 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
   JobExecutors executors(host_->DaemonsOf("a"), &calls_,
                          {.job_id = "a",
-                          .spec_bytes = "",
-                          .dataset = "",
+                          .spec = {},
                           .placements = PairPerDevice({"cpu:0", "cpu:1"}),
                           .restarts = 3},
                          [] { return absl::OkStatus(); });

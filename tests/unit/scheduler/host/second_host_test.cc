@@ -141,7 +141,7 @@ class FarJobDaemons final : public JobDaemons {
 
 class FarCalls final : public StoppingCalls {
  public:
-  absl::Status Attach(const std::string& socket, const AttachCall& call,
+  absl::Status Attach(const std::string& socket, const AttachJobRequest& call,
                       const Patience&) override {
     EXPECT_EQ(call.job_id, "a");
     attached.emplace_back(socket, call.scheduler_generation);
@@ -154,7 +154,7 @@ class FarCalls final : public StoppingCalls {
     return absl::OkStatus();
   }
   absl::Status SaveCheckpoint(const std::string& socket,
-                              const SaveCheckpointCall&,
+                              const SaveCheckpointRequest&,
                               const Patience& patience) override {
     saved.push_back(socket);
     if (on_save) on_save(socket);
@@ -176,8 +176,7 @@ class SecondHostTest : public testing::Test {
         std::make_unique<FarJobDaemons>(&host_), &calls_,
         ExecutorsOfJob{
             .job_id = "a",
-            .spec_bytes = "",
-            .dataset = "",
+            .spec = {},
             .placements = {{"sampler.0", ExecutorRole::kSampler, "cpu:0"},
                            {"trainer.0", ExecutorRole::kTrainer, "cpu:1"},
                            {"trainer.1", ExecutorRole::kTrainer, "cpu:2"}},

@@ -39,8 +39,7 @@ class JobExceptionsTest : public JobRunTest {
                 [this](const Job&) {
                   if (decode_) decode_();
                   calls_.dataset = spec_.dataset;
-                  return DecodedSpec{
-                      .spec = spec_, .yaml = "effective\n", .bytes = "spec"};
+                  return DecodedSpec{.spec = spec_, .yaml = "effective\n"};
                 },
             .kept = {}};
   }

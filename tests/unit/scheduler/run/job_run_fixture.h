@@ -109,8 +109,7 @@ class JobRunTest : public testing::Test {
                                 [this](const Job&) {
                                   calls_.dataset = spec_.dataset;
                                   return DecodedSpec{.spec = spec_,
-                                                     .yaml = "effective\n",
-                                                     .bytes = "spec"};
+                                                     .yaml = "effective\n"};
                                 },
                             .kept = {}});
     if (while_it_runs_) while_it_runs_();

@@ -51,7 +51,7 @@ class ScriptedCalls final : public ExecutorCalls {
   }
   FakeExecutor& daemon(const std::string& name) { return *daemons_.at(name); }
 
-  absl::Status Attach(const std::string& socket, const AttachCall& call,
+  absl::Status Attach(const std::string& socket, const AttachJobRequest& call,
                       const Patience& /*patience*/) override {
     if (on_attach) on_attach();
     if (!attaches.empty()) FGNN_RETURN_IF_ERROR(TakeFirst(&attaches));
@@ -79,10 +79,10 @@ class ScriptedCalls final : public ExecutorCalls {
     return absl::OkStatus();
   }
   absl::StatusOr<SamplingProfile> ProfileSampling(
-      const std::string& socket, const std::string& /*spec_bytes*/,
-      uint32_t num_batches, const Patience& /*patience*/) override {
+      const std::string& socket, const ProfileSamplingRequest& call,
+      const Patience& /*patience*/) override {
     if (profile_on) FGNN_RETURN_IF_ERROR(profile_on(socket));
-    profiled_batches = num_batches;
+    profiled_batches = call.num_batches;
     if (on_profile) on_profile();
     return SamplingProfile{.max_task_bytes = 4096,
                            .bound_task_bytes = 8192,
@@ -90,7 +90,7 @@ class ScriptedCalls final : public ExecutorCalls {
   }
   // Validates the dataset as a sampler does.
   absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
+      const std::string& /*socket*/, const JobSpec& /*spec*/,
       const Patience& /*patience*/) override {
     FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
                           ValidateOnce(dataset, {}));
@@ -101,7 +101,8 @@ class ScriptedCalls final : public ExecutorCalls {
         .content = folder.content,
         .warning = UntrainedClassesWarning(opened).value().value_or("")};
   }
-  absl::Status CountInputNodes(const std::string& socket, const CountCall& call,
+  absl::Status CountInputNodes(const std::string& socket,
+                               const CountInputNodesRequest& call,
                                const Patience& /*patience*/) override {
     const std::lock_guard<std::mutex> lock(counted_mutex);
     if (!lost_counts.empty()) return TakeFirst(&lost_counts);
@@ -120,7 +121,7 @@ class ScriptedCalls final : public ExecutorCalls {
     return absl::OkStatus();
   }
   absl::StatusOr<RankedVertices> RankVertices(
-      const std::string& /*socket*/, const RankCall& call,
+      const std::string& /*socket*/, const RankVerticesRequest& call,
       const Patience& /*patience*/) override {
     for (const fs::path& path : call.counts) {
       EXPECT_TRUE(fs::exists(path)) << path;
@@ -131,21 +132,21 @@ class ScriptedCalls final : public ExecutorCalls {
         .needs_counts = !order_is_saved && call.counts.empty()};
   }
   absl::StatusOr<TrainingProfile> ProfileTraining(
-      const std::string& /*socket*/, const std::string& /*spec_bytes*/,
-      const std::vector<HopSize>& hops, const Patience& /*patience*/) override {
-    profiled_hops = hops;
+      const std::string& /*socket*/, const ProfileTrainingRequest& call,
+      const Patience& /*patience*/) override {
+    profiled_hops = call.hops;
     if (!training.ok()) return training.status();
     return TrainingProfile{.num_parameters = 4,
                            .optimizer_floats_per_parameter = 0,
                            .step_bytes = *training};
   }
   absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
-                                      const EvaluateCall& call,
+                                      const EvaluateRequest& call,
                                       const Patience& patience) override {
     if (call.scratch != 0) return EvaluateTogether(socket, call, patience);
     return EvaluateAlone(call, patience);
   }
-  absl::StatusOr<Evaluation> EvaluateAlone(const EvaluateCall& call,
+  absl::StatusOr<Evaluation> EvaluateAlone(const EvaluateRequest& call,
                                            const Patience& patience) {
     evaluated.push_back(
         absl::StrCat(call.splits.at(0), " of ",
@@ -179,7 +180,7 @@ class ScriptedCalls final : public ExecutorCalls {
   // error, the other trainers wait, as for the first one's part, until they are
   // told to end.
   absl::StatusOr<Evaluation> EvaluateTogether(const std::string& socket,
-                                              const EvaluateCall& call,
+                                              const EvaluateRequest& call,
                                               const Patience& patience) {
     Shared* mine = nullptr;
     bool is_first = false;
@@ -197,7 +198,7 @@ class ScriptedCalls final : public ExecutorCalls {
     }
   }
   absl::Status SaveCheckpoint(const std::string& socket,
-                              const SaveCheckpointCall& call,
+                              const SaveCheckpointRequest& call,
                               const Patience& /*patience*/) override {
     if (before_save) before_save();
     if (!saves.empty()) FGNN_RETURN_IF_ERROR(TakeFirst(&saves));
@@ -281,10 +282,10 @@ class ScriptedCalls final : public ExecutorCalls {
   std::map<std::string, SegmentOptions> plans;  // Plans by attached daemon.
   std::map<std::string, uint32_t> devices;      // Devices by attached daemon.
   bool order_is_saved = false;
-  std::vector<RankCall> ranked;
+  std::vector<RankVerticesRequest> ranked;
   std::vector<fs::path> written;  // Files of WriteCounts().
   std::mutex counted_mutex;       // All samplers count at once.
-  std::vector<CountCall> counted;
+  std::vector<CountInputNodesRequest> counted;
   std::deque<absl::Status> lost_counts;  // Next answers; empty: OK.
 
  private:

@@ -1,6 +1,8 @@
 #include "shared/config/job_spec_proto.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/shared/config/job_errors.h"
@@ -44,98 +47,101 @@ TEST(MakeEffectiveTest, FillsInEveryDefault) {
   EXPECT_EQ(spec.limits.restarts, 5U);
 }
 
-TEST(FromProtoTest, TakesOverWhatTheModelIs) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const v1::JobSpec written,
-      ParseJobYaml("dataset: /d\n"
-                   "model: {kind: gat, layers: 3, hidden: 12, heads: 3,\n"
-                   "  residual: true,\n"
-                   "  attention_dropout: 0.5, normalization: batch}\n"
-                   "sampling: {fanouts: [2, 2, 2]}\n",
-                   "job"));
+// Gives every field a value of its own, in the order of the proto. Booleans are
+// false, but for the one of that number.
+class FieldFiller {
+ public:
+  explicit FieldFiller(int true_field) : true_field_(true_field) {}
+
+  void Fill(google::protobuf::Message* message) {
+    using google::protobuf::FieldDescriptor;
+    const auto& reflection = *message->GetReflection();
+    for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor* const field = message->GetDescriptor()->field(i);
+      const int value = ++number_;
+      const std::string& name = field->name();
+      const std::string text = name.find("capacity") != std::string::npos
+                                   ? absl::StrCat(value / 128.0)
+                               : name == "memory" ? absl::StrCat(value)
+                                                  : absl::StrCat("a", value);
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_MESSAGE:
+          Fill(reflection.MutableMessage(message, field));
+          break;
+        case FieldDescriptor::CPPTYPE_STRING:
+          if (field->is_repeated()) {
+            reflection.AddString(message, field, text);
+          } else {
+            reflection.SetString(message, field, text);
+          }
+          break;
+        case FieldDescriptor::CPPTYPE_INT32:
+          ASSERT_TRUE(field->is_repeated());
+          reflection.AddInt32(message, field, -value);
+          break;
+        case FieldDescriptor::CPPTYPE_UINT32:
+          reflection.SetUInt32(message, field, static_cast<uint32_t>(value));
+          break;
+        case FieldDescriptor::CPPTYPE_UINT64:
+          reflection.SetUInt64(message, field, ~static_cast<uint64_t>(value));
+          break;
+        case FieldDescriptor::CPPTYPE_DOUBLE:
+          reflection.SetDouble(message, field, value / 3.0);
+          break;
+        case FieldDescriptor::CPPTYPE_BOOL:
+          reflection.SetBool(message, field, num_booleans_++ == true_field_);
+          break;
+        default:
+          FAIL() << name << " is of a kind that this test does not know";
+      }
+    }
+  }
+  int num_booleans() const { return num_booleans_; }
+
+ private:
+  const int true_field_;
+  int number_ = 0;
+  int num_booleans_ = 0;
+};
+
+TEST(ToProtoTest, EveryFieldComesBack) {
+  int num_booleans = 1;
+  for (int i = 0; i < num_booleans; ++i) {
+    FieldFiller filler(i);
+    v1::JobSpec spec;
+    filler.Fill(&spec);
+    num_booleans = filler.num_booleans();
+    spec.clear_preset();  // Its fields have been filled in.
+    v1::JobSpec answered = spec;
+    answered.clear_device_request();
+    EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(spec)), answered))
+        << ToProto(FromProto(spec)).DebugString() << answered.DebugString();
+    spec.clear_devices();
+    EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(spec)), spec));
+  }
+  EXPECT_GT(num_booleans, 3);
+}
+
+TEST(ToProtoTest, WhatIsPlannedStaysAuto) {
+  v1::JobSpec written;
+  written.set_dataset("/d");
   FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
-                            MakeEffective(written, {"cpu:0"}));
-  const ModelSpec model = FromProto(effective).model;
-  EXPECT_EQ(model.kind, "gat");
-  EXPECT_EQ(model.hidden, 12U);
-  EXPECT_EQ(model.heads, 3U);
-  EXPECT_EQ(model.attention_dropout, 0.5);
-  EXPECT_EQ(model.normalization, "batch");
-  EXPECT_TRUE(model.residual);
-  EXPECT_EQ(model.aggregator, "mean");
-  EXPECT_EQ(model.degree_norm, "both");
-}
-
-TEST(FromProtoTest, TakesOverTheOrderOfBatches) {
-  const auto sampling_of = [](const std::string& sampling) {
-    const v1::JobSpec written =
-        ParseJobYaml("dataset: /d\nsampling: {" + sampling + "}\n", "job")
-            .value();
-    return FromProto(MakeEffective(written, {"cpu:0"}).value()).sampling;
-  };
-  EXPECT_EQ(sampling_of("").order, "drawn");
-  EXPECT_EQ(sampling_of("").matched_window(), 0U);
-  EXPECT_EQ(sampling_of("order: matched").matched_window(), 16U);
-  EXPECT_EQ(sampling_of("order: matched, window: 64").matched_window(), 64U);
-  // A window of one batch has one order.
-  EXPECT_EQ(sampling_of("order: matched, window: 1").matched_window(), 0U);
-}
-
-TEST(FromProtoTest, TakesOverHowStepsAreMade) {
+                            MakeEffective(written, {"cpu:0", "cpu:1"}));
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const v1::JobSpec written,
-      ParseJobYaml("dataset: /d\n"
-                   "training: {optimizer: sgd, momentum: 0.5, clip_norm: 2,\n"
-                   "  schedule: plateau, plateau_epochs: 3, warmup_steps: 4,\n"
-                   "  patience: 6, label_smoothing: 0.1,\n"
-                   "  sync: bounded_staleness, staleness: 7}\n",
-                   "job"));
-  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
-                            MakeEffective(written, {"cpu:0"}));
-  const TrainingSpec training = FromProto(effective).training;
-  EXPECT_EQ(training.optimizer, "sgd");
-  EXPECT_EQ(training.momentum, 0.5);
-  EXPECT_EQ(training.clip_norm, 2);
-  EXPECT_EQ(training.schedule, "plateau");
-  EXPECT_EQ(training.plateau_epochs, 3U);
-  EXPECT_EQ(training.warmup_steps, 4U);
-  EXPECT_EQ(training.patience, 6U);
-  EXPECT_EQ(training.label_smoothing, 0.1);
-  EXPECT_EQ(training.sync, "bounded_staleness");
-  EXPECT_EQ(training.staleness, 7U);
+      const v1::JobSpec again,
+      MakeEffective(ToProto(FromProto(effective)), {"cpu:7"}));
+  EXPECT_TRUE(MessageDifferencer::Equals(effective, again));
 }
 
-TEST(FromProtoTest, TakesOverHowManyBatchesShareTheirDraws) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const v1::JobSpec written,
-      ParseJobYaml("dataset: /d\nsampling: {batch_dependency: 8}\n", "job"));
-  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec effective,
-                            MakeEffective(written, {"cpu:0"}));
-  EXPECT_EQ(FromProto(effective).sampling.batch_dependency, 8U);
-  // Jobs of early releases say nothing.
-  effective.mutable_sampling()->clear_batch_dependency();
-  EXPECT_EQ(FromProto(effective).sampling.batch_dependency, 1U);
-}
-
-// Releases that knew nothing else wrote no `executors`.
-TEST(FromProtoTest, AnEffectiveSpecWithoutExecutorsHasThemTogether) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const v1::JobSpec written,
-      ParseJobYaml("dataset: /d\nsamplers: 1\ntrainers: 2\n"
-                   "devices: [cpu:0, cpu:1]\n",
-                   "job"));
-  FGNN_ASSERT_OK_AND_ASSIGN(v1::JobSpec effective,
-                            MakeEffective(written, {"cpu:0"}));
-  effective.clear_executors();
-  effective.clear_switching();
-  const JobSpec spec = FromProto(effective);
-  EXPECT_FALSE(spec.takes_turns());
-  EXPECT_EQ(spec.num_samplers(), 1U);
-  EXPECT_EQ(spec.num_trainers(), 2U);
-  // The same of a job.yaml of theirs, which is made effective again.
-  FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec again,
-                            MakeEffective(effective, {"cpu:0"}));
-  EXPECT_EQ(again.executors(), "together");
+TEST(SamplingSpecTest, AWindowOfOneBatchHasOneOrder) {
+  SamplingSpec sampling;
+  sampling.order = "drawn";
+  sampling.window = 16;
+  EXPECT_EQ(sampling.matched_window(), 0U);
+  sampling.order = "matched";
+  EXPECT_EQ(sampling.matched_window(), 16U);
+  sampling.window = 1;
+  EXPECT_EQ(sampling.matched_window(), 0U);
 }
 
 TEST(MakeEffectiveTest, LeavesNoFieldUnset) {

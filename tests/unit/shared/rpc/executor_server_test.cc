@@ -25,7 +25,7 @@ using testing::SizeIs;
 
 class RecordingHandler final : public ExecutorHandler {
  public:
-  absl::Status Attach(const JobAttachment& attachment) override {
+  absl::Status Attach(const AttachJobRequest& attachment) override {
     attachments.push_back(attachment);
     return answer;
   }
@@ -36,7 +36,7 @@ class RecordingHandler final : public ExecutorHandler {
   std::string MetricsText() override { return "fgnn_x 1\n"; }
   void RequestStop() override { ++stops; }
 
-  std::vector<JobAttachment> attachments;
+  std::vector<AttachJobRequest> attachments;
   std::vector<std::string> detached;
   int stops = 0;
   absl::Status answer;
@@ -59,7 +59,6 @@ class ExecutorServerTest : public testing::Test {
                               MakeEffective(written, {"cpu:0"}));
     request_.set_job_id("job-1");
     request_.set_owner(3);
-    request_.set_overflow_block(-1);
     request_.set_scheduler_generation(5);
   }
 
@@ -83,7 +82,7 @@ TEST_F(ExecutorServerTest, TranslatesAnAttachment) {
   request_.set_device(1);
   FGNN_ASSERT_OK(Attach());
   ASSERT_THAT(handler_.attachments, SizeIs(2));
-  const JobAttachment& first = handler_.attachments[0];
+  const AttachJobRequest& first = handler_.attachments[0];
   EXPECT_EQ(first.job_id, "job-1");
   EXPECT_EQ(first.owner, OwnerIndex{3});
   EXPECT_EQ(first.overflow_block, std::nullopt);

@@ -32,14 +32,14 @@ class StoppedJob : public ExecutorJob {
 
 class JobSeatTest : public testing::Test {
  protected:
-  static JobAttachment Call(const std::string& job_id, uint64_t generation) {
-    JobAttachment call;
+  static AttachJobRequest Call(const std::string& job_id, uint64_t generation) {
+    AttachJobRequest call;
     call.job_id = job_id;
     call.owner = OwnerIndex{4};
     call.scheduler_generation = generation;
     return call;
   }
-  void Take(const JobAttachment& call) {
+  void Take(const AttachJobRequest& call) {
     EXPECT_TRUE(seat_.Reserve(call).value());
     seat_.Take(call, std::make_unique<StoppedJob>(&stopped_), UniqueFd());
   }
@@ -52,7 +52,7 @@ class JobSeatTest : public testing::Test {
 // A new scheduler would take what it is told for the state until it calls.
 TEST_F(JobSeatTest, TellsNoSchedulerOfAJobThatComesOrGoes) {
   EXPECT_EQ(seat_.Standing(0).value(), std::nullopt);
-  const JobAttachment call = Call("job-1", 1);
+  const AttachJobRequest call = Call("job-1", 1);
   EXPECT_TRUE(seat_.Reserve(call).value());
   EXPECT_THAT(Standing(),
               StatusIs(StatusCode::kUnavailable, HasSubstr("being attached")));

@@ -131,14 +131,15 @@ TEST_F(TrainingOnAFakeTest, EvaluatesAsTheDeviceDoes) {
   FGNN_ASSERT_OK_AND_ASSIGN(const bool there,
                             board.WaitForVersion(0, limits.deadline));
   ASSERT_TRUE(there);
-  EvaluationQuery query;
+  EvaluateRequest query;
   query.splits = {"valid"};
-  FGNN_ASSERT_OK_AND_ASSIGN(const EvaluationAnswer answer,
+  FGNN_ASSERT_OK_AND_ASSIGN(const Evaluation evaluation,
                             job->Evaluate(query, limits));
-  ASSERT_EQ(answer.splits.size(), 1U);
-  EXPECT_EQ(answer.splits[0].num_vertices, kSmallNodes / 4);
-  EXPECT_EQ(answer.splits[0].num_correct, 1U);
-  EXPECT_EQ(answer.splits[0].loss, 1);  // The plan lets it keep hidden states.
+  ASSERT_EQ(evaluation.scores.size(), 1U);
+  EXPECT_EQ(evaluation.scores[0].num_vertices, kSmallNodes / 4);
+  EXPECT_EQ(evaluation.scores[0].num_correct, 1U);
+  EXPECT_EQ(evaluation.scores[0].loss,
+            1);  // The plan lets it keep hidden states.
 }
 
 // The board's, with places on a device.

@@ -120,7 +120,6 @@ class TrainerDaemonTest : public testing::Test {
   absl::StatusOr<v1::EvaluateResponse> Evaluate(uint64_t scratch = 0) {
     v1::EvaluateRequest request;
     request.set_job_id(kJobId);
-    *request.mutable_spec() = Spec();
     request.add_splits("valid");
     request.set_scratch(scratch);
     v1::EvaluateResponse response;
@@ -210,12 +209,20 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
   save.set_job_id(kJobId);
   save.set_path((folder_ / "epoch-0001.safetensors").string());
   save.set_version(3);
-  save.set_epoch(1);
+  save.set_epochs_done(1);
+  struct stat folder {};
+  ASSERT_EQ(::stat(folder_.path().c_str(), &folder), 0);
+  save.set_folder_device(folder.st_dev);
+  save.set_folder_inode(folder.st_ino);
   v1::SaveCheckpointResponse saved;
   FGNN_ASSERT_OK(
       Call(*trainer_, &v1::TrainerService::Stub::SaveCheckpoint, save, &saved));
-  EXPECT_EQ(saved.version(), 3U);
-  EXPECT_EQ(saved.bytes(), std::filesystem::file_size(save.path()));
+  EXPECT_TRUE(std::filesystem::exists(save.path()));
+  save.set_path("epoch-0001.safetensors");
+  EXPECT_THAT(
+      Call(*trainer_, &v1::TrainerService::Stub::SaveCheckpoint, save, &saved),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("is not an absolute path")));
 
   queue.Stop();
   FGNN_ASSERT_OK(Detach("other"));

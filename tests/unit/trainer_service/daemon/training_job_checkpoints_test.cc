@@ -23,7 +23,7 @@ TEST_F(TrainingJobTest, GoesOnFromACheckpointToTheSameWeights) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
     TrainThrough(1);
     expected.assign(board_->weights(6).begin(), board_->weights(6).end());
   }
@@ -58,14 +58,14 @@ TEST_F(TrainingJobTest, GoesOnWithTargetsAndEvaluatesThem) {
     const std::unique_ptr<TrainingJob> job = Attach(folder_ / "numbers");
     TrainThrough(0);
     FGNN_ASSERT_OK_AND_ASSIGN(
-        const EvaluationAnswer answer,
+        const Evaluation evaluation,
         job->Evaluate(Query({"valid", "train"}), Patient()));
-    ASSERT_EQ(answer.splits.size(), 2U);
-    EXPECT_EQ(answer.splits[0].split, "valid");
-    EXPECT_EQ(answer.splits[0].num_vertices, 30U);
-    EXPECT_GT(answer.splits[0].scores().rmse.value_or(0), 0);
-    EXPECT_TRUE(answer.splits[1].r2.has_value());
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    ASSERT_EQ(evaluation.scores.size(), 2U);
+    EXPECT_EQ(evaluation.scores[0].split, "valid");
+    EXPECT_EQ(evaluation.scores[0].num_vertices, 30U);
+    EXPECT_GT(evaluation.scores[0].scores().rmse.value_or(0), 0);
+    EXPECT_TRUE(evaluation.scores[1].r2.has_value());
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
     TrainThrough(1);
     expected.assign(board_->weights(6).begin(), board_->weights(6).end());
   }
@@ -102,7 +102,7 @@ TEST_F(TrainingJobTest, GoesOnWithTheStateOfItsOptimizer) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
     TrainThrough(1);
     expected.assign(board_->weights(6).begin(), board_->weights(6).end());
   }
@@ -126,7 +126,7 @@ TEST_F(TrainingJobTest, ACheckpointSaysIfNcclAddedInAnyOrder) {
     const fs::path path = folder_ / "epoch-0001.safetensors";
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
     FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path));
     EXPECT_EQ(read.info.sync, deterministic ? "nccl" : "nccl, in any order");
   }
@@ -137,7 +137,7 @@ TEST_F(TrainingJobTest, SaysThatACheckpointOfAGpuGoesOnWithOtherBits) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
   }
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.first_version = 3;
@@ -186,8 +186,7 @@ TEST_F(TrainingJobTest, GoesOnInTheMiddleOfItsWarmUp) {
   const auto train = [&] {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    EXPECT_THAT(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()),
-                IsOk());
+    EXPECT_THAT(job->SaveCheckpoint(Saving(path), Patient()), IsOk());
     TrainThrough(1);
     return std::vector<float>(board_->weights(6).begin(),
                               board_->weights(6).end());
@@ -213,7 +212,7 @@ TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherVersion) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
   }
   SegmentOptions options = SmallSegmentOptions(kJobId);
   options.first_version = 2;
@@ -235,7 +234,7 @@ TEST_F(TrainingJobTest, RefusesACheckpointOfAnotherFunction) {
   {
     const std::unique_ptr<TrainingJob> job = Attach();
     TrainThrough(0);
-    FGNN_ASSERT_OK(job->SaveCheckpoint({kJobId, path, 3, 1, ""}, Patient()));
+    FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
   }
   options.first_version = 3;
   UseSegment(options);
@@ -258,8 +257,7 @@ TEST_F(TrainingJobTest, ItsCheckpointPredicts) {
       const fs::path path = folder_ / "run" / "checkpoints" /
                             ("epoch-" + std::string(epoch == 1 ? "000" : "") +
                              std::to_string(epoch) + ".safetensors");
-      FGNN_ASSERT_OK(
-          job->SaveCheckpoint({kJobId, path, 3, epoch, ""}, Patient()));
+      FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path, epoch), Patient()));
     }
   }
   PredictOptions options;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "shared/base/files/guarded_path.h"
 #include "shared/queue/gradient_board.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -96,11 +97,24 @@ class TrainingJobTest : public testing::Test {
     }
   }
 
-  EvaluationQuery Query(std::vector<std::string> splits) {
-    EvaluationQuery query;
-    query.job_id = kJobId;
-    query.splits = std::move(splits);
-    return query;
+  EvaluateRequest Query(std::vector<std::string> splits) {
+    EvaluateRequest request;
+    request.job_id = kJobId;
+    request.splits = std::move(splits);
+    return request;
+  }
+  // A request to save into the folder that has the path's name now.
+  SaveCheckpointRequest Saving(const fs::path& path, uint32_t epochs_done = 1,
+                               uint64_t version = 3) {
+    SaveCheckpointRequest request;
+    request.job_id = kJobId;
+    request.path = path;
+    const auto folder = HeldFolder::Open(path.parent_path());
+    if (folder.ok()) request.folder = folder->Id().value();
+    request.version = version;
+    request.epochs_done = epochs_done;
+    request.run_state = "state";
+    return request;
   }
 
   TempFolder folder_;

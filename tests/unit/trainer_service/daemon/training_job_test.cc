@@ -18,22 +18,18 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
   FGNN_ASSERT_OK_AND_ASSIGN(
-      const EvaluationAnswer answer,
+      const Evaluation evaluation,
       job->Evaluate(Query({"valid", "train", "test"}), Patient()));
-  ASSERT_EQ(answer.splits.size(), 3U);
-  EXPECT_EQ(answer.splits[0].split, "valid");
-  EXPECT_EQ(answer.splits[0].num_vertices, 30U);
-  EXPECT_EQ(answer.splits[1].num_vertices, 60U);
-  EXPECT_LE(answer.splits[1].num_correct, 60U);
-  EXPECT_GT(answer.splits[0].loss, 0);
-  EXPECT_GT(answer.splits[1].macro_f1, 0);
+  ASSERT_EQ(evaluation.scores.size(), 3U);
+  EXPECT_EQ(evaluation.scores[0].split, "valid");
+  EXPECT_EQ(evaluation.scores[0].num_vertices, 30U);
+  EXPECT_EQ(evaluation.scores[1].num_vertices, 60U);
+  EXPECT_LE(evaluation.scores[1].num_correct, 60U);
+  EXPECT_GT(evaluation.scores[0].loss, 0);
+  EXPECT_GT(evaluation.scores[1].macro_f1, 0);
 
   const fs::path path = folder_ / "epoch-0001.safetensors";
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const SaveAnswer saved,
-      job->SaveCheckpoint({kJobId, path, 3, 1, "state"}, Patient()));
-  EXPECT_EQ(saved.version, 3U);
-  EXPECT_EQ(saved.bytes, fs::file_size(path));
+  FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
   FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, ReadCheckpoint(path));
   EXPECT_EQ(checkpoint.info.version, 3U);
   EXPECT_EQ(checkpoint.info.epoch, 1U);
@@ -48,12 +44,12 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
 
   // The checkpoint scores as the weights did, also once those have moved on.
   TrainThrough(1);
-  EvaluationQuery query = Query({"valid"});
+  EvaluateRequest query = Query({"valid"});
   query.checkpoint = path;
-  FGNN_ASSERT_OK_AND_ASSIGN(const EvaluationAnswer again,
+  FGNN_ASSERT_OK_AND_ASSIGN(const Evaluation again,
                             job->Evaluate(query, Patient()));
-  EXPECT_EQ(again.splits[0].num_correct, answer.splits[0].num_correct);
-  EXPECT_EQ(again.splits[0].loss, answer.splits[0].loss);
+  EXPECT_EQ(again.scores[0].num_correct, evaluation.scores[0].num_correct);
+  EXPECT_EQ(again.scores[0].loss, evaluation.scores[0].loss);
   EXPECT_EQ(job->batches(), 14U);
   EXPECT_FALSE(failed_.HasBeenNotified());
 }
@@ -67,8 +63,7 @@ TEST_F(TrainingJobTest, WritesNoCheckpointThroughALink) {
   TrainThrough(0);
   EXPECT_THAT(
       job->SaveCheckpoint(
-          {kJobId, folder_ / "checkpoints/epoch-0001.safetensors", 3, 1, ""},
-          Patient()),
+          Saving(folder_ / "checkpoints/epoch-0001.safetensors"), Patient()),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                testing::HasSubstr((folder_ / "checkpoints").string())));
   EXPECT_TRUE(fs::is_empty(other));
@@ -78,21 +73,14 @@ TEST_F(TrainingJobTest, WritesNoCheckpointThroughALink) {
 TEST_F(TrainingJobTest, WritesNoCheckpointIntoAnotherFolder) {
   fs::create_directories(folder_ / "run/checkpoints");
   fs::create_directories(folder_ / "other/checkpoints");
-  FGNN_ASSERT_OK_AND_ASSIGN(const HeldFolder held,
-                            HeldFolder::Open(folder_ / "run/checkpoints"));
-  FGNN_ASSERT_OK_AND_ASSIGN(const FolderId id, held.Id());
+  const SaveCheckpointRequest request =
+      Saving(folder_ / "run/checkpoints/epoch-0001.safetensors");
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
-  const auto save = [&] {
-    return job->SaveCheckpoint(
-        {kJobId, folder_ / "run/checkpoints/epoch-0001.safetensors", 3, 1, "",
-         id},
-        Patient());
-  };
-  FGNN_ASSERT_OK(save());
+  FGNN_ASSERT_OK(job->SaveCheckpoint(request, Patient()));
   fs::rename(folder_ / "run", folder_ / "moved");
   fs::create_directory_symlink(folder_ / "other", folder_ / "run");
-  EXPECT_THAT(save(),
+  EXPECT_THAT(job->SaveCheckpoint(request, Patient()),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        testing::HasSubstr("checkpoints is not the folder")));
   EXPECT_TRUE(fs::is_empty(folder_ / "other/checkpoints"));
@@ -102,7 +90,7 @@ TEST_F(TrainingJobTest, SavesNoOtherWeightsThanThoseAskedFor) {
   const std::unique_ptr<TrainingJob> job = Attach();
   TrainThrough(0);
   const fs::path path = folder_ / "epoch-0001.safetensors";
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, path, 2, 1, ""}, Patient()),
+  EXPECT_THAT(job->SaveCheckpoint(Saving(path, 1, /*version=*/2), Patient()),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        testing::HasSubstr("version 3, not 2")));
   EXPECT_FALSE(fs::exists(path));
@@ -114,14 +102,11 @@ TEST_F(TrainingJobTest, RefusesCommandsThatMakeNoSense) {
   EXPECT_THAT(job->Evaluate(Query({"dev"}), Patient()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("'dev'")));
-  EvaluationQuery query = Query({"valid"});
+  EvaluateRequest query = Query({"valid"});
   query.checkpoint = folder_ / "none.safetensors";
   EXPECT_THAT(job->Evaluate(query, Patient()),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, "relative", 3, 1, ""}, Patient()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(job->SaveCheckpoint({kJobId, folder_ / "no" / "folder", 3, 1, ""},
-                                  Patient()),
+  EXPECT_THAT(job->SaveCheckpoint(Saving(folder_ / "no" / "folder"), Patient()),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

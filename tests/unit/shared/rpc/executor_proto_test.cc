@@ -1,4 +1,4 @@
-#include "shared/rpc/measured_proto.h"
+#include "shared/rpc/executor_proto.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "scheduler/executors/executor_calls.h"
+#include "shared/executors/executor_messages.h"
 
 namespace fgnn {
 
