@@ -1,11 +1,11 @@
 #include "scheduler/rpc/job_messages.h"
 
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/rpc/executor_proto.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -17,18 +17,6 @@ static_assert(static_cast<int>(JobState::kQueued) == v1::JOB_STATE_QUEUED &&
                   static_cast<int>(JobState::kPaused) == v1::JOB_STATE_PAUSED,
               "JobState has the numbers of fgnn.v1.JobState");
 
-// Sets the scores of targets that are known.
-void SetTargetScores(const JobProgress& progress, v1::JobProgress* message) {
-  const Scores& valid = progress.valid;
-  const Scores& test = progress.test;
-  if (valid.rmse.has_value()) message->set_valid_rmse(*valid.rmse);
-  if (test.rmse.has_value()) message->set_test_rmse(*test.rmse);
-  if (test.mae.has_value()) message->set_test_mae(*test.mae);
-  if (test.r2.has_value()) message->set_test_r2(*test.r2);
-  if (valid.micro_f1.has_value()) message->set_valid_micro_f1(*valid.micro_f1);
-  if (test.micro_f1.has_value()) message->set_test_micro_f1(*test.micro_f1);
-}
-
 void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_phase(PrintableText(progress.phase));
   message->set_epochs(progress.epochs);
@@ -39,15 +27,8 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   message->set_loss(progress.loss);
   message->set_edges_per_second(progress.edges_per_second);
   message->set_seconds_left(progress.seconds_left);
-  // -1 and 0 stand for scores that are not known.
-  message->set_valid_accuracy(progress.valid.accuracy.value_or(-1));
-  message->set_test_accuracy(progress.test.accuracy.value_or(-1));
-  message->set_test_macro_f1(progress.test.macro_f1.value_or(-1));
-  message->set_test_roc_auc(progress.test.roc_auc.value_or(-1));
-  message->set_valid_mrr(progress.valid.mrr.value_or(0));
-  message->set_test_mrr(progress.test.mrr.value_or(0));
-  message->set_test_mean_rank(progress.test.mean_rank.value_or(0));
-  SetTargetScores(progress, message);
+  *message->mutable_valid() = ToProto(progress.valid);
+  *message->mutable_test() = ToProto(progress.test);
   message->set_restarts(progress.restarts);
   message->set_warning(PrintableText(progress.warning));
   message->set_checkpoint_warning(PrintableText(progress.checkpoint_warning));

@@ -1,13 +1,12 @@
 #include "scheduler/status_page/status_json.h"
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
+#include "scheduler/store/progress_json.h"
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
-#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 namespace {
@@ -30,17 +29,7 @@ ordered_json Texts(const std::vector<std::string>& texts) {
   return json;
 }
 
-// Returns the scores that are known, by their keys.
-ordered_json ScoresToJson(const Scores& scores) {
-  ordered_json json = ordered_json::object();
-  for (const ScoreField& field : AllScoreFields()) {
-    const std::optional<double>& score = scores.*field.score;
-    if (score.has_value()) json[field.key] = *score;
-  }
-  return json;
-}
-
-ordered_json ProgressToJson(const JobProgress& progress) {
+ordered_json ShownProgress(const JobProgress& progress) {
   return {{"phase", Text(progress.phase)},
           {"epochs", progress.epochs},
           {"epochs_done", progress.epochs_done},
@@ -72,7 +61,7 @@ ordered_json JobToJson(const Job& job) {
           {"error_message", Text(MessageOf(job.error))},
           {"attempts", job.attempts},
           {"devices", Texts(job.devices)},
-          {"progress", ProgressToJson(job.progress)}};
+          {"progress", ShownProgress(job.progress)}};
 }
 
 ordered_json JobsToJson(const std::vector<Job>& jobs) {

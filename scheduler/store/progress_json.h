@@ -4,9 +4,13 @@
 
 #include <string>
 
+#include "nlohmann/json.hpp"
 #include "scheduler/store/job.h"
 
 namespace fgnn {
+
+// Returns the scores that are known, by their keys.
+nlohmann::ordered_json ScoresToJson(const Scores& scores);
 
 std::string ProgressToJson(const JobProgress& progress);
 

@@ -4,7 +4,10 @@ namespace fgnn {
 namespace {
 
 constexpr ScoreField kOfClasses[] = {
-    {.key = "accuracy", .words = "accuracy", .score = &Scores::accuracy},
+    {.key = "accuracy",
+     .words = "accuracy",
+     .score = &Scores::accuracy,
+     .form = ScoreForm::kShare},
     {.key = "macro_f1", .words = "macro-F1", .score = &Scores::macro_f1},
     {.key = "roc_auc",
      .words = "ROC-AUC",
@@ -14,6 +17,7 @@ constexpr ScoreField kOfLinks[] = {
     {.key = "mean_rank",
      .words = "mean rank",
      .score = &Scores::mean_rank,
+     .form = ScoreForm::kRank,
      .is_of_best = false},
     {.key = "mrr", .words = "MRR", .score = &Scores::mrr},
     {.key = "roc_auc",
@@ -21,8 +25,14 @@ constexpr ScoreField kOfLinks[] = {
      .score = &Scores::roc_auc,
      .is_of_best = false}};
 constexpr ScoreField kOfValues[] = {
-    {.key = "rmse", .words = "RMSE", .score = &Scores::rmse},
-    {.key = "mae", .words = "MAE", .score = &Scores::mae},
+    {.key = "rmse",
+     .words = "RMSE",
+     .score = &Scores::rmse,
+     .form = ScoreForm::kError},
+    {.key = "mae",
+     .words = "MAE",
+     .score = &Scores::mae,
+     .form = ScoreForm::kError},
     {.key = "r2", .words = "R2", .score = &Scores::r2}};
 constexpr ScoreField kOfLabelSets[] = {
     {.key = "micro_f1", .words = "micro-F1", .score = &Scores::micro_f1},

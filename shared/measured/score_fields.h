@@ -2,6 +2,7 @@
 #ifndef FGNN_SHARED_MEASURED_SCORE_FIELDS_H_
 #define FGNN_SHARED_MEASURED_SCORE_FIELDS_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,11 +12,16 @@
 
 namespace fgnn {
 
+// How people read a score.
+enum class ScoreForm : uint8_t { kNumber, kShare, kRank, kError };
+
 struct ScoreField {
-  // Name in metrics.jsonl and summary.json, behind "valid_" or "test_".
+  // Name in metrics.jsonl and summary.json, behind "valid_" or "test_", and in
+  // fgnn.v1.Scores.
   const char* key;
   const char* words;  // Name for people.
   std::optional<double> Scores::*score;
+  ScoreForm form = ScoreForm::kNumber;
   // Whether a summary has it for the validation too.
   bool is_of_best = true;
 };

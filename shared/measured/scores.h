@@ -12,15 +12,18 @@ namespace fgnn {
 // Scores on a split; nullopt: not known.
 struct Scores {
   std::optional<double> accuracy = std::nullopt;
-  // Mean F1 of the classes.
+  // Mean F1 of the classes among labels or predictions. With multi-label
+  // classification: of all classes.
   std::optional<double> macro_f1 = std::nullopt;
   // ROC-AUC with two classes or links.
   std::optional<double> roc_auc = std::nullopt;
-  // Scores of link prediction, which has no accuracy and no macro F1.
+  // Mean reciprocal rank of an edge, and its mean rank, from 1, for link
+  // prediction. See RankEdges() of the trainer.
   std::optional<double> mrr = std::nullopt;
   std::optional<double> mean_rank = std::nullopt;
   // Scores of node regression: root of the mean squared error, mean absolute
   // error, and coefficient of determination, each as the mean over the columns.
+  // r2 is not known with fewer than two vertices.
   std::optional<double> rmse = std::nullopt;
   std::optional<double> mae = std::nullopt;
   std::optional<double> r2 = std::nullopt;
@@ -36,6 +39,8 @@ struct Scores {
     if (!rmse.has_value()) return accuracy;
     return std::isfinite(*rmse) ? std::optional(-*rmse) : std::nullopt;
   }
+
+  friend bool operator==(const Scores&, const Scores&) = default;
 };
 
 // A trainer's answer for one split.
@@ -45,37 +50,7 @@ struct SplitScore {
   uint64_t num_vertices = 0;
   uint64_t num_correct = 0;
   double loss = 0;  // Mean of the loss that is trained.
-  // Macro F1 over the classes among labels or predictions. With multi-label
-  // classification, over all classes.
-  double macro_f1 = 0;
-  // ROC-AUC with two classes or links; nullopt otherwise.
-  std::optional<double> roc_auc = std::nullopt;
-  // Mean rank of an edge, from 1, and mean of its reciprocal, for link
-  // prediction; nullopt otherwise. See RankEdges() of the trainer.
-  std::optional<double> mean_rank = std::nullopt;
-  std::optional<double> mrr = std::nullopt;
-  // Scores of node regression; nullopt otherwise. r2 is nullopt with fewer than
-  // two vertices, too.
-  std::optional<double> rmse = std::nullopt;
-  std::optional<double> mae = std::nullopt;
-  std::optional<double> r2 = std::nullopt;
-  // Micro F1 of multi-label classification; nullopt otherwise.
-  std::optional<double> micro_f1 = std::nullopt;
-
-  // Returns the scores of the split. num_vertices is above 0.
-  Scores scores() const {
-    if (mrr.has_value()) {
-      return {.roc_auc = roc_auc, .mrr = mrr, .mean_rank = mean_rank};
-    }
-    if (rmse.has_value()) return {.rmse = rmse, .mae = mae, .r2 = r2};
-    if (micro_f1.has_value()) {
-      return {.macro_f1 = macro_f1, .micro_f1 = micro_f1};
-    }
-    return {.accuracy = static_cast<double>(num_correct) /
-                        static_cast<double>(num_vertices),
-            .macro_f1 = macro_f1,
-            .roc_auc = roc_auc};
-  }
+  Scores scores = {};
 
   friend bool operator==(const SplitScore&, const SplitScore&) = default;
 };

@@ -8,6 +8,7 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 namespace {
@@ -36,6 +37,12 @@ std::optional<GpuMemory> GpuOf(const Response& response) {
                    .evaluation_bytes = gpu.evaluation_bytes(),
                    .hidden_bytes = gpu.hidden_bytes(),
                    .pinned_bytes = gpu.pinned_bytes()};
+}
+
+// Returns the field of the message that has the score's name.
+const google::protobuf::FieldDescriptor* FieldOf(const v1::Scores& message,
+                                                 const ScoreField& field) {
+  return message.GetDescriptor()->FindFieldByName(field.key);
 }
 
 }  // namespace
@@ -119,37 +126,44 @@ TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
           .gpu = GpuOf(message)};
 }
 
+v1::Scores ToProto(const Scores& scores) {
+  v1::Scores message;
+  for (const ScoreField& field : AllScoreFields()) {
+    const std::optional<double>& score = scores.*field.score;
+    if (!score.has_value()) continue;
+    message.GetReflection()->SetDouble(&message, FieldOf(message, field),
+                                       *score);
+  }
+  return message;
+}
+
+Scores FromProto(const v1::Scores& message) {
+  Scores scores;
+  for (const ScoreField& field : AllScoreFields()) {
+    const auto* const of_message = FieldOf(message, field);
+    if (!message.GetReflection()->HasField(message, of_message)) continue;
+    scores.*field.score =
+        message.GetReflection()->GetDouble(message, of_message);
+  }
+  return scores;
+}
+
 v1::SplitScore ToProto(const SplitScore& score) {
   v1::SplitScore message;
   message.set_split(score.split);
   message.set_num_vertices(score.num_vertices);
   message.set_num_correct(score.num_correct);
   message.set_loss(score.loss);
-  message.set_macro_f1(score.macro_f1);
-  if (score.roc_auc.has_value()) message.set_roc_auc(*score.roc_auc);
-  if (score.mean_rank.has_value()) message.set_mean_rank(*score.mean_rank);
-  if (score.mrr.has_value()) message.set_mrr(*score.mrr);
-  if (score.rmse.has_value()) message.set_rmse(*score.rmse);
-  if (score.mae.has_value()) message.set_mae(*score.mae);
-  if (score.r2.has_value()) message.set_r2(*score.r2);
-  if (score.micro_f1.has_value()) message.set_micro_f1(*score.micro_f1);
+  *message.mutable_scores() = ToProto(score.scores);
   return message;
 }
 
 SplitScore FromProto(const v1::SplitScore& message) {
-  SplitScore score = {.split = message.split(),
-                      .num_vertices = message.num_vertices(),
-                      .num_correct = message.num_correct(),
-                      .loss = message.loss(),
-                      .macro_f1 = message.macro_f1()};
-  if (message.has_roc_auc()) score.roc_auc = message.roc_auc();
-  if (message.has_mean_rank()) score.mean_rank = message.mean_rank();
-  if (message.has_mrr()) score.mrr = message.mrr();
-  if (message.has_rmse()) score.rmse = message.rmse();
-  if (message.has_mae()) score.mae = message.mae();
-  if (message.has_r2()) score.r2 = message.r2();
-  if (message.has_micro_f1()) score.micro_f1 = message.micro_f1();
-  return score;
+  return {.split = message.split(),
+          .num_vertices = message.num_vertices(),
+          .num_correct = message.num_correct(),
+          .loss = message.loss(),
+          .scores = FromProto(message.scores())};
 }
 
 v1::AttachJobRequest ToProto(const AttachJobRequest& request) {

@@ -20,8 +20,10 @@ namespace fgnn {
 using HopSizeMessages = google::protobuf::RepeatedPtrField<v1::HopSize>;
 
 HopSizeMessages ToProto(const std::vector<HopSize>& hops);
+v1::Scores ToProto(const Scores& scores);
 v1::SplitScore ToProto(const SplitScore& score);
 std::vector<HopSize> FromProto(const HopSizeMessages& messages);
+Scores FromProto(const v1::Scores& message);
 SplitScore FromProto(const v1::SplitScore& message);
 
 v1::AttachJobRequest ToProto(const AttachJobRequest& request);

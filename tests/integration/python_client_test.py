@@ -134,8 +134,11 @@ class CallsTest(client_case.ClientTest):
     def test_scores_that_there_are_not_are_none(self):
         self.service.tell(pb.Job(
             job_id='job-0', state=pb.JOB_STATE_COMPLETED,
-            progress=pb.JobProgress(valid_accuracy=-1, test_rmse=0.0)))
+            progress=pb.JobProgress(seconds_left=-1,
+                                    test={'rmse': 0.0})))
         progress = self.client.submit(SPEC).wait().progress
+        self.assertIsNone(progress.seconds_left)
+        self.assertIsNone(progress.evaluated)
         self.assertIsNone(progress.valid_accuracy)
         self.assertIsNone(progress.valid_mrr)
         self.assertIsNone(progress.valid_rmse)

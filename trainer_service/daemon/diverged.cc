@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 namespace {
@@ -51,17 +51,16 @@ absl::Status CheckLoss(double loss, const TrainingTask& batch,
 }
 
 absl::Status CheckScores(const SplitScore& score, Objective objective) {
-  const std::pair<const char*, std::optional<double>> scores[] = {
-      {"loss", score.loss},        {"macro F1", score.macro_f1},
-      {"ROC-AUC", score.roc_auc},  {"mean rank", score.mean_rank},
-      {"MRR", score.mrr},          {"RMSE", score.rmse},
-      {"MAE", score.mae},          {"R2", score.r2},
-      {"micro F1", score.micro_f1}};
-  for (const auto& [name, value] : scores) {
-    if (std::isfinite(value.value_or(0))) continue;
+  const auto check = [&](const char* name, double value) -> absl::Status {
+    if (std::isfinite(value)) return absl::OkStatus();
     return Diverged(
-        absl::StrCat("the ", name, " of split ", score.split, " is ", *value),
+        absl::StrCat("the ", name, " of split ", score.split, " is ", value),
         objective);
+  };
+  FGNN_RETURN_IF_ERROR(check("loss", score.loss));
+  for (const ScoreField& field : AllScoreFields()) {
+    FGNN_RETURN_IF_ERROR(
+        check(field.words, (score.scores.*field.score).value_or(0)));
   }
   return absl::OkStatus();
 }

@@ -48,9 +48,9 @@ absl::StatusOr<Evaluation> RankSplits(TrainerBackend& backend,
     SplitScore& score = evaluation.scores.emplace_back();
     score.split = splits[i];
     score.num_vertices = rankings[i].num_edges;
-    score.roc_auc = rankings[i].roc_auc;
-    score.mean_rank = rankings[i].mean_rank;
-    score.mrr = rankings[i].mrr;
+    score.scores = {.roc_auc = rankings[i].roc_auc,
+                    .mrr = rankings[i].mrr,
+                    .mean_rank = rankings[i].mean_rank};
     FGNN_RETURN_IF_ERROR(CheckScores(score, Objective::kLinks));
   }
   evaluation.seconds = stopwatch.Seconds();

@@ -49,11 +49,14 @@ SplitScore SumUp(const VertexScores& scores, size_t first, size_t size,
     sum.num_correct += predictions[i] == labels[i] ? 1 : 0;
     sum.loss += static_cast<double>(scores.losses[first + i]);
   }
-  if (size > 0) sum.loss /= static_cast<double>(size);
-  sum.macro_f1 =
+  if (size == 0) return sum;
+  sum.loss /= static_cast<double>(size);
+  sum.scores.accuracy =
+      static_cast<double>(sum.num_correct) / static_cast<double>(size);
+  sum.scores.macro_f1 =
       MacroF1(labels, predictions, static_cast<uint32_t>(num_classes));
   if (num_classes == 2) {
-    sum.roc_auc = RocAuc(labels, scores.margins.subspan(first, size));
+    sum.scores.roc_auc = RocAuc(labels, scores.margins.subspan(first, size));
   }
   return sum;
 }

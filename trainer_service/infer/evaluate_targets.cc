@@ -75,9 +75,9 @@ absl::StatusOr<std::vector<SplitScore>> EvaluateValues(
         ScoreValues(targets, vertices.subspan(first, split.size()),
                     predictions + first * columns);
     score.loss = values.mean_squared_error;
-    score.rmse = values.rmse;
-    score.mae = values.mae;
-    score.r2 = values.r2;
+    score.scores.rmse = values.rmse;
+    score.scores.mae = values.mae;
+    score.scores.r2 = values.r2;
     first += split.size();
   }
   return scores;
@@ -192,8 +192,8 @@ absl::StatusOr<std::vector<SplitScore>> EvaluateSets(
     }
     score.loss /= static_cast<double>(splits[s].size());
     const absl::Span<const ClassCounts> of_split(counts + s * columns, columns);
-    score.micro_f1 = MicroF1(of_split);
-    score.macro_f1 = MacroF1OfSets(of_split);
+    score.scores.micro_f1 = MicroF1(of_split);
+    score.scores.macro_f1 = MacroF1OfSets(of_split);
   }
   return scores;
 }

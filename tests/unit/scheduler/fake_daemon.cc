@@ -129,8 +129,9 @@ class FakeDaemon final : public ExecutorHandler,
       score->set_split(split);
       score->set_num_vertices(4);
       score->set_num_correct(3);
-      score->set_macro_f1(0.5);
-      score->set_roc_auc(0.25);
+      score->mutable_scores()->set_accuracy(0.75);
+      score->mutable_scores()->set_macro_f1(0.5);
+      score->mutable_scores()->set_roc_auc(0.25);
     }
     return grpc::Status::OK;
   }

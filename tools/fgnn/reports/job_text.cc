@@ -193,7 +193,7 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
   const Objective objective = ObjectiveOfJob(job);
   line(absl::StrCat("valid ", ComparedField(objective).words).c_str(),
        FormatCompared(objective, ValidScoreOf(job)));
-  text += TestScoresText(progress);
+  text += TestScoresText(job);
   line("restarts", absl::StrCat(progress.restarts()));
   if (progress.executors_size() > 0) {
     text += "\n" + ExecutorTable(progress.executors());

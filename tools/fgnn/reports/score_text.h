@@ -7,6 +7,7 @@
 
 #include "fgnn/v1/job_service.pb.h"
 #include "shared/config/objective.h"
+#include "shared/measured/score_fields.h"
 
 namespace fgnn {
 
@@ -16,6 +17,9 @@ std::string FormatShare(double share);
 std::string FormatScore(double score);
 // Returns an RMSE or MAE, five digits of it: "0.76521", "1234.6".
 std::string FormatError(double error);
+
+// Returns a score as its field is read: "76.52 %", "0.7652", "3.12".
+std::string FormatScore(const ScoreField& field, double score);
 
 // Returns what the job predicts; the default for a task of a later release.
 Objective ObjectiveOfJob(const v1::Job& job);
@@ -30,8 +34,8 @@ std::optional<double> ValidScoreOf(const v1::Job& job);
 std::optional<double> TestScoreOf(const v1::Job& job);
 
 // Returns the test scores of a finished job, a line each, or "" before that.
-// Names are as wide as in JobText().
-std::string TestScoresText(const v1::JobProgress& progress);
+// The compared score comes first. Names are as wide as in JobText().
+std::string TestScoresText(const v1::Job& job);
 
 }  // namespace fgnn
 

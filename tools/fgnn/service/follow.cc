@@ -101,7 +101,7 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
       FormatCount(progress.batches_committed()),
       FormatCount(progress.batches_expected()), progress.restarts());
   if (!stages.empty()) std::cout << "\n" << StageTableText(stages) << "\n";
-  std::cout << TestScoresText(progress) << "results         "
+  std::cout << TestScoresText(job) << "results         "
             << PrintableText(job.run_dir()) << std::endl;
 }
 

@@ -17,9 +17,9 @@ TEST_F(ServiceTest, AJobRunsFromItsSubmissionToItsSummary) {
   ASSERT_EQ(job.state(), v1::JOB_STATE_COMPLETED) << job.error_message();
   EXPECT_THAT(job.devices(), testing::ElementsAre(FirstCore()));
   EXPECT_EQ(job.progress().batches_committed(), 60U);
-  EXPECT_EQ(job.progress().test_accuracy(), 0.75);
-  EXPECT_EQ(job.progress().test_macro_f1(), 0.5);
-  EXPECT_EQ(job.progress().test_roc_auc(), 0.25);
+  EXPECT_EQ(job.progress().test().accuracy(), 0.75);
+  EXPECT_EQ(job.progress().test().macro_f1(), 0.5);
+  EXPECT_EQ(job.progress().test().roc_auc(), 0.25);
   EXPECT_EQ(ReadRun(job, "checkpoints/epoch-0003.safetensors"), "60");
   const auto summary = nlohmann::json::parse(ReadRun(job, "summary.json"));
   EXPECT_EQ(summary["state"], "completed");
@@ -29,7 +29,7 @@ TEST_F(ServiceTest, AJobRunsFromItsSubmissionToItsSummary) {
   StopService();
   StartService();
   EXPECT_EQ(Get(job.job_id())->state(), v1::JOB_STATE_COMPLETED);
-  EXPECT_EQ(Get(job.job_id())->progress().test_accuracy(), 0.75);
+  EXPECT_EQ(Get(job.job_id())->progress().test().accuracy(), 0.75);
 }
 
 TEST_F(ServiceTest, CancelReturnsOnceNothingIsLeft) {

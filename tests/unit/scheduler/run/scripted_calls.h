@@ -161,18 +161,14 @@ class ScriptedCalls final : public ExecutorCalls {
     const auto rank = static_cast<double>(correct);
     SplitScore scores = {.split = call.splits.at(0), .num_vertices = 4};
     if (objective == Objective::kValues) {
-      scores.rmse = 8 - rank;
-      scores.mae = rank / 8;
-      scores.r2 = -rank;
+      scores.scores = {.rmse = 8 - rank, .mae = rank / 8, .r2 = -rank};
     } else if (objective == Objective::kLinks) {
       scores.num_vertices = 1;
-      scores.mean_rank = 8 - rank;
-      scores.mrr = rank / 8;
+      scores.scores = {.mrr = rank / 8, .mean_rank = 8 - rank};
     } else {
       scores.num_correct = correct;
-      scores.loss = 0;
-      scores.macro_f1 = rank / 8;
-      scores.roc_auc = rank / 16;
+      scores.scores = {
+          .accuracy = rank / 4, .macro_f1 = rank / 8, .roc_auc = rank / 16};
     }
     return Evaluation{.scores = {scores}, .seconds = 0.5};
   }

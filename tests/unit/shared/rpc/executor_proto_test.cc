@@ -2,10 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "shared/measured/score_fields.h"
+#include "tests/fakes/default_job.h"
+#include "tests/fakes/status_matchers.h"
+
 namespace fgnn {
 namespace {
 
-TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
+TEST(ExecutorProtoTest, ProfilesComeBackWhole) {
   const SamplingProfile sampling = {.max_task_bytes = 1,
                                     .bound_task_bytes = 2,
                                     .max_input_nodes = 3,
@@ -42,24 +49,81 @@ TEST(MeasuredProtoTest, ProfilesComeBackWhole) {
   EXPECT_EQ(FromProto(ToProto(trains_on_gpu)), trains_on_gpu);
 }
 
-TEST(MeasuredProtoTest, AScoreThatIsNotKnownStaysSo) {
-  const SplitScore links = {.split = "valid",
-                            .num_vertices = 1,
-                            .num_correct = 2,
-                            .loss = 0.3,
-                            .macro_f1 = 0.4,
-                            .roc_auc = 0,
-                            .mean_rank = 6,
-                            .mrr = 0.7};
+TEST(ExecutorProtoTest, AScoreThatIsNotKnownStaysSo) {
+  const SplitScore links = {
+      .split = "valid",
+      .num_vertices = 1,
+      .num_correct = 2,
+      .loss = 0.3,
+      .scores = {.roc_auc = 0, .mrr = 0.7, .mean_rank = 6}};
   EXPECT_EQ(FromProto(ToProto(links)), links);
-  const SplitScore values = {
-      .split = "valid", .num_vertices = 1, .rmse = 0, .mae = 0.25, .r2 = -1.5};
-  EXPECT_EQ(FromProto(ToProto(values)), values);
-  const SplitScore sets = {
-      .split = "valid", .num_vertices = 1, .macro_f1 = 0.5, .micro_f1 = 0};
-  EXPECT_EQ(FromProto(ToProto(sets)), sets);
-  const SplitScore vertices = {.split = "test", .num_vertices = 1};
-  EXPECT_EQ(FromProto(ToProto(vertices)), vertices);
+  // Each score alone: none takes the place of another, and 0 is a score.
+  for (const ScoreField& field : AllScoreFields()) {
+    Scores scores;
+    scores.*field.score = 0;
+    EXPECT_EQ(FromProto(ToProto(scores)), scores) << field.key;
+    EXPECT_NE(scores, Scores());
+  }
+}
+
+// A field of the struct that the converter forgot would be missing here.
+TEST(ExecutorProtoTest, RequestsComeBackWhole) {
+  const JobSpec spec = DefaultJob();
+  const AttachJobRequest attach = {.job_id = "job",
+                                   .spec = spec,
+                                   .owner = OwnerIndex{3},
+                                   .overflow_block = 0,
+                                   .scheduler_generation = 5,
+                                   .device = 6};
+  FGNN_ASSERT_OK_AND_ASSIGN(const AttachJobRequest attached,
+                            FromProto(ToProto(attach)));
+  EXPECT_EQ(attached.job_id, attach.job_id);
+  EXPECT_EQ(attached.spec.dataset, spec.dataset);
+  EXPECT_EQ(attached.owner, attach.owner);
+  EXPECT_EQ(attached.overflow_block, 0U);
+  EXPECT_EQ(attached.scheduler_generation, 5U);
+  EXPECT_EQ(attached.device, 6U);
+  const CountInputNodesRequest count = {
+      .spec = spec, .part = 1, .num_parts = 2, .path = "/counts"};
+  FGNN_ASSERT_OK_AND_ASSIGN(const CountInputNodesRequest counted,
+                            FromProto(ToProto(count)));
+  EXPECT_EQ(counted.part, 1U);
+  EXPECT_EQ(counted.num_parts, 2U);
+  EXPECT_EQ(counted.path, "/counts");
+  FGNN_ASSERT_OK_AND_ASSIGN(const RankVerticesRequest ranked,
+                            FromProto(ToProto(RankVerticesRequest{
+                                .spec = spec, .counts = {"/a", "/b"}})));
+  EXPECT_EQ(ranked.counts.size(), 2U);
+  EXPECT_EQ(ranked.counts[1], "/b");
+  const EvaluateRequest evaluated =
+      FromProto(ToProto(EvaluateRequest{.job_id = "job",
+                                        .checkpoint = "/c",
+                                        .splits = {"valid", "test"},
+                                        .scratch = 7}));
+  EXPECT_EQ(evaluated.job_id, "job");
+  EXPECT_EQ(evaluated.checkpoint, "/c");
+  EXPECT_EQ(evaluated.splits, (std::vector<std::string>{"valid", "test"}));
+  EXPECT_EQ(evaluated.scratch, 7U);
+  const SaveCheckpointRequest save = {.job_id = "job",
+                                      .path = "/c",
+                                      .folder = {.device = 1, .inode = 2},
+                                      .version = 3,
+                                      .epochs_done = 4,
+                                      .run_state = "state"};
+  FGNN_ASSERT_OK_AND_ASSIGN(const SaveCheckpointRequest saved,
+                            FromProto(ToProto(save)));
+  EXPECT_EQ(saved.job_id, "job");
+  EXPECT_EQ(saved.path, "/c");
+  EXPECT_EQ(saved.folder, save.folder);
+  EXPECT_EQ(saved.version, 3U);
+  EXPECT_EQ(saved.epochs_done, 4U);
+  EXPECT_EQ(saved.run_state, "state");
+  const CheckpointProfile checkpoint = FromProto(ToProto(CheckpointProfile{
+      .version = 1, .epochs_done = 2, .seed = 3, .run_state = "state"}));
+  EXPECT_EQ(checkpoint.version, 1U);
+  EXPECT_EQ(checkpoint.epochs_done, 2U);
+  EXPECT_EQ(checkpoint.seed, 3U);
+  EXPECT_EQ(checkpoint.run_state, "state");
 }
 
 }  // namespace

@@ -83,8 +83,7 @@ TEST(JobTextTest, SecondsRunOnWhileTheJobDoes) {
 TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
   v1::Job job = JobIn(v1::JOB_STATE_PREPARING);
   job.mutable_progress()->set_phase("validating data");
-  job.mutable_progress()->set_valid_accuracy(-1);
-  job.mutable_progress()->set_test_accuracy(0.7652);
+  job.mutable_progress()->mutable_test()->set_accuracy(0.7652);
   const std::string text = JobText(job, 0);
   EXPECT_THAT(text, HasSubstr("preparing (validating data)"));
   EXPECT_THAT(text, HasSubstr("valid accuracy  -\n"));
@@ -92,31 +91,27 @@ TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
 }
 
 TEST(TestScoresTextTest, ShowsWhatThereIs) {
-  v1::JobProgress progress;
-  progress.set_test_accuracy(-1);
-  EXPECT_EQ(TestScoresText(progress), "");
-  progress.set_test_accuracy(0.75);
-  progress.set_test_macro_f1(0.5);
-  progress.set_test_roc_auc(-1);
-  EXPECT_EQ(TestScoresText(progress),
+  v1::Job job;
+  v1::JobProgress& progress = *job.mutable_progress();
+  EXPECT_EQ(TestScoresText(job), "");
+  progress.mutable_test()->set_accuracy(0.75);
+  progress.mutable_test()->set_macro_f1(0.5);
+  EXPECT_EQ(TestScoresText(job),
             "test accuracy   75.00 %\n"
             "test macro-F1   0.5000\n");
-  progress.set_test_roc_auc(0.8125);
-  EXPECT_THAT(TestScoresText(progress), HasSubstr("test ROC-AUC    0.8125\n"));
+  progress.mutable_test()->set_roc_auc(0.8125);
+  EXPECT_THAT(TestScoresText(job), HasSubstr("test ROC-AUC    0.8125\n"));
 }
 
 TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
   v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
   job.mutable_spec()->mutable_training()->set_task("link_prediction");
   v1::JobProgress& progress = *job.mutable_progress();
-  progress.set_valid_accuracy(-1);
-  progress.set_test_accuracy(-1);
-  progress.set_test_roc_auc(-1);
   EXPECT_THAT(JobText(job, 0), HasSubstr("valid MRR       -\n"));
-  progress.set_valid_mrr(0.25);
-  progress.set_test_mrr(0.5);
-  progress.set_test_mean_rank(3.125);
-  progress.set_test_roc_auc(0.875);
+  progress.mutable_valid()->set_mrr(0.25);
+  progress.mutable_test()->set_mrr(0.5);
+  progress.mutable_test()->set_mean_rank(3.125);
+  progress.mutable_test()->set_roc_auc(0.875);
   const std::string text = JobText(job, 0);
   EXPECT_THAT(text, HasSubstr("valid MRR       0.2500\n"
                               "test MRR        0.5000\n"
@@ -131,15 +126,12 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
 TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
   v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
   v1::JobProgress& progress = *job.mutable_progress();
-  progress.set_valid_accuracy(-1);
-  progress.set_test_accuracy(-1);
-  progress.set_test_roc_auc(-1);
   job.mutable_spec()->mutable_training()->set_task("node_regression");
   EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      -\n"));
-  progress.set_valid_rmse(0.125);
-  progress.set_test_rmse(0.5);
-  progress.set_test_mae(0.25);
-  progress.set_test_r2(-1.5);
+  progress.mutable_valid()->set_rmse(0.125);
+  progress.mutable_test()->set_rmse(0.5);
+  progress.mutable_test()->set_mae(0.25);
+  progress.mutable_test()->set_r2(-1.5);
   EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      0.125\n"
                                          "test RMSE       0.5\n"
                                          "test MAE        0.25\n"
@@ -150,11 +142,11 @@ TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
               AllOf(HasSubstr("RMSE 0.125"), HasSubstr("RMSE 0.5")));
   job.mutable_spec()->mutable_training()->set_task(
       "multi_label_classification");
-  progress.clear_valid_rmse();
-  progress.clear_test_rmse();
-  progress.set_valid_micro_f1(0.5);
-  progress.set_test_micro_f1(0.75);
-  progress.set_test_macro_f1(0.25);
+  progress.mutable_valid()->clear_rmse();
+  progress.mutable_test()->clear_rmse();
+  progress.mutable_valid()->set_micro_f1(0.5);
+  progress.mutable_test()->set_micro_f1(0.75);
+  progress.mutable_test()->set_macro_f1(0.25);
   EXPECT_THAT(JobText(job, 0), HasSubstr("valid micro-F1  0.5000\n"
                                          "test micro-F1   0.7500\n"
                                          "test macro-F1   0.2500\n"));

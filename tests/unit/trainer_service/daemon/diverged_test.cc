@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "shared/measured/score_fields.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -71,23 +72,17 @@ TEST_F(DivergedTest, EveryScoreIsFinite) {
   SplitScore right;
   right.split = "valid";
   right.loss = 3;
-  right.macro_f1 = 0.5;
+  right.scores.macro_f1 = 0.5;
   EXPECT_THAT(CheckScores(right, Objective::kClasses), IsOk());
   for (const double wrong : {HUGE_VAL, -HUGE_VAL, std::nan("")}) {
-    for (double SplitScore::*score :
-         {&SplitScore::loss, &SplitScore::macro_f1}) {
+    SplitScore loss = right;
+    loss.loss = wrong;
+    EXPECT_THAT(CheckScores(loss, Objective::kClasses),
+                StatusIs(absl::StatusCode::kAborted,
+                         HasSubstr("the loss of split valid is ")));
+    for (const ScoreField& field : AllScoreFields()) {
       SplitScore scores = right;
-      scores.*score = wrong;
-      EXPECT_THAT(CheckScores(scores, Objective::kClasses),
-                  StatusIs(absl::StatusCode::kAborted,
-                           HasSubstr(" of split valid is ")));
-    }
-    for (std::optional<double> SplitScore::*score :
-         {&SplitScore::roc_auc, &SplitScore::mean_rank, &SplitScore::mrr,
-          &SplitScore::rmse, &SplitScore::mae, &SplitScore::r2,
-          &SplitScore::micro_f1}) {
-      SplitScore scores = right;
-      scores.*score = wrong;
+      scores.scores.*field.score = wrong;
       EXPECT_THAT(
           CheckScores(scores, Objective::kValues),
           StatusIs(absl::StatusCode::kAborted, HasSubstr("scale the targets")));

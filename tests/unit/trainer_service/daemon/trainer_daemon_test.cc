@@ -196,7 +196,7 @@ TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {
   ASSERT_EQ(scores.scores_size(), 1);
   EXPECT_EQ(scores.scores(0).split(), "valid");
   EXPECT_EQ(scores.scores(0).num_vertices(), 30U);
-  EXPECT_EQ(scores.scores(0).macro_f1() > 0,
+  EXPECT_EQ(scores.scores(0).scores().macro_f1() > 0,
             scores.scores(0).num_correct() > 0);
   EXPECT_THAT(Evaluate(/*scratch=*/2),
               StatusIs(absl::StatusCode::kNotFound, "closed"));

@@ -63,8 +63,8 @@ TEST_F(TrainingJobTest, GoesOnWithTargetsAndEvaluatesThem) {
     ASSERT_EQ(evaluation.scores.size(), 2U);
     EXPECT_EQ(evaluation.scores[0].split, "valid");
     EXPECT_EQ(evaluation.scores[0].num_vertices, 30U);
-    EXPECT_GT(evaluation.scores[0].scores().rmse.value_or(0), 0);
-    EXPECT_TRUE(evaluation.scores[1].r2.has_value());
+    EXPECT_GT(evaluation.scores[0].scores.rmse.value_or(0), 0);
+    EXPECT_TRUE(evaluation.scores[1].scores.r2.has_value());
     FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));
     TrainThrough(1);
     expected.assign(board_->weights(6).begin(), board_->weights(6).end());

@@ -26,7 +26,7 @@ TEST_F(TrainingJobTest, TrainsEvaluatesAndSavesAnEpochAtATime) {
   EXPECT_EQ(evaluation.scores[1].num_vertices, 60U);
   EXPECT_LE(evaluation.scores[1].num_correct, 60U);
   EXPECT_GT(evaluation.scores[0].loss, 0);
-  EXPECT_GT(evaluation.scores[1].macro_f1, 0);
+  EXPECT_GT(evaluation.scores[1].scores.macro_f1, 0);
 
   const fs::path path = folder_ / "epoch-0001.safetensors";
   FGNN_ASSERT_OK(job->SaveCheckpoint(Saving(path), Patient()));

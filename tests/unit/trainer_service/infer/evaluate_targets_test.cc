@@ -173,9 +173,9 @@ TEST(EvaluateValuesTest, ScoresAreTheMeansOverTheColumns) {
   }
   EXPECT_EQ(scores[1].num_vertices, 6U);
   EXPECT_NEAR(scores[1].loss, loss, 1e-12 * loss);
-  EXPECT_NEAR(*scores[1].rmse, rmse, 1e-12 * rmse);
-  EXPECT_NEAR(*scores[1].mae, mae, 1e-12 * mae);
-  EXPECT_NEAR(*scores[1].r2, r2, 1e-12 * (1 + std::abs(r2)));
+  EXPECT_NEAR(*scores[1].scores.rmse, rmse, 1e-12 * rmse);
+  EXPECT_NEAR(*scores[1].scores.mae, mae, 1e-12 * mae);
+  EXPECT_NEAR(*scores[1].scores.r2, r2, 1e-12 * (1 + std::abs(r2)));
 }
 
 TEST(EvaluateSetsTest, ScoresAreThoseOfAllAndOfEachClass) {
@@ -209,9 +209,9 @@ TEST(EvaluateSetsTest, ScoresAreThoseOfAllAndOfEachClass) {
   loss /= static_cast<double>(split.size() * kTargetColumns);
   EXPECT_GT(all_right, 0);
   EXPECT_NEAR(scores[1].loss, loss, 1e-6 * loss);
-  EXPECT_DOUBLE_EQ(*scores[1].micro_f1,
+  EXPECT_DOUBLE_EQ(*scores[1].scores.micro_f1,
                    2 * all_right / (2 * all_right + all_wrong));
-  EXPECT_DOUBLE_EQ(scores[1].macro_f1, macro);
+  EXPECT_DOUBLE_EQ(*scores[1].scores.macro_f1, macro);
 }
 
 // scikit-learn says so too.

@@ -85,8 +85,7 @@ class EvaluateScoresTest : public testing::Test {
     const std::vector<int64_t> other = {1, 2, 3};
     const auto scores =
         Evaluate(world.Input(), labels, {other, split, {}}).value();
-    EXPECT_EQ(scores[2].macro_f1, 0);
-    EXPECT_EQ(scores[2].roc_auc, std::nullopt);
+    EXPECT_EQ(scores[2], SplitScore());
     return scores[1];
   }
 };
@@ -107,14 +106,14 @@ TEST_F(EvaluateScoresTest, AreThoseOfTheLogitsOfEachSplit) {
     margins.push_back(logits[2 * v + 1] - logits[2 * v]);
   }
   const SplitScore scores = ScoresOf(world, labels, split);
-  EXPECT_DOUBLE_EQ(scores.macro_f1, MacroF1(wanted, predicted, 2));
-  EXPECT_DOUBLE_EQ(*scores.roc_auc, PairwiseAuc(wanted, margins));
+  EXPECT_DOUBLE_EQ(*scores.scores.macro_f1, MacroF1(wanted, predicted, 2));
+  EXPECT_DOUBLE_EQ(*scores.scores.roc_auc, PairwiseAuc(wanted, margins));
 }
 
 TEST_F(EvaluateScoresTest, MoreClassesHaveNoRocCurve) {
   SmallGraph world(2, /*classes=*/3, RandomFeatures());
   const std::vector<int64_t> labels(kNodes, 1);
-  EXPECT_EQ(ScoresOf(world, labels, {0, 1}).roc_auc, std::nullopt);
+  EXPECT_EQ(ScoresOf(world, labels, {0, 1}).scores.roc_auc, std::nullopt);
 }
 
 }  // namespace

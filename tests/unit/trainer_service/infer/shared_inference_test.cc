@@ -154,11 +154,7 @@ class SharedEvaluationTest : public testing::Test {
                              const std::vector<SplitScore>& expected) {
     ASSERT_EQ(scores.size(), expected.size());
     for (size_t s = 0; s < scores.size(); ++s) {
-      EXPECT_EQ(scores[s].num_vertices, expected[s].num_vertices);
-      EXPECT_EQ(scores[s].num_correct, expected[s].num_correct);
-      EXPECT_EQ(scores[s].loss, expected[s].loss);
-      EXPECT_EQ(scores[s].macro_f1, expected[s].macro_f1);
-      EXPECT_EQ(scores[s].roc_auc, expected[s].roc_auc);
+      EXPECT_EQ(scores[s], expected[s]);
     }
   }
 

@@ -85,20 +85,21 @@ class Progress:
         return min(1.0, self.batches_committed / self.batches_expected)
 
 
-_NEGATIVE_IS_NONE = ('seconds_left', 'valid_accuracy', 'test_accuracy',
-                     'test_macro_f1', 'test_roc_auc')
-_ZERO_IS_NONE = ('valid_mrr', 'test_mrr', 'test_mean_rank')
-_MAY_BE_ABSENT = ('valid_rmse', 'test_rmse', 'test_mae', 'test_r2',
-                  'valid_micro_f1', 'test_micro_f1', 'evaluated')
+def _known(message, name):
+    """The field, or None where it may be absent and is."""
+    field = message.DESCRIPTOR.fields_by_name[name]
+    if field.has_presence and not message.HasField(name):
+        return None
+    return getattr(message, name)
 
 
 def progress_of(message: pb.JobProgress) -> Progress:
-    values = {field.name: getattr(message, field.name)
-              for field in dataclasses.fields(Progress)}
-    for name in _NEGATIVE_IS_NONE:
-        values[name] = None if values[name] < 0 else values[name]
-    for name in _ZERO_IS_NONE:
-        values[name] = values[name] or None
-    for name in _MAY_BE_ABSENT:
-        values[name] = values[name] if message.HasField(name) else None
+    values = {}
+    for name in (field.name for field in dataclasses.fields(Progress)):
+        split, _, score = name.partition('_')
+        values[name] = (_known(getattr(message, split), score)
+                        if split in ('valid', 'test')
+                        else _known(message, name))
+    if values['seconds_left'] < 0:
+        values['seconds_left'] = None
     return Progress(**values)
