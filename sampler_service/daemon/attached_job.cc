@@ -11,9 +11,6 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-constexpr std::chrono::milliseconds kLongestWait{100};
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<AttachedJob>> AttachedJob::Start(
     AttachedJobOptions options, JobSampling sampling,
@@ -130,7 +127,7 @@ void AttachedJob::Run(Worker& worker) {
   if (turn_.has_value()) turn_->Leave();
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
-  while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
+  while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -143,7 +140,7 @@ absl::Status AttachedJob::Loop(Worker& worker) {
       continue;
     }
     FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
-                          queue_.ClaimForWriting(DeadlineIn(kLongestWait)));
+                          queue_.ClaimForWriting(DeadlineIn(kTick)));
     if (!slot.has_value()) continue;
     const BatchSeq seq = slot->seq();
     if (const absl::Status status = SampleInto(worker, *std::move(slot));
@@ -159,7 +156,7 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   const uint32_t seen = queue_.frees();
   std::optional<SamplingTurn::Share> share = turn_->Join();
   if (!share.has_value()) {
-    return queue_.WaitForFree(seen, DeadlineIn(kLongestWait));
+    return queue_.WaitForFree(seen, DeadlineIn(kTick));
   }
   FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
                         queue_.TryClaimForWriting());
@@ -177,7 +174,7 @@ absl::Status AttachedJob::SampleInTurn(Worker& worker) {
   // The overflow block holds a task that this device may have to train first.
   share->Yield();
   share.reset();
-  return queue_.WaitForFree(queue_.frees(), DeadlineIn(kLongestWait));
+  return queue_.WaitForFree(queue_.frees(), DeadlineIn(kTick));
 }
 
 absl::Status AttachedJob::MarkAsPlanned(Worker& worker) {
@@ -233,7 +230,7 @@ absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
   if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
     worker.turns.fetch_add(1, std::memory_order_relaxed);
-    const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kLongestWait));
+    const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kTick));
     if (!absl::IsDeadlineExceeded(status)) return status;
   }
   return BeingDetached();

@@ -14,8 +14,6 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestWait{100};
-
 // Threads of a sampler are at the batches of the newest windows, and rarely at
 // one that was claimed again. A window that is not kept is ordered once more.
 constexpr size_t kKeptWindows = 16;
@@ -92,11 +90,10 @@ absl::StatusOr<BatchSeq> MatchedOrder::DrawnOf(
   while (workspace == nullptr) {
     FGNN_RETURN_IF_ERROR(check());
     MutexLock lock(&mutex_);
-    changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
-                       [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                         return Find(batches.begin) != nullptr ||
-                                workspace_ != nullptr;
-                       });
+    changed_.WaitUntil(
+        &lock, DeadlineIn(kTick), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return Find(batches.begin) != nullptr || workspace_ != nullptr;
+        });
     if (const Window* const window = Find(batches.begin)) {
       return batches.begin + window->order[seq - batches.begin];
     }

@@ -46,7 +46,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kTick{200};
+constexpr milliseconds kLookEvery{200};
 constexpr seconds kIdleWithoutJobs{60};
 // Time for a client to fetch how its job ended.
 constexpr seconds kLingerForClients{5};
@@ -268,7 +268,7 @@ absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
   BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
   ServiceManager manager;
   manager.SayReady();
-  while (!stop.WaitUntil(DeadlineIn(kTick))) {
+  while (!stop.WaitUntil(DeadlineIn(kLookEvery))) {
     log.RotateIfLarge();
     // A table whose lock is held for ever ends the messages to the watchdog.
     parts_->table->counts();

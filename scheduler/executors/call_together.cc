@@ -12,11 +12,6 @@
 #include "shared/base/threads/thread.h"
 
 namespace fgnn {
-namespace {
-
-constexpr std::chrono::milliseconds kTick{100};
-
-}  // namespace
 
 absl::Status CallTogether(
     size_t count, const std::function<void(size_t, const KeepGoing&)>& call,

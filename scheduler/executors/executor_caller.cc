@@ -9,7 +9,6 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
 // Number of calls of one kind that may be lost to deaths before the job fails.
 // The restart limit is usually reached earlier.
 constexpr int kMaxLostCalls = 10;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "scheduler/executors/shortage_wait.h"
 #include "scheduler/planning/placement.h"
+#include "shared/base/clock.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
@@ -23,7 +24,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr milliseconds kTick{100};
 constexpr minutes kAttachTimeout{10};  // A trainer fills its cache meanwhile.
 constexpr seconds kDetachTimeout{15};
 constexpr seconds kKillTimeout{10};

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::seconds kTryEvery{2};
-constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
 

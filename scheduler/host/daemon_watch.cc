@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 // Time between two looks for hangs and due restarts. The kernel tells of deaths
 // at once.
-constexpr std::chrono::milliseconds kTick{200};
+constexpr std::chrono::milliseconds kLookEvery{200};
 constexpr size_t kLastWordsBytes = 4096;
 
 constexpr std::chrono::seconds kWarnEvery{60};
@@ -93,7 +93,7 @@ void DaemonWatch::Watch() {
     if (status.ok()) continue;
     LogError("watching the daemons: {}; goes on", MessageOf(status));
     // The pause keeps a repeated failure from spinning.
-    ::poll(nullptr, 0, static_cast<int>(kTick.count()));
+    ::poll(nullptr, 0, static_cast<int>(kLookEvery.count()));
   }
 }
 
@@ -117,7 +117,7 @@ void DaemonWatch::WaitForEvent() {
     }
   }
   ::poll(fds.data(), static_cast<nfds_t>(fds.size()),
-         static_cast<int>(kTick.count()));
+         static_cast<int>(kLookEvery.count()));
   uint64_t wakes = 0;
   [[maybe_unused]] const ssize_t size =
       ::read(state_->wake.get(), &wakes, sizeof(wakes));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/rpc/channel.h"
@@ -15,8 +16,6 @@
 
 namespace fgnn {
 namespace {
-
-constexpr std::chrono::milliseconds kTick{100};
 
 // Waits until the queue's single call has ended. An error of keep_going ends
 // the call early and is the result.

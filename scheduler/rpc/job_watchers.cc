@@ -17,8 +17,6 @@
 namespace fgnn {
 namespace {
 
-// Time between two looks at the watched jobs.
-constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::seconds kLongestWait{1};
 
 std::shared_ptr<const v1::Job> MessageOfJob(const Job& job) {

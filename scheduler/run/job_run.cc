@@ -15,11 +15,6 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-
-constexpr std::chrono::milliseconds kTick{100};
-
-}  // namespace
 
 JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
     : parts_(std::move(job), std::move(decoded), environment,

@@ -14,7 +14,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{500};
+constexpr std::chrono::milliseconds kLookEvery{500};
 
 }  // namespace
 
@@ -35,13 +35,13 @@ void JobRunner::StartJobs() {
     if (status.ok()) continue;
     LogError("starting jobs: {}; goes on", MessageOf(status));
     // The pause keeps a repeated failure from spinning.
-    dispatcher.WaitUntilClosed(DeadlineIn(kTick));
+    dispatcher.WaitUntilClosed(DeadlineIn(kLookEvery));
   }
 }
 
 void JobRunner::StartNext() {
   JobDispatcher& dispatcher = *options_.environment.dispatcher;
-  const std::optional<Job> job = dispatcher.StartNext(DeadlineIn(kTick));
+  const std::optional<Job> job = dispatcher.StartNext(DeadlineIn(kLookEvery));
   running_.remove_if(
       [](const RunningJob& run) { return run.has_ended.load(); });
   if (!job.has_value()) {

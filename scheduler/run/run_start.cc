@@ -21,7 +21,6 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
 // Time between two tries while the store's disk is full.
 constexpr std::chrono::milliseconds kTryStoreEvery{500};
 

@@ -24,6 +24,10 @@ inline Deadline DeadlineIn(MonotonicClock::duration duration) {
   return MonotonicClock::now() + duration;
 }
 
+// Longest wait of a thread before it looks whether it has to end: a wake-up
+// that is lost, or that a killed process did not send, costs at most this time.
+inline constexpr std::chrono::milliseconds kTick{100};
+
 // Measures the seconds since its construction or last Restart().
 class Stopwatch {
  public:

@@ -9,11 +9,6 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-constexpr std::chrono::milliseconds kLongestWait{100};
-
-}  // namespace
 
 BatchSource::BatchSource(const BatchSourceOptions& options,
                          TrainerBackend* backend, Segment* segment)
@@ -109,7 +104,7 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::TakeWaiting(
   std::optional<ExtractedBatch> batch;
   {
     MutexLock lock(&mutex_);
-    if (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait), has_settled)) {
+    if (!changed_.WaitUntil(&lock, DeadlineIn(kTick), has_settled)) {
       return std::nullopt;
     }
     FGNN_RETURN_IF_ERROR(failure_);
@@ -138,7 +133,7 @@ void BatchSource::LimitAhead(AheadLimit limit) {
 absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextAhead() {
   {
     MutexLock lock(&mutex_);
-    if (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+    if (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                               return !IsUnderWay();
                             })) {
@@ -169,7 +164,7 @@ bool BatchSource::GiveBackAhead() {
 bool BatchSource::WaitForEarlier(BatchSeq seq) {
   MutexLock lock(&mutex_);
   while (
-      !changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+      !changed_.WaitUntil(&lock, DeadlineIn(kTick),
                           [this, seq]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                             return stopping_ || !loop_.extracts.has_value() ||
                                    *loop_.extracts > seq;
@@ -199,7 +194,7 @@ void BatchSource::WorkAhead() {
   // The next call of Next() returns the failure. Until then the heartbeat goes
   // on.
   MutexLock lock(&mutex_);
-  while (!changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
                              [this] { return stopping_.load(); })) {
     turns_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -211,7 +206,7 @@ absl::Status BatchSource::LoopAhead() {
     {
       MutexLock lock(&mutex_);
       const bool may_claim = changed_.WaitUntil(
-          &lock, DeadlineIn(kLongestWait),
+          &lock, DeadlineIn(kTick),
           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
             return stopping_ ||
                    (waiting_.size() < options_.ahead && choice_.may_claim() &&
@@ -229,8 +224,7 @@ absl::Status BatchSource::LoopAhead() {
     }
     changed_.NotifyAll();
     if (!claimed.has_value()) {
-      FGNN_RETURN_IF_ERROR(
-          board_.WaitForChange(seen, DeadlineIn(kLongestWait)));
+      FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, DeadlineIn(kTick)));
       continue;
     }
     if (!WaitForEarlier(claimed->slot.seq())) break;

@@ -10,6 +10,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/clock.h"
 #include "shared/base/crc32c.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/printable_text.h"
@@ -22,8 +23,6 @@
 
 namespace fgnn {
 namespace {
-
-constexpr std::chrono::milliseconds kLongestWait{100};
 
 bool FitsACheckpoint(const std::vector<std::string>& names,
                      const TrainerBackend& backend) {
@@ -180,7 +179,7 @@ void TrainingJob::Run() {
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
   bool has_left = trainer_.EndTurn();
-  while (!stopped_.WaitUntil(DeadlineIn(kLongestWait))) {
+  while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
     if (!has_left) has_left = trainer_.EndTurn();
     loop_turns_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -193,12 +192,12 @@ absl::Status TrainingJob::Loop() {
     bool worked = false;
     {
       const std::optional<WorkTurns::Turn> turn =
-          turns_.TakeForLoop(DeadlineIn(kLongestWait));
+          turns_.TakeForLoop(DeadlineIn(kTick));
       if (!turn.has_value()) continue;
       FGNN_ASSIGN_OR_RETURN(worked, trainer_.DoNext());
     }
     if (worked) continue;
-    FGNN_RETURN_IF_ERROR(trainer_.WaitForWork(seen, DeadlineIn(kLongestWait)));
+    FGNN_RETURN_IF_ERROR(trainer_.WaitForWork(seen, DeadlineIn(kTick)));
   }
   return absl::OkStatus();
 }

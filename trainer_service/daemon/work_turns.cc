@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "shared/base/clock.h"
+
 namespace fgnn {
-namespace {
-
-constexpr std::chrono::milliseconds kLongestWait{100};
-
-}  // namespace
 
 std::optional<WorkTurns::Turn> WorkTurns::TakeForLoop(Deadline deadline) {
   MutexLock lock(&mutex_);
@@ -31,11 +28,9 @@ absl::StatusOr<WorkTurns::Turn> WorkTurns::TakeForCommand(
     if (MonotonicClock::now() >= deadline) {
       status = absl::DeadlineExceededError(
           "the trainer was at work until the call's deadline");
-    } else if (!changed_.WaitUntil(
-                   &lock, std::min(deadline, DeadlineIn(kLongestWait)),
-                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                     return !taken_;
-                   })) {
+    } else if (!changed_.WaitUntil(&lock, std::min(deadline, DeadlineIn(kTick)),
+                                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                                       mutex_) { return !taken_; })) {
       status = check();
     }
   }

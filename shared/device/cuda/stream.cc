@@ -64,11 +64,11 @@ absl::Status CudaEvent::Wait(Deadline deadline) const {
 }
 
 absl::Status CudaEvent::WaitForWork(absl::FunctionRef<void()> tick) const {
-  constexpr std::chrono::milliseconds kTick{5};
+  constexpr std::chrono::milliseconds kLook{5};
   constexpr std::chrono::seconds kPatience{60};
   const Deadline patience = DeadlineIn(kPatience);
   while (true) {
-    const absl::Status status = Wait(DeadlineIn(kTick));
+    const absl::Status status = Wait(DeadlineIn(kLook));
     tick();
     if (!absl::IsDeadlineExceeded(status)) return status;
     if (MonotonicClock::now() >= patience) {

@@ -12,7 +12,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{20};
+constexpr std::chrono::milliseconds kPause{20};
 
 }  // namespace
 
@@ -51,11 +51,11 @@ void FakeExecutor::Detach() {
 }
 
 void FakeExecutor::Sample() {
-  auto slot = queue_->ClaimForWriting(DeadlineIn(kTick));
+  auto slot = queue_->ClaimForWriting(DeadlineIn(kPause));
   if (!slot.ok() || !slot->has_value()) return;
   if ((*slot)->seq().value() == crash_on_) Crash();
   while (paused_ && !stop_ && !queue_->stopped()) {
-    std::this_thread::sleep_for(kTick);
+    std::this_thread::sleep_for(kPause);
   }
   (void)std::move(**slot).Publish();
 }
@@ -65,7 +65,7 @@ void FakeExecutor::Train() {
   const std::optional<uint64_t> version = board_->version();
   if (!version.has_value() ||
       StepNumber(*version) >= board_->training_limit()) {
-    (void)board_->WaitForChange(board_->changes(), DeadlineIn(kTick));
+    (void)board_->WaitForChange(board_->changes(), DeadlineIn(kPause));
     return;
   }
   const BatchRange step = segment_->shape().BatchesOfStep(StepNumber(*version));
@@ -104,11 +104,11 @@ void FakeExecutor::StepIfDue() {
 }
 
 void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
-  auto slot = queue_->ClaimForReading(first, last, DeadlineIn(kTick));
+  auto slot = queue_->ClaimForReading(first, last, DeadlineIn(kPause));
   if (!slot.ok() || !slot->has_value()) return;
   const BatchSeq seq = (*slot)->seq();
   while ((paused_ || seq.value() == hold_on_) && !stop_ && !queue_->stopped()) {
-    std::this_thread::sleep_for(kTick);
+    std::this_thread::sleep_for(kPause);
   }
   const absl::Span<float> gradient = board_->gradient(seq);
   std::fill(gradient.begin(), gradient.end(), 1.0F);

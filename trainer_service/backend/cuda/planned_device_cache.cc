@@ -14,7 +14,7 @@ namespace {
 
 // An extraction takes milliseconds, from a disk perhaps seconds.
 constexpr std::chrono::seconds kPatience{60};
-constexpr std::chrono::milliseconds kTick{10};
+constexpr std::chrono::milliseconds kPause{10};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ bool PlannedDeviceCache::WaitUntil(MutexLock& lock,
                                    absl::FunctionRef<bool()> holds,
                                    ThreadTeam& team) {
   const Deadline patience = DeadlineIn(kPatience);
-  while (!changed_.WaitUntil(&lock, DeadlineIn(kTick), holds)) {
+  while (!changed_.WaitUntil(&lock, DeadlineIn(kPause), holds)) {
     team.CountTask();
     if (MonotonicClock::now() >= patience) return false;
   }
