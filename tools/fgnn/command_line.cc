@@ -78,9 +78,10 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
                 "(FGNN_STATE_DIR)")
       .Takes("DIR")
       .ShowDefault();
-  app.AddOption("--server", context.server,
-                "Instead, the service that listens there, on another machine "
-                "(FGNN_SERVER)")
+  app.AddOption(
+         "--server", context.server,
+         "Address of a service on another machine, which is used instead "
+         "(FGNN_SERVER)")
       .Takes("HOST:PORT");
   app.AddOption("--tls-dir", context.tls_dir,
                 "Folder with ca.pem, and user.pem and user.key or token, for "

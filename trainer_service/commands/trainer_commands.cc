@@ -14,7 +14,7 @@
 namespace fgnn {
 
 TrainerCommands::TrainerCommands(Command app)
-    : predict_(app.AddSubcommand("predict", "Of all vertices")),
+    : predict_(app.AddSubcommand("predict", "Predictions of a model")),
       profile_(app.AddSubcommand("profile", "A job's needs, as JSON")),
       bench_(app.AddSubcommand("bench", "Seconds of training, as JSON")),
       libtorch_(app.AddSubcommand("libtorch", "Load it, and say its release")),
@@ -22,17 +22,20 @@ TrainerCommands::TrainerCommands(Command app)
       nccl_(app.AddSubcommand("nccl", "Load it, and say its version")) {
   PredictOptions& predict = predict_options_;
   predict_.AddOption("--run", predict.run, "A run's folder");
-  predict_.AddOption("--checkpoint", predict.checkpoint, "Instead of its best");
+  predict_.AddOption("--checkpoint", predict.checkpoint,
+                     "Checkpoint file; default: the best");
   predict_.AddOption("--dataset", predict.dataset, "A dataset folder")
       .Required();
   predict_.AddOption(
       "--what", predict.what,
       "classes, values, probabilities, embeddings, scores or neighbours");
   predict_.AddOption("--out", predict.out, "FILE.npy or FILE.csv").Required();
-  predict_.AddOption("--top-k", predict.top_k, "Best classes of each");
+  predict_.AddOption("--top-k", predict.top_k,
+                     "Number of best classes or neighbours");
   predict_.AddOption("--vertices", predict.vertices, "A file with ids");
   predict_.AddOption("--pairs", predict.pairs, "A file with pairs of ids");
-  predict_.AddOption("--device", predict.device, "Default: all cores");
+  predict_.AddOption("--device", predict.device,
+                     "Cores or a GPU; default: all cores");
   predict_.AddFlag("--json", json_, "Print one JSON document");
 
   profile_.AddOption("--request", request_, "ProfileTrainingRequest as JSON")

@@ -159,7 +159,7 @@ void AddInputFlags(Command app, BenchFlags* flags) {
   app.AddOption("--batch-size", options.sampling.batch_size, "Seeds of a batch")
       .Between(uint32_t{1}, UINT32_MAX)
       .ShowDefault();
-  app.AddOption("--seed", options.sampling.seed, "Of every random choice")
+  app.AddOption("--seed", options.sampling.seed, "Seed of every random choice")
       .ShowDefault();
 }
 
@@ -197,22 +197,23 @@ void AddCacheCommand(Command bench, CommandContext& context) {
       .Takes("LIST")
       .ShowDefault("0.01,0.05,0.1,0.2,0.3");
   app.AddOption("--policies", flags->policies,
-                absl::StrCat("Of ", absl::StrJoin(HotnessPolicies(), ", "),
+                absl::StrCat("Policies to compare: ",
+                             absl::StrJoin(HotnessPolicies(), ", "),
                              "; presc#K pre-samples K epochs, auto#K at "
                              "most K"))
       .SplitAt(',')
       .Takes("LIST")
       .ShowDefault(absl::StrJoin(flags->policies, ","));
   app.AddOption("--epochs", options.epochs,
-                "Measured, from epoch 0 of the seed")
+                "Epochs to measure, from epoch 0 of the seed")
       .Between(uint32_t{1}, kMostEpochs)
       .ShowDefault();
   app.AddOption("--presample-epochs", options.presample_epochs,
-                "Of presc, none of them measured")
+                "Epochs that presc pre-samples, none of them measured")
       .Between(uint32_t{1}, kMostEpochs)
       .ShowDefault();
   app.AddOption("--row-bytes", flags->row_bytes,
-                "Of a vertex's features; default: the dataset's");
+                "Bytes of a vertex's features; default: the dataset's");
   app.AddOption("--plot", flags->plot,
                 "Also draw hit rates over capacities, as SVG")
       .Takes("FILE");
@@ -229,7 +230,7 @@ void AddMatchCommand(Command bench, CommandContext& context) {
   AddThreadsFlag(app, flags->input.options.threads);
   MatchBenchOptions& options = flags->options;
   app.AddOption("--batches", options.batches,
-                "Measured, from batch 0 of the seed")
+                "Batches to measure, from batch 0 of the seed")
       .Between(uint32_t{1}, kMostMatchBatches)
       .ShowDefault();
   app.AddOption("--window", options.window,

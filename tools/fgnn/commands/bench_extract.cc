@@ -111,7 +111,8 @@ void AddInputFlags(Command app, ExtractFlags& flags) {
       .Between(uint64_t{1}, kMostColumns)
       .ShowDefault()
       .Excludes(dataset);
-  app.AddOption("--type", flags.type, "Of made-up features: f32, f16, bf16")
+  app.AddOption("--type", flags.type,
+                "Type of made-up features: f32, f16, bf16")
       .OneOf({"f32", "f16", "bf16"})
       .ShowDefault()
       .Excludes(dataset);
@@ -149,7 +150,8 @@ void AddRunFlags(Command app, ExtractBenchOptions& options) {
                 "are equally likely")
       .Between(0.0, 1.0)
       .Needs(capacity);
-  app.AddOption("--seed", options.seed, "Of every random choice").ShowDefault();
+  app.AddOption("--seed", options.seed, "Seed of every random choice")
+      .ShowDefault();
 }
 
 }  // namespace

@@ -208,8 +208,8 @@ void AddFlags(Command app, EpochFlags& flags) {
       .Between(uint32_t{1}, UINT32_MAX)
       .ShowDefault();
   app.AddOption("--batches", flags.batches,
-                "epoch: those that count, at least, in whole epochs after "
-                "the first; train: those of a round")
+                "epoch: fewest batches that count, in whole epochs after "
+                "the first; train: batches of a round")
       .Between(uint32_t{1}, kMostBatches)
       .ShowDefault();
   app.AddOption("--precision", flags.precision, "f32 or bf16").ShowDefault();

@@ -154,12 +154,13 @@ void AddDeviceCommands(Command app, CommandContext& context) {
       "Have a device of a running job sample or train from now on, also one "
       "that the job has lost");
   const auto flags = std::make_shared<SwitchFlags>();
-  change.AddOption("DEVICE", flags->device, "As 'fgnn devices' names it")
+  change
+      .AddOption("DEVICE", flags->device, "Device, as 'fgnn devices' names it")
       .Required()
       .Takes("DEVICE");
   change
       .AddOption("ROLE", flags->role,
-                 "sampler, trainer, or auto: as the planner says")
+                 "Role: sampler, trainer, or auto, as the planner says")
       .Required()
       .OneOf({"sampler", "trainer", "auto"});
   change

@@ -176,7 +176,7 @@ void AddJobCommands(Command app, CommandContext& context) {
                     context.status = Show(job_id, *spec_only, context);
                   })
       .AddFlag("--spec", *spec_only,
-               "The effective job file instead, every field explained");
+               "Print the effective job file instead, every field explained");
   AddQuietFlag(AddJobIdCommand(app, "watch", "Follow a job until it ends",
                                [&context](const std::string& job_id) {
                                  Watch(job_id, context);

@@ -111,7 +111,8 @@ void AddLogsCommand(Command app, CommandContext& context) {
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
   logs.AddOption("JOB", *job_id, kJobHelp).Takes("JOB");
-  logs.AddOption("--daemon", *daemon, "One of them only, e.g. sampler.0")
+  logs.AddOption("--daemon", *daemon,
+                 "Show the lines of this daemon only, e.g. sampler.0")
       .Takes("NAME");
   logs.OnRun([job_id, daemon, &context] {
     context.status = PrintLogs(*job_id, *daemon, context);

@@ -218,18 +218,18 @@ void AddTimes(Command app, SimulateFlags& flags) {
     return app.AddOption(name, list, help).SplitAt(',').Takes("TIMES");
   };
   add("--ts", flags.ts,
-      "Ts: a batch is sampled in, e.g. 10ms; one for all devices, or one for "
+      "Ts: time to sample a batch, e.g. 10ms; one for all devices, or one for "
       "each: 10ms,12ms")
       .Required();
-  add("--tt", flags.tt, "Tt: a batch is trained in").Required();
+  add("--tt", flags.tt, "Tt: time to train a batch").Required();
   add("--tt-standby", flags.tt_standby,
-      "Tt': by a standby trainer of a device that samples; default: as --tt");
+      "Tt': time to train a batch on a device that samples; default: as --tt");
   app.AddOption("--switch-time", flags.switch_time,
-                "Of a device that takes up the other work")
+                "Time that a device needs to take up the other work")
       .Takes("TIME")
       .ShowDefault();
   app.AddOption("--step-time", flags.step_time,
-                "Of a step, once its gradients are there")
+                "Time of a step, once its gradients are there")
       .Takes("TIME")
       .ShowDefault();
 }
@@ -242,10 +242,10 @@ void AddSimulateCommand(Command app, CommandContext& context) {
   const auto flags = std::make_shared<SimulateFlags>();
   AddTimes(simulate, *flags);
   simulate.AddOption("--devices", flags->devices,
-                     "Default: as many as times are given");
+                     "Number of devices; default: as many as times are given");
   simulate
       .AddOption("--samplers", flags->samplers,
-                 "auto: the planner's number, or one")
+                 "Devices that sample; auto: the planner's number")
       .Takes("auto|N")
       .ShowDefault();
   simulate
@@ -255,16 +255,16 @@ void AddSimulateCommand(Command app, CommandContext& context) {
   simulate.AddOption("--most-trainers", flags->most_trainers,
                      "Devices that have memory to be planned to train; 0: "
                      "standby trainers alone; default: all");
-  simulate.AddOption("--batches", flags->batches, "Of an epoch")
+  simulate.AddOption("--batches", flags->batches, "Batches of an epoch")
       .Between(uint64_t{1}, kMostBatches)
       .ShowDefault();
   simulate
       .AddOption("--batches-per-step", flags->batches_per_step,
-                 "Default: as many as devices train")
+                 "Batches of a step; default: as many as devices train")
       .Between(uint32_t{1}, UINT32_MAX);
   simulate
       .AddOption("--slots", flags->slots,
-                 "Of the queue; default: 8 for each device")
+                 "Slots of the queue; default: 8 for each device")
       .Between(uint32_t{1}, UINT32_MAX);
   simulate
       .AddOption("--staleness", flags->staleness,
@@ -272,18 +272,19 @@ void AddSimulateCommand(Command app, CommandContext& context) {
       .ShowDefault();
   simulate
       .AddOption("--spread", flags->spread,
-                 "Of a batch's times: standard deviation over mean")
+                 "Spread of a batch's times: standard deviation over mean")
       .Between(0.0, kMostSpread)
       .ShowDefault();
   simulate
-      .AddOption("--epochs", flags->epochs, "Simulated; an epoch is their mean")
+      .AddOption("--epochs", flags->epochs,
+                 "Epochs to simulate; the result is their mean")
       .Between(uint32_t{1}, kMostEpochs)
       .ShowDefault();
   simulate.AddFlag("!--no-switching", flags->switching,
                    "Devices that sample never train");
   simulate.AddFlag("--time-sharing", flags->time_sharing,
                    "Every device samples and trains in turn");
-  simulate.AddOption("--seed", flags->seed, "Of the spread").ShowDefault();
+  simulate.AddOption("--seed", flags->seed, "Seed of the spread").ShowDefault();
   simulate
       .AddOption("--trace", flags->trace,
                  "Also write the timeline of the plan, as a Chrome trace")

@@ -30,7 +30,7 @@ void AddCommonOptions(Command app, GenerateOptions& options) {
          [&options](const std::string& name) {
            options.feature_type = FeatureTypeOf(name).value();
          },
-         "f32 (default), f16 or bf16")
+         "Type of features: f32 (default), f16 or bf16")
       .OneOf({"f32", "f16", "bf16"});
   app.AddOption("--feature-noise", options.feature_noise,
                 "Noise of the features, in lengths of a class's centroid")
@@ -44,7 +44,8 @@ void AddCommonOptions(Command app, GenerateOptions& options) {
       .ShowDefault();
   app.AddOption("--seed", options.seed, "Seed of every random choice")
       .ShowDefault();
-  app.AddOption("--threads", options.threads, "0: as many as cores")
+  app.AddOption("--threads", options.threads,
+                "Number of threads; 0: as many as cores")
       .ShowDefault();
 }
 

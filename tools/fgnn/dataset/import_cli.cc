@@ -124,13 +124,15 @@ class ImportCommands {
           return ImportCsv(csv, options);
         });
     command.AddOption("source", source->edges, "The edges").Required();
-    command.AddOption("--separator", *separator, "Between fields, or \\t")
+    command
+        .AddOption("--separator", *separator,
+                   "Character between fields, or \\t")
         .ShowDefault();
     command.AddOption("--source-column", source->source_column).ShowDefault();
     command.AddOption("--destination-column", source->destination_column)
         .ShowDefault();
     command.AddOption("--weight-column", source->weight_column,
-                      "Default: no weights");
+                      "Column of the weights; default: no weights");
     command.AddFlag("--string-ids", source->string_ids,
                     "Without --nodes: ids are any text");
     command.AddFlag("--bipartite", source->bipartite,
@@ -156,10 +158,11 @@ class ImportCommands {
         "numpy", "A folder with indptr.npy, indices.npy, …", source,
         ImportNumpy);
     command.AddOption("source", source->folder, "The folder").Required();
-    command.AddOption("--split", source->split,
-                      "60 takes train60_idx.npy and its companions");
+    command.AddOption(
+        "--split", source->split,
+        "Split to take; 60 takes train60_idx.npy and its companions");
     command.AddOption("--train-file", source->train_file,
-                      "Ids or a mask; relative to the folder");
+                      "File of ids or a mask; relative to the folder");
     command.AddOption("--valid-file", source->valid_file);
     command.AddOption("--test-file", source->test_file);
   }
@@ -171,9 +174,10 @@ class ImportCommands {
         "The folder of an OGB node dataset (ogbn-products wants --symmetric)",
         source, ImportOgb);
     command.AddOption("source", source->folder, "The folder").Required();
-    command.AddOption("--split", source->split, "Of several in split/");
+    command.AddOption("--split", source->split,
+                      "Split to take, of several in split/");
     command.AddOption("--label-column", source->label_column,
-                      "Of several, from 0; default: all");
+                      "Column to take, from 0; default: all");
   }
 
   void AddGraphBolt() {
@@ -183,8 +187,9 @@ class ImportCommands {
         ImportGraphBolt);
     command.AddOption("source", source->folder, "The folder").Required();
     command.AddOption("--feature", source->feature,
-                      "Of several; default: feat");
-    command.AddOption("--task", source->task, "Default: the first");
+                      "Feature to take; default: feat");
+    command.AddOption("--task", source->task,
+                      "Task to take; default: the first");
   }
 
  private:
@@ -260,14 +265,14 @@ class ImportCommands {
     command.AddOption("--out", options.out, "The dataset folder to make")
         .Required();
     command.AddOption("--name", options.name,
-                      "Of the dataset; default: the folder's");
+                      "Name of the dataset; default: the folder's");
     command
         .AddOption(
             "--feature-type",
             [&options](const std::string& name) {
               options.feature_type = FeatureTypeOf(name).value();
             },
-            "f32 (default), f16 or bf16")
+            "Type of features: f32 (default), f16 or bf16")
         .OneOf({"f32", "f16", "bf16"});
     command
         .AddOption(
@@ -279,12 +284,13 @@ class ImportCommands {
             },
             "Divide each row by its sum (l1) or length (l2); default: none")
         .OneOf({"l1", "l2", "none"});
-    command.AddOption("--classes", options.num_classes,
-                      "Default: one more than the highest label");
+    command.AddOption(
+        "--classes", options.num_classes,
+        "Number of classes; default: one more than the highest label");
     command.AddOption("--train-fraction", options.train_fraction,
                       "Draw the split: this share of the labelled vertices to "
                       "train, half of the rest each to valid and test");
-    command.AddOption("--seed", options.seed, "Of the drawn split")
+    command.AddOption("--seed", options.seed, "Seed of the drawn split")
         .ShowDefault();
   }
 
@@ -337,17 +343,18 @@ class ImportCommands {
                    "has the kind's column")
         .OneWordEach();
     command.AddOption("--id-column", source.id_column,
-                      "Of the nodes; default: id");
+                      "Column of the nodes' ids; default: id");
     command
         .AddOption("--label-column", source.label_columns,
-                   "Numbers or names; a,b,c: several of numbers; default: "
-                   "label, if there")
+                   "Column of numbers or names; a,b,c: several of numbers; "
+                   "default: label, if there")
         .SplitAt(',');
-    command.AddOption("--split-column", source.split_column,
-                      "train, valid or test; default: split, if there");
+    command.AddOption(
+        "--split-column", source.split_column,
+        "Column of train, valid or test; default: split, if there");
     command
         .AddOption("--feature-columns", source.feature_columns,
-                   "a,b,c; default: all other columns of which at least half "
+                   "Columns a,b,c; default: all others of which at least half "
                    "of the values are numbers")
         .SplitAt(',');
   }

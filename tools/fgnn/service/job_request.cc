@@ -57,8 +57,8 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
       .Takes("TEXT");
   command
       .AddOption("--priority", flags.priority,
-                 "Higher ones go first and pause lower ones that run; -100 to "
-                 "100, default 0")
+                 "Priority, -100 to 100, default 0; higher ones go first and "
+                 "pause lower ones that run")
       .Takes("N");
   command
       .AddOption("--after", flags.after,
