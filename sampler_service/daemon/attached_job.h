@@ -111,7 +111,7 @@ class AttachedJob : public ExecutorJob {
   const AttachedJobOptions options_;
   const JobSampling sampling_;
   const std::unique_ptr<Segment> segment_;
-  std::unique_ptr<DirectMemory> direct_memory_;  // Of the segment's tasks.
+  std::unique_ptr<DirectMemory> direct_memory_;  // The segment's tasks.
   GlobalQueue queue_;
   mutable LoopRounds rounds_;  // Rounds of the workers' loops.
   std::atomic<uint64_t> batches_ = 0;

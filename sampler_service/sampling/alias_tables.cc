@@ -165,7 +165,7 @@ absl::Status BuildCells(const CscView& graph, absl::Span<const float> weights,
   std::atomic<uint64_t> next = 0;
   std::atomic<uint64_t> first_wrong = UINT64_MAX;
   Mutex mutex;
-  absl::Status wrong;  // Of the first wrong vertex; guarded by `mutex`.
+  absl::Status wrong;  // Error of the first wrong vertex; guarded by `mutex`.
   {
     std::vector<Thread> threads;
     for (uint32_t t = 0; t < std::max(num_threads, 1u); ++t) {

@@ -18,7 +18,7 @@ namespace fgnn {
 // Returns the time now.
 using ShortageClock = std::function<Deadline()>;
 
-// Of one piece of work that is tried again and again. Not thread-safe.
+// Waits between the tries of one piece of work. Not thread-safe.
 class ShortageWait {
  public:
   // `what`: the work, such as "the evaluation". `goes_on`: asked about ten

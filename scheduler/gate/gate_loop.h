@@ -64,7 +64,7 @@ class GateLoop {
   const UniqueFd epoll_;
   std::unique_ptr<ServerTls> tls_;  // nullptr: clients speak in the clear.
   std::string last_fault_;          // What was wrong with the files of TLS.
-  // Of what costs more than it is worth: ten seconds' worth of marks.
+  // Marks for needless work that clients cause. A bucket fills in ten seconds.
   Marks marks_{/*most=*/256, /*per_second=*/25};
   std::map<uint64_t, Served> served_;  // By numbers from 1.
   uint64_t last_number_ = 0;

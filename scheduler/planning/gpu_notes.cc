@@ -18,7 +18,7 @@ constexpr double kBusRate = 20e9;
 constexpr double kLinkRate = 50e9;
 // Factor between two estimates, or two rates, that is worth a line.
 constexpr double kWorthALine = 1.5;
-// Of the calls of an exchange.
+// Seconds that the calls of an exchange take.
 constexpr double kCallSeconds = 1e-4;
 
 uint32_t NumGpus(const JobSpec& spec) {

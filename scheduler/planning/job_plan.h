@@ -38,11 +38,11 @@ struct PlanInput {
   uint64_t job_key = 0;
   JobSpec spec;  // Effective spec.
   DatasetShape dataset;
-  // Of a sampler on cores, if the job samples there, else on a GPU. Both sample
-  // the same batches.
+  // Profile of a sampler on cores, if the job samples there, else on a GPU.
+  // Both sample the same batches.
   SamplingProfile sampling;
-  // Of a sampler on a GPU, where `sampling` is of cores; nullopt: the job's
-  // samplers are on one kind of device, or no GPU was measured.
+  // Profile of a sampler on a GPU, where `sampling` is of cores; nullopt: the
+  // job's samplers are on one kind of device, or no GPU was measured.
   std::optional<SamplingProfile> sampling_on_gpus = std::nullopt;
   TrainingProfile training;
   // Bytes that the machine has free; see AvailableMemoryBytes().

@@ -51,7 +51,7 @@ constexpr Crc32cSquares Crc32cSquaresOf(uint32_t p) {
 }
 inline constexpr Crc32cSquares kCrc32cSquares =
     Crc32cSquaresOf(kCrc32cOne >> 1);
-// Of 1 / x: (P - 1) / x, as P is 0.
+// Squares of 1 / x, which is (P - 1) / x modulo P.
 inline constexpr Crc32cSquares kCrc32cInverseSquares =
     Crc32cSquaresOf((kCrc32cPolynomial ^ kCrc32cOne) << 1 | 1);
 

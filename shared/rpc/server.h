@@ -123,7 +123,7 @@ class RpcServer {
   // other users are not served.
   bool for_owner_ = false;
   Gate gate_;        // Empty: clients are this service's own processes.
-  LineLimit limit_;  // Of lines about connections that were closed.
+  LineLimit limit_;  // Limit of lines about connections that were closed.
   Mutex mutex_;
   // Both serve clients for which there is no room.
   std::unique_ptr<RefusingService> refusing_service_ ABSL_GUARDED_BY(mutex_);

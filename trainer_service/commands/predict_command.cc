@@ -67,7 +67,7 @@ absl::Status PredictClasses(const Work& work, const InferenceInput& input,
   return WriteClassTable(work.options.out, table);
 }
 
-// Of a model whose answers are targets: the table, or the array alone.
+// Predicts with a model of targets. Writes the table, or the array alone.
 absl::Status PredictTargets(const Work& work, const InferenceInput& input,
                             absl::Span<const GlobalId> vertices,
                             PredictSummary* summary) {

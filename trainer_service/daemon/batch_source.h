@@ -116,7 +116,7 @@ class BatchSource {
   CondVar changed_;
   AheadChoice choice_ ABSL_GUARDED_BY(mutex_);
   std::deque<ExtractedBatch> waiting_ ABSL_GUARDED_BY(mutex_);
-  Work ahead_ ABSL_GUARDED_BY(mutex_);  // Of the thread ahead.
+  Work ahead_ ABSL_GUARDED_BY(mutex_);  // Work of the thread ahead.
   Work loop_ ABSL_GUARDED_BY(mutex_);
   // The error that ended the thread ahead.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);

@@ -118,7 +118,7 @@ class Search {
   const EmbeddingRows& rows_;
   const KnownNeighbors& known_;
   const size_t num_best_;
-  std::vector<Heap> heaps_;                    // Of each worker and vertex.
+  std::vector<Heap> heaps_;                    // One per worker and vertex.
   std::vector<std::vector<GlobalId>> joined_;  // See KnownNeighbors::Of().
 };
 

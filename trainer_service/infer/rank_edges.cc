@@ -77,7 +77,7 @@ class Ranker {
         embeddings_ + static_cast<int64_t>(destination) * columns_, columns_);
   }
 
-  // Of several splits, each one counts anew.
+  // Reports the progress, which begins anew for each of several splits.
   void Note(int64_t tasks_done, int64_t num_tasks) const {
     if (input_.permille == nullptr) return;
     *input_.permille =

@@ -23,7 +23,7 @@ struct ColumnSums {
   double spread = 0;  // Squared distances of the targets from their mean.
 };
 
-// Of targets that are all the same, only a perfect prediction explains all.
+// Returns R2. If all targets are the same, it is 1 without errors, else 0.
 double R2(const ColumnSums& sums) {
   if (sums.spread > 0) return 1 - sums.squares / sums.spread;
   return sums.squares > 0 ? 0 : 1;

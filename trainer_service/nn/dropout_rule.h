@@ -26,7 +26,7 @@ struct Dropout {
 
 // What a batch's dropout is drawn by: its place in its job.
 struct DropoutPlace {
-  uint64_t seed = 0;  // Of the job.
+  uint64_t seed = 0;  // Seed of the job.
   uint64_t epoch = 0;
   uint64_t batch = 0;
 };

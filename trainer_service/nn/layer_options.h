@@ -139,7 +139,7 @@ class LayerDescriber {
   LinearLayerOptions Gcn(uint32_t layer, ProductOrder order) const;
   GinLayerOptions Gin(uint32_t layer, ProductOrder order) const;
   GatLayerOptions Gat(uint32_t layer) const;
-  // Of GraphSAGE with pooling, and of PinSAGE.
+  // Returns the layer of GraphSAGE with pooling, or of PinSAGE.
   PooledLayerOptions Pooled(uint32_t layer) const;
   // Returns the stage behind the layer. nullopt: there is none, and a hidden
   // layer ends in ReLU and dropout itself.

@@ -17,7 +17,7 @@ namespace fgnn {
 struct ExchangeOfJob {
   const TrainingSpec& training;
   Segment* segment = nullptr;
-  OwnerIndex owner = kNoOwner;  // Of this trainer.
+  OwnerIndex owner = kNoOwner;  // Owner index of this trainer.
 };
 
 // Makes the exchange of a job. Empty: all jobs exchange through the board.

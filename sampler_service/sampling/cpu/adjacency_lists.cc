@@ -33,7 +33,7 @@ absl::Status AdjacencyLists::LookUp(absl::Span<const GlobalId> nodes,
     const EdgeOffset begin = ReadOnce(indptr[nodes[i]]);
     const EdgeOffset end = ReadOnce(indptr[nodes[i] + uint64_t{1}]);
     falls |= begin < 0 || end < begin || static_cast<uint64_t>(end) > num_edges;
-    // Of a list that falls, the difference may be no EdgeOffset.
+    // The signed difference may overflow if the list is wrong.
     lists_[i] = {begin,
                  static_cast<uint64_t>(end) - static_cast<uint64_t>(begin)};
     if (i % kListsPerTick == 0) progress->Tick();

@@ -7,7 +7,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-// Of an entry of the set. No partner is 2^32 - 1.
+// Value of a free entry of the set. No partner is 2^32 - 1.
 constexpr uint64_t kFree = ~uint64_t{0};
 
 __device__ inline uint64_t HomeOf(const DeviceSeedEdges& edges, uint64_t key) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
        e < edges.num_edges; e += uint64_t{gridDim.x} * kThreads) {
     const uint32_t from = LocalIdOf(map, edges.seed_ids[2 * e]);
     const uint32_t to = LocalIdOf(map, edges.seed_ids[2 * e + 1]);
-    // Of a batch that did not fit.
+    // Skips edges of a batch that did not fit.
     if (max(from, to) >= edges.seeds->num_nodes) continue;
     Insert(edges, from, map.nodes[to]);
     Insert(edges, to, map.nodes[from]);

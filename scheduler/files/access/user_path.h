@@ -21,7 +21,7 @@ struct FoundPath {
   // What is there, or else the last folder above it that is there, or that is
   // closed. It is opened as O_PATH, so it stays the same if its name changes.
   UniqueFd place = {};
-  struct stat info = {};            // Of `place`.
+  struct stat info = {};            // Status of `place`.
   std::filesystem::path name = {};  // Name of `place`, without links.
   // Path below `place` that is not there; empty: `place` is what was asked for.
   std::filesystem::path missing = {};

@@ -55,7 +55,7 @@ class FrameCounter {
   size_t header_size_ = 0;   // Bytes of the header that have come.
   size_t left_ = 0;          // Bytes of the frame that have not come.
   bool in_headers_ = false;  // Whether CONTINUATION has to follow.
-  size_t header_bytes_ = 0;  // Of the headers that have begun.
+  size_t header_bytes_ = 0;  // Bytes of the headers that have begun.
   uint64_t num_idle_frames_ = 0;
   uint64_t num_excess_ = 0;  // Idle frames that TakeExcess() has returned.
 };

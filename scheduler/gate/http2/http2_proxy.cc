@@ -10,7 +10,7 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kHeaderOverhead = 32;  // Of RFC 9113, 6.5.2.
+constexpr size_t kHeaderOverhead = 32;  // Bytes per header; RFC 9113, 6.5.2.
 constexpr absl::string_view kUnauthenticatedCode = "16";
 constexpr absl::string_view kCompressionHeader = "grpc-encoding";
 
@@ -79,8 +79,8 @@ bool Http2Proxy::Call::AddHeader(absl::string_view name,
 
 int Http2Proxy::PassCall(int32_t id, Call& call, bool has_ended) {
   call.request_has_ended = has_ended;
-  // Of a compressed message, gRPC looks at the size once it is a thousand times
-  // as large. No client of the service compresses.
+  // gRPC checks the size of a message after decompression, which may make it a
+  // thousand times as large. No client of the service compresses.
   std::erase_if(call.headers, [](const auto& header) {
     return absl::StartsWith(header.first, kGateHeaderPrefix) ||
            header.first == kCompressionHeader;

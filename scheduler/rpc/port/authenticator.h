@@ -17,7 +17,7 @@
 namespace fgnn {
 
 // Returns the only value of a header; empty if there is none, or more than one.
-// Of headers that begin with "fgnn-", the gate writes all.
+// The gate writes all headers that begin with "fgnn-".
 std::string OnlyValueOf(const grpc::ServerContextBase& context,
                         const char* name);
 

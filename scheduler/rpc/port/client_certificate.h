@@ -58,7 +58,7 @@ class ClientCertificates {
   std::map<std::string, Known> known_ ABSL_GUARDED_BY(mutex_);  // By chain.
   TrustedAuthorities authorities_ ABSL_GUARDED_BY(mutex_);
   bool were_there_ ABSL_GUARDED_BY(mutex_) = false;
-  LineLimit limit_;  // Of lines about errors.
+  LineLimit limit_;  // Limit of lines about errors.
 };
 
 }  // namespace fgnn

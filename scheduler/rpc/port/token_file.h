@@ -59,7 +59,7 @@ class TokenFile {
   Mutex mutex_;
   WatchedFile file_ ABSL_GUARDED_BY(mutex_);
   absl::StatusOr<std::vector<TokenEntry>> entries_ ABSL_GUARDED_BY(mutex_);
-  LineLimit limit_;  // Of lines about errors.
+  LineLimit limit_;  // Limit of lines about errors.
 };
 
 }  // namespace fgnn

@@ -11,7 +11,7 @@ namespace fgnn {
 
 namespace {
 
-// Of the process, as CUDA's memory is.
+// Bytes of all device arrays of the process.
 std::atomic<uint64_t> bytes_in_arrays = 0;
 
 }  // namespace

@@ -88,7 +88,7 @@ struct Bucket {
 // The edges' ends: those of given edges, and of their reverses.
 struct EndHistograms {
   DestinationHistogram given;
-  DestinationHistogram reverses;  // Of bins as wide as those of `given`.
+  DestinationHistogram reverses;  // Has bins as wide as those of `given`.
 };
 
 // Cuts [0, num_nodes) at the bins' borders into buckets of at most

@@ -27,7 +27,7 @@ struct GapFill {
 struct NumberColumn {
   uint64_t num_gaps = 0;
   uint64_t first_gap = 0;  // Row of the first gap.
-  double sum = 0;          // Of the numbers.
+  double sum = 0;          // Sum of the numbers.
   double mean(uint64_t num_rows) const {
     return sum / static_cast<double>(num_rows - num_gaps);
   }

@@ -54,7 +54,7 @@ absl::Status CsvNodes::ChooseLabels(const CsvTable& table,
     if (usual.has_value()) columns.labels.push_back(*usual);
     return absl::OkStatus();
   }
-  // Of two kinds of vertices, one may have none of the labels.
+  // One of two kinds of vertices may have none of the labels.
   const bool has_any = std::any_of(
       named.begin(), named.end(),
       [&table](const std::string& name) { return table.Has(name); });

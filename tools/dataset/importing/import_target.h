@@ -113,7 +113,7 @@ class ImportTarget {
   std::unique_ptr<CscBuilder> edges_;
   uint64_t num_edges_added_ = 0;
   uint64_t num_vouched_for_ = 0;  // Number of vertices; see VouchForNodes().
-  double weight_sum_ = 0;         // Of the weights that are not missing.
+  double weight_sum_ = 0;         // Sum of the weights that are not missing.
   FeatureStore features_;
   LabelStore labels_;
   std::vector<Split> splits_;

@@ -34,7 +34,7 @@ class MissingWords {
 
  private:
   std::vector<std::string> words_;  // In lower case.
-  std::bitset<256> first_bytes_;    // Of the words, in both cases.
+  std::bitset<256> first_bytes_;    // First bytes of the words, in both cases.
 };
 
 // How often a column has no value. Not thread-safe.

@@ -301,7 +301,7 @@ absl::StatusOr<float*> CudaInferenceDevice::CopyRows(uint64_t rows,
   return to;
 }
 
-// Of numbers of 4 bytes: a row of one column each.
+// Copies numbers of 4 bytes, as rows of one column.
 template <typename T>
 absl::StatusOr<T*> CudaInferenceDevice::CopyArray(absl::Span<const T> array) {
   static_assert(sizeof(T) == sizeof(float));

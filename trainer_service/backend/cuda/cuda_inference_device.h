@@ -116,7 +116,7 @@ class CudaInferenceDevice final : public InferenceDevice {
   absl::StatusOr<Staged*> NextStaged();
   absl::Status WaitFor(const Staged& staged) const;
 
-  std::unique_ptr<DenseProducts> own_products_;  // Of Open().
+  std::unique_ptr<DenseProducts> own_products_;  // Products that Open() made.
   const std::unique_ptr<CudaInference> inference_;
   // Hidden states, then messages; none where the caller has them.
   std::array<Kept, 2> kept_;
@@ -126,8 +126,8 @@ class CudaInferenceDevice final : public InferenceDevice {
   ThreadTeam& team_;
   CountedBytes bytes_;
   const uint64_t most_bytes_;
-  uint64_t room_bytes_ = 0;  // Of a chunk, in this inference.
-  uint64_t last_bytes_ = 0;  // Of the last chunk.
+  uint64_t room_bytes_ = 0;  // Most bytes of a chunk, in this inference.
+  uint64_t last_bytes_ = 0;  // Bytes of the last chunk.
 };
 
 }  // namespace fgnn

@@ -76,7 +76,7 @@ class ExtractionLane {
   CudaEvent done_;
   DeviceArray<uint32_t> num_hits_;       // [1]
   PinnedArray<uint32_t> host_num_hits_;  // [1]
-  // Of an order: see order_misses.h.
+  // Order of the rows and its buckets: see order_misses.h.
   DeviceArray<uint32_t> order_;
   DeviceArray<uint32_t> buckets_;
   // Staged misses, and for each node its place among them.

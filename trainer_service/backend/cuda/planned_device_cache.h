@@ -71,7 +71,7 @@ class PlannedDeviceCache {
   // thread reads the cache.
   void GiveUpMoreThan(const TrainerCache& plan, ThreadTeam& team);
 
-  uint64_t bytes() const;  // Of device memory. Any thread.
+  uint64_t bytes() const;  // Returns bytes of device memory. Any thread.
 
   // Returns the number of the table. Any thread.
   uint64_t table() const;

@@ -21,8 +21,8 @@ constexpr uint32_t kRowsAtOnce = 4;
 constexpr uint32_t kLineBytes = 128;
 
 struct Layout {
-  int units;            // Of a row.
-  uint32_t lanes_log2;  // Of the lanes that share a row.
+  int units;            // Units of a row.
+  uint32_t lanes_log2;  // Base-2 logarithm of the lanes that share a row.
 };
 
 // Adds up the hits of the block's groups; every thread calls it.

@@ -34,11 +34,11 @@ struct TargetTable {
   const VertexTruth* truth = nullptr;
 };
 
-// Replaces `path` by a heading and a line for each vertex. Of numbers:
+// Replaces `path` by a heading and a line per vertex. Columns for numbers:
 //   id,name,NAME,…       a column's name is value_1, … if it has none
 //   split                if the dataset has splits
 //   target_NAME,…        if the dataset has that target
-// Of sets, with the class's number where it has no name:
+// Columns for sets, with the class's number where it has no name:
 //   id,name,classes      those that are predicted, joined by ';'
 //   probability_NAME,…   of every class
 //   labels               the true ones, if the dataset has sets

@@ -45,8 +45,8 @@ class BatchMemory {
   absl::Status AddPiece(uint64_t least_bytes);
 
   std::vector<DeviceArray<std::byte>> pieces_;
-  uint64_t bytes_ = 0;  // Of all pieces.
-  uint64_t taken_ = 0;  // Of the last piece.
+  uint64_t bytes_ = 0;  // Bytes of all pieces.
+  uint64_t taken_ = 0;  // Bytes of the last piece that are taken.
 };
 
 }  // namespace fgnn

@@ -80,7 +80,7 @@ class BatchRun {
         type_(NumbersOf(precision)),
         stream_(stream) {}
 
-  FeatureType type() const { return type_; }  // Of numbers.
+  FeatureType type() const { return type_; }  // Returns the type of numbers.
   cudaStream_t stream() const { return stream_; }
   const DeviceParameters& parameters() const { return *parameters_; }
   // Returns the parameter's first weight, on the host.

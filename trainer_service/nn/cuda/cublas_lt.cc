@@ -159,7 +159,7 @@ absl::Status CublasLtProducts::Start() {
   return absl::OkStatus();
 }
 
-// Of a row-major matrix [rows, columns].
+// Returns the layout of a row-major matrix [rows, columns].
 absl::StatusOr<Owned<cublas_lt::Layout>> CublasLtProducts::MakeLayout(
     FeatureType type, uint64_t rows, uint64_t columns) const {
   cublas_lt::Layout* layout = nullptr;

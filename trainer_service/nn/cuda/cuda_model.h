@@ -103,7 +103,7 @@ class CudaModel {
   std::vector<std::unique_ptr<CudaLayer>> layers_;
   // Stages behind the layers; null where there is none.
   std::vector<std::unique_ptr<CudaHiddenStage>> stages_;
-  // Of this batch: the inputs of the layers (numbers); logits of the last.
+  // The layers' inputs of this batch (numbers), and the last layer's logits.
   std::vector<const void*> inputs_;
   float* logits_ = nullptr;
   CudaStream stream_;

@@ -68,7 +68,7 @@ struct DeviceTaskView {
 struct PackedRows {
   absl::Span<const uint32_t> nodes;   // Global ids of these rows.
   absl::Span<const uint32_t> ranks;   // Their hot ranks.
-  absl::Span<const uint32_t> places;  // Of all input nodes: see PlacedRows.
+  absl::Span<const uint32_t> places;  // Places of input nodes: see PlacedRows.
   const void* table = nullptr;        // As PlacedRows has it.
   uint32_t capacity = 0;
 };

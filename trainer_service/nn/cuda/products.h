@@ -25,7 +25,7 @@ struct ProductArgs {
   bool transposes_a = false;
   bool transposes_b = false;
   bool adds = false;
-  FeatureType type = FeatureType::kFloat32;  // Of a and b. Not kFloat16.
+  FeatureType type = FeatureType::kFloat32;  // Type of a and b, not kFloat16.
   // Whether factors may be rounded to TF32: 10 bits behind the point. Factors
   // of another type than f32 stay as they are.
   bool rounds_to_tf32 = false;

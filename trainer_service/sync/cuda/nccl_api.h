@@ -20,7 +20,7 @@ enum Result : int {
   kInvalidArgument = 4,
   kInvalidUsage = 5,
   kRemoteError = 6,
-  kInProgress = 7,  // Of a communicator that does not block.
+  kInProgress = 7,  // Result of a communicator that does not block.
 };
 
 // ncclDataType_t, ncclRedOp_t

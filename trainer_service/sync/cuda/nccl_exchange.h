@@ -55,7 +55,7 @@ class NcclExchange final : public StepExchange {
   // Also returns false while the others are not ready. Internal: NCCL has
   // failed several times in a row, while all members were there.
   absl::StatusOr<bool> TryStep(Make make) override;
-  // Of gradients that go to the board, for the step that is made next.
+  // Returns places for gradients that go to the board, for the next step.
   DevicePlaceFinder DevicePlaces() override;
 
   // Number of steps whose gradients were exchanged.

@@ -19,8 +19,8 @@
 namespace fgnn {
 
 struct NcclGroupOptions {
-  nccl::UniqueId id = {};  // Of all members the same, and of no other group.
-  uint32_t rank = 0;       // Of this member, [0, num_members).
+  nccl::UniqueId id = {};  // Id of this group, the same for all members.
+  uint32_t rank = 0;       // Rank of this member, [0, num_members).
   uint32_t num_members = 1;
   // Longest time that a call waits for the other members.
   std::chrono::milliseconds timeout{20'000};

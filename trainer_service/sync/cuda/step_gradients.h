@@ -22,9 +22,9 @@ namespace fgnn {
 // A step's batches, in their order. Borrowed.
 struct StepOfGroup {
   StepNumber number;
-  uint32_t rank = 0;                               // Of this member.
-  absl::Span<const uint32_t> roots;                // Who has trained a batch.
-  absl::Span<const uint32_t> num_seeds;            // Of each batch.
+  uint32_t rank = 0;                     // Rank of this member.
+  absl::Span<const uint32_t> roots;      // Who has trained a batch.
+  absl::Span<const uint32_t> num_seeds;  // Number of seeds of each batch.
   absl::Span<const absl::Span<const float>> host;  // Gradients on the host.
 };
 
@@ -47,7 +47,7 @@ class StepGradients final : public GradientAdder {
   // device writes to no gradient any more. Errors: those of NcclGroup.
   absl::Status Exchange(const StepOfGroup& step, NcclGroup& group);
 
-  // Of the step that was exchanged last. Ordered: the bits that the host would
+  // Adds up the step exchanged last. Ordered: to the bits that the host would
   // compute. Otherwise `scales` have to be StepScales() of that step.
   absl::StatusOr<absl::Span<const float>> Add(absl::Span<const float> scales,
                                               float factor) override;

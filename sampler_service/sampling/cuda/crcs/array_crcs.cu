@@ -14,7 +14,7 @@ namespace fgnn {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kThreadWords = 4;  // Of a row.
+constexpr uint32_t kThreadWords = 4;  // Words of a row for each thread.
 constexpr int64_t kWordBytes = sizeof(uint32_t);
 constexpr int64_t kRowBytes = kCrcRowWords * kWordBytes;
 static_assert(kThreads * kThreadWords == kCrcRowWords);
@@ -24,7 +24,7 @@ struct ByteProducts {
   uint32_t of[4][256];
 };
 
-// Of what moves a polynomial over `bytes` bytes.
+// Returns products of the factor that moves a polynomial over `bytes` bytes.
 constexpr ByteProducts ProductsOver(int64_t bytes) {
   ByteProducts products = {};
   uint32_t factor = MoveCrc32c(kCrc32cOne, bytes);

@@ -69,7 +69,7 @@ def find(run_dir: pathlib.Path, name: str | None = None) -> pathlib.Path:
 
 
 def _age_of(file: pathlib.Path) -> list[int]:
-    """Of 'epoch-0003-step-0000000120': what is greater the later it was."""
+    """Numbers in 'epoch-0003-step-0000000120', greater for later files."""
     return [int(number) for number in re.findall(r'\d+', file.stem)]
 
 

@@ -87,17 +87,17 @@ class Job:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """That it has, or had at its end; none while it waits."""
+        """Devices that it has, or had at its end; none while it waits."""
         return tuple(self._message.devices)
 
     @property
     def waiting_for(self) -> str:
-        """Of a queued job: why it does not run."""
+        """What the job waits for, in one line; empty: nothing."""
         return self._message.waiting_for
 
     @property
     def error(self) -> JobError | None:
-        """Of a failed job, or of the failure before of one that is tried
+        """Error of a failed job, or the last failure of one that is tried
         again."""
         if self._message.error_code == 0:
             return None

@@ -37,7 +37,7 @@ def bar(state: JobState, progress: Progress, width: int) -> str:
 
 
 def epoch_line(line: str, num_epochs: int) -> str:
-    """Of a line that the service gave of metrics.jsonl."""
+    """Returns the text for a line of metrics.jsonl."""
     epoch: dict[str, Any] = json.loads(line)
     text = f"epoch {epoch['epoch']}/{num_epochs}  loss {epoch['loss']:.4f}"
     for key, name, digits in (('valid_accuracy', 'valid accuracy', '.4f'),

@@ -28,8 +28,8 @@ class Source:
     arrays: 'dict[str, Array]'  # By the importer's name, without '.npy'.
     # What labels are, one of the importer's words; empty: there are none.
     labels_are: str
-    class_names: tuple[str, ...]  # Of classes.
-    target_names: tuple[str, ...]  # Of columns of numbers or sets.
+    class_names: tuple[str, ...]  # Names of classes.
+    target_names: tuple[str, ...]  # Names of columns of numbers or sets.
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]  # What the caller may not expect.
 

@@ -18,7 +18,7 @@ class JobState(str, enum.Enum):
     FAILED = 'failed'
     CANCELLED = 'cancelled'
     PAUSED = 'paused'
-    UNKNOWN = 'unknown'  # Of a service of a later release.
+    UNKNOWN = 'unknown'  # State of a later release.
 
     def __str__(self) -> str:
         return str(self.value)
@@ -39,7 +39,7 @@ def from_number(number: int) -> JobState:
 
 
 def to_name(state: JobState | str) -> str:
-    """Of fgnn.v1.JobState. ValueError: there is no such state."""
+    """Returns the name in fgnn.v1. ValueError: there is no such state."""
     known = [str(one) for one in JobState if one is not JobState.UNKNOWN]
     if str(state) not in known:
         raise ValueError(
@@ -79,7 +79,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Of the job's batches that are done, 0 to 1."""
+        """Share of the job's batches that are done, 0 to 1."""
         if self.batches_expected == 0:
             return 0.0
         return min(1.0, self.batches_committed / self.batches_expected)

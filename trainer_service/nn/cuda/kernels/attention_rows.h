@@ -68,7 +68,7 @@ struct HeadSumsArgs {
   const uint32_t* indices = nullptr;  // [entries]
   const uint32_t* places = nullptr;   // [entries]
   uint32_t num_lists = 0;
-  FeatureType type = FeatureType::kFloat32;  // Of x: kFloat32 or kBfloat16.
+  FeatureType type = FeatureType::kFloat32;  // Type of x, not kFloat16.
   const void* x = nullptr;                   // [.., H * C]
   const float* weights = nullptr;            // [.., H]
   ScoredVector first;

@@ -16,8 +16,8 @@ namespace fgnn {
 inline constexpr uint32_t kPartThreads = 256;
 
 struct PartLayout {
-  uint32_t units;         // Of a row.
-  uint32_t lanes_log2;    // Of a group.
+  uint32_t units;         // Units of a row.
+  uint32_t lanes_log2;    // Base-2 logarithm of the lanes of a group.
   uint32_t tiles;         // Groups that share a part.
   uint32_t chunk_blocks;  // The first blocks of the grid; they have chunks.
 };
@@ -39,12 +39,12 @@ __device__ inline PartShare ShareOf(const PartLayout& layout, uint32_t block) {
 struct ListPart {
   bool is_there = false;
   bool is_chunk = false;
-  bool is_first = true;  // Of its list.
+  bool is_first = true;  // Whether it is the first part of its list.
   uint32_t list = 0;
   uint32_t begin = 0;  // Entries of the part.
   uint32_t count = 0;
   uint32_t unit = 0;
-  uint32_t row = 0;  // Of the partials if it is a chunk, else of the output.
+  uint32_t row = 0;  // Row of the partials for a chunk, else of the output.
 };
 
 // Args: indptr, num_lists and long_lists, as in NeighborSumsArgs.
@@ -81,7 +81,7 @@ __device__ ListPart PartOfThread(const Args& args, const PartLayout& layout) {
 struct LongColumn {
   bool is_there = false;
   uint32_t list = 0;
-  uint32_t entries = 0;  // Of the list.
+  uint32_t entries = 0;  // Entries of the list.
   uint32_t column = 0;
   uint32_t chunks = 0;
   uint64_t first = 0;  // Place of its number in the first chunk's partials.

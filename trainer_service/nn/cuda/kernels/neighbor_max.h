@@ -29,7 +29,7 @@ struct NeighborMaxArgs {
   uint32_t columns = 1;
   FeatureType type = FeatureType::kFloat32;
   const void* x = nullptr;
-  void* out = nullptr;  // [num_lists, columns] Of `type`.
+  void* out = nullptr;  // [num_lists, columns] Numbers of `type`.
   // [num_lists, columns] The row that each number comes from, or kNoRow. Null:
   // nobody asks.
   uint32_t* winners = nullptr;

@@ -23,7 +23,7 @@ inline constexpr int kBlocksAtOnce = (kScaled ? 5 : 8) / (kCount > 4 ? 2 : 1);
 // A part of a list, and what it is scaled by. The own row comes before it.
 struct Part : ListPart {
   uint32_t own = 0;  // Number of own rows: 0 or 1.
-  float scale = 1;   // Of every entry.
+  float scale = 1;   // Factor of every entry.
   float own_scale = 1;
 };
 

@@ -44,7 +44,7 @@ struct NeighborSumsArgs {
   const uint32_t* indices = nullptr;  // [entries]
   uint32_t num_lists = 0;
   uint32_t columns = 1;
-  FeatureType type = FeatureType::kFloat32;  // Of x: kFloat32 or kBfloat16.
+  FeatureType type = FeatureType::kFloat32;  // Type of x, not kFloat16.
   const void* x = nullptr;
   PlacedRows placed = {};  // Only with an out_type that is the type of x.
   // kFloat32, or the type of x.

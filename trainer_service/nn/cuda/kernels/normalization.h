@@ -55,7 +55,7 @@ cudaError_t LaunchNormalizeRows(const NormalizeArgs& args, cudaStream_t stream);
 struct NormGradientArgs {
   uint32_t rows = 1;
   uint32_t columns = 1;
-  FeatureType type = FeatureType::kFloat32;  // Of dy and dz: as x_type.
+  FeatureType type = FeatureType::kFloat32;  // Type of dy and dz: as x_type.
   const void* dy = nullptr;                  // Matrix of `type`.
   const float* n = nullptr;                  // Matrix.
   const float* scale = nullptr;              // [columns]

@@ -13,11 +13,11 @@ namespace {
 // and 2 p + 1, as a block's destination has neighbours.
 struct Parts {
   uint32_t* pair_begins;  // [num_pairs + 1] 0, 2, 4, …
-  uint32_t* seed_begins;  // [num_seeds + 1] Of each seed's ends.
+  uint32_t* seed_begins;  // [num_seeds + 1] Begin of each seed's ends.
   uint32_t* ends;         // [2 * num_pairs] By seeds, rising.
   uint32_t* others;       // [2 * num_pairs] The seed at the pair's other end.
   float* scales;          // [2 * num_pairs] The slope of the end's pair.
-  float* slopes;          // [num_pairs] Of the mean loss over a pair's logit.
+  float* slopes;          // [num_pairs] Slope of the mean loss by logit.
   uint32_t* transpose;
 };
 

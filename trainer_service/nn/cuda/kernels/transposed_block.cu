@@ -28,7 +28,7 @@ struct Pass {
 
 // Parts of the workspace.
 struct Workspace {
-  uint32_t* destinations;  // [entries] Of the block's entries.
+  uint32_t* destinations;  // [entries] Destinations of the entries.
   uint32_t* sources;       // [entries] In the order of the result.
   uint32_t* sorted;        // [entries] The result of every second pass.
   uint32_t* counts;        // [digits, tiles]
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct Passes {
   uint32_t count;
-  uint32_t bits;  // Of each.
+  uint32_t bits;  // Bits that each pass sorts by.
 };
 Passes PassesFor(uint32_t num_sources) {
   uint32_t bits = 1;

@@ -88,7 +88,7 @@ class Max final : public CudaAggregation {
   }
 
   const uint64_t columns_;
-  uint32_t* winners_ = nullptr;  // [D, columns] Of the last Forward().
+  uint32_t* winners_ = nullptr;  // [D, columns] Winners of the last Forward().
 };
 
 class WeightedMean final : public CudaAggregation {
@@ -144,7 +144,7 @@ class WeightedMean final : public CudaAggregation {
   }
 
  private:
-  // Of sums of `x` (numbers) to floats.
+  // Returns the arguments of sums of `x` (numbers) to floats.
   NeighborSumsArgs ArgsOf(const BatchRun& run, const void* x, void* out) const {
     NeighborSumsArgs args;
     args.columns = static_cast<uint32_t>(columns_);
@@ -155,7 +155,7 @@ class WeightedMean final : public CudaAggregation {
   }
 
   const uint64_t columns_;
-  float* scales_ = nullptr;  // [entries] Of the last Forward().
+  float* scales_ = nullptr;  // [entries] Scales of the last Forward().
 };
 
 }  // namespace

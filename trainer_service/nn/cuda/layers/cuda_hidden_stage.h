@@ -62,7 +62,7 @@ class CudaHiddenStage {
   uint32_t rows_ = 0;
   float* normalized_ = nullptr;         // [rows, columns]
   float* inverse_deviation_ = nullptr;  // [columns], or [rows] with kLayer.
-  std::vector<float> measured_;         // [columns] Of the last Infer().
+  std::vector<float> measured_;  // [columns] Inverse deviations of Infer().
 };
 
 }  // namespace fgnn
