@@ -5,9 +5,9 @@
 namespace fgnn {
 
 SimulatedQueue::SimulatedQueue(const SimulationOptions& options)
-    : shape_({.num_slots = options.num_slots,
-              .batches_per_epoch = options.batches_per_epoch,
+    : shape_({.batches_per_epoch = options.batches_per_epoch,
               .epochs = options.epochs,
+              .num_slots = options.num_slots,
               .batches_per_step = options.batches_per_step,
               .staleness = options.staleness}),
       last_epoch_(options.epochs - 1),

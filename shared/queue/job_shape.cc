@@ -11,7 +11,7 @@ uint64_t CountAmong(uint64_t places, uint64_t first, uint64_t count) {
 
 }  // namespace
 
-JobShape::JobShape(const SegmentOptions& options, const JobSplit& split)
+JobShape::JobShape(const SegmentOptions& options)
     : epochs_(options.epochs),
       batches_per_epoch_(options.batches_per_epoch),
       batches_per_step_(std::max(options.batches_per_step, 1u)),
@@ -19,12 +19,10 @@ JobShape::JobShape(const SegmentOptions& options, const JobSplit& split)
                        (batches_per_epoch_ % batches_per_step_ != 0 ? 1 : 0)),
       open_steps_(uint64_t{options.staleness} + 1),
       num_slots_(options.num_slots),
-      parts_(split.parts),
-      hosts_(split.hosts),
-      first_place_(split.host * batches_per_step_ / split.hosts),
-      local_places_((split.host + uint64_t{1}) * batches_per_step_ /
-                        split.hosts -
-                    first_place_),
+      parts_(static_cast<uint32_t>(options.parts)),
+      first_place_(options.first_place),
+      local_places_(options.local_places == 0 ? batches_per_step_
+                                              : options.local_places),
       local_per_epoch_(0) {
   if (steps_per_epoch_ == 0) return;
   const uint64_t whole_steps = steps_per_epoch_ - 1;
@@ -44,7 +42,7 @@ uint64_t JobShape::LocalBatchesBelow(BatchSeq seq) const {
 BatchPart JobShape::TaskOf(TaskNumber number) const {
   const uint64_t local = number.value() / parts_;
   const auto part = static_cast<uint32_t>(number.value() % parts_);
-  if (hosts_ == 1) return {BatchSeq(local), part};
+  if (all_are_local()) return {BatchSeq(local), part};
   // This host has no batches, so num_tasks() is 0 and `number` is beyond it.
   if (local_per_epoch_ == 0) return {num_batches(), part};
   const uint64_t batch = local % local_per_epoch_;

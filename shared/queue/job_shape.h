@@ -8,16 +8,16 @@
 //
 // A batch consists of P parts, and each part is a task. A sampler samples the
 // task into a slot. The task's gradient goes to its own place on the board.
-// Host h of H samples and trains the batches at the places
-// [h * W / H, (h + 1) * W / H) of each step. A host's segment holds only the
-// tasks of these batches. The tasks are numbered without gaps in the order of
-// batches, then of parts:
+// A host samples and trains the batches at LW places in a row of each step,
+// from its first place on. Hosts may have unequal numbers of places. A host's
+// segment holds only the tasks of these batches. The tasks are numbered without
+// gaps in the order of batches, then of parts:
 //
 //   n = (epoch * LB + step of the epoch * LW + place - first place) * P + part
 //
-// LW is the number of the host's batches in a step, LB in an epoch. Task n
-// lives in slot n mod S at generation n div S. The board holds the places of
-// all hosts. With one part and one host, n = seq.
+// LB is the number of the host's batches in an epoch. Task n lives in slot
+// n mod S at generation n div S. The board holds the places of all hosts. With
+// one part and one host, n = seq.
 #ifndef FGNN_SHARED_QUEUE_JOB_SHAPE_H_
 #define FGNN_SHARED_QUEUE_JOB_SHAPE_H_
 
@@ -71,20 +71,13 @@ struct StepRange {
   bool operator==(const StepRange&) const = default;
 };
 
-// How a job's batches are split, and which share a segment holds.
-struct JobSplit {
-  uint32_t parts = 1;  // Number of parts P, at least 1.
-  uint32_t hosts = 1;  // Number of hosts H, [1, W].
-  uint32_t host = 0;   // Index h of this host, below H.
-};
-
 // Immutable. No function fails: for a number beyond the job's range, the result
 // is beyond the range too. Numbers of seqs, steps and tasks are below 2^48.
 class JobShape {
  public:
   // The options are valid. With options that are not valid, the caller may call
   // only the functions that return a number of things.
-  explicit JobShape(const SegmentOptions& options, const JobSplit& split = {});
+  explicit JobShape(const SegmentOptions& options);
 
   // Numbers of batches and of steps of the job. All seqs are below the first,
   // all steps below the second.
@@ -157,8 +150,9 @@ class JobShape {
   }
   // Returns the number of a task. The batch is local.
   TaskNumber NumberOf(BatchSeq seq, uint32_t part) const {
-    // With one host all batches are local, and no division is needed.
-    const uint64_t batch = hosts_ == 1 ? seq.value() : LocalBatchesBelow(seq);
+    // Where all batches are local, no division is needed.
+    const uint64_t batch =
+        all_are_local() ? seq.value() : LocalBatchesBelow(seq);
     return TaskNumber(batch * parts_ + part);
   }
   // Returns the batch and part of task `number`, which is below num_tasks().
@@ -192,6 +186,7 @@ class JobShape {
   }
 
  private:
+  bool all_are_local() const { return local_places_ == batches_per_step_; }
   // Returns the number of local batches of the job below `seq`.
   uint64_t LocalBatchesBelow(BatchSeq seq) const;
 
@@ -202,7 +197,6 @@ class JobShape {
   uint64_t open_steps_;  // Number of steps that may be open at once.
   uint32_t num_slots_;   // S
   uint32_t parts_;       // P
-  uint32_t hosts_;       // H
   uint64_t first_place_;
   uint64_t local_places_;     // LW
   uint64_t local_per_epoch_;  // LB

@@ -64,63 +64,13 @@ uint32_t HeaderCrc(const SegmentHeader& header) {
 }
 
 SegmentHeader HeaderOf(const SegmentOptions& options) {
-  SegmentHeader header = {
-      .magic = kSegmentMagic,
-      .layout_version = kSegmentLayoutVersion,
-      .header_crc = 0,
-      .total_bytes = SegmentLayout::Of(options).total_bytes,
-      .job_key = options.job_key,
-      .slot_bytes = options.slot_bytes,
-      .overflow_bytes = options.overflow_bytes,
-      .batches_per_epoch = options.batches_per_epoch,
-      .epochs = options.epochs,
-      .num_parameters = options.num_parameters,
-      .first_version = options.first_version,
-      .rank_order_key = options.rank_order_key,
-      .cache_rows = options.cache_rows,
-      .standby_cache_rows = options.standby_cache_rows,
-      .shared_row_bytes = options.shared_row_bytes,
-      .num_slots = options.num_slots,
-      .num_overflow_blocks = options.num_overflow_blocks,
-      .batches_per_step = options.batches_per_step,
-      .optimizer_floats_per_parameter = options.optimizer_floats_per_parameter,
-      .staleness = options.staleness,
-      .num_devices = options.num_devices,
-      .switching = options.switching,
-      .most_samplers = options.most_samplers,
-      .most_trainers = options.most_trainers,
-      .topology_on_host = options.topology_on_host,
-      .num_members = options.num_members,
-      .hidden_on_gpu = options.hidden_on_gpu};
+  SegmentHeader header = {.magic = kSegmentMagic,
+                          .layout_version = kSegmentLayoutVersion,
+                          .header_crc = 0,
+                          .total_bytes = SegmentLayout::Of(options).total_bytes,
+                          .options = options};
   header.header_crc = HeaderCrc(header);
   return header;
-}
-
-SegmentOptions OptionsOf(const SegmentHeader& header) {
-  return {
-      .job_key = header.job_key,
-      .num_slots = header.num_slots,
-      .slot_bytes = header.slot_bytes,
-      .num_overflow_blocks = header.num_overflow_blocks,
-      .overflow_bytes = header.overflow_bytes,
-      .batches_per_epoch = header.batches_per_epoch,
-      .epochs = header.epochs,
-      .batches_per_step = header.batches_per_step,
-      .staleness = header.staleness,
-      .num_parameters = header.num_parameters,
-      .optimizer_floats_per_parameter = header.optimizer_floats_per_parameter,
-      .first_version = header.first_version,
-      .rank_order_key = header.rank_order_key,
-      .cache_rows = header.cache_rows,
-      .standby_cache_rows = header.standby_cache_rows,
-      .shared_row_bytes = header.shared_row_bytes,
-      .num_devices = header.num_devices,
-      .switching = header.switching,
-      .most_samplers = header.most_samplers,
-      .most_trainers = header.most_trainers,
-      .topology_on_host = header.topology_on_host,
-      .num_members = header.num_members,
-      .hidden_on_gpu = header.hidden_on_gpu};
 }
 
 // Returns ResourceExhausted if the memory is not there. The segment asks before
@@ -202,7 +152,7 @@ absl::StatusOr<SegmentHeader> ReadHeader(int fd) {
 }
 
 absl::Status CheckSizes(int fd, const SegmentHeader& header) {
-  const uint64_t expected = SegmentLayout::Of(OptionsOf(header)).total_bytes;
+  const uint64_t expected = SegmentLayout::Of(header.options).total_bytes;
   struct stat file = {};
   if (::fstat(fd, &file) != 0) return ErrnoToStatus(errno, "stat segment");
   if (header.total_bytes == expected &&
@@ -240,6 +190,12 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                  (kGenerationLimit - 1) / options.batches_per_epoch));
   FGNN_RETURN_IF_ERROR(CheckRange("batches_per_step", options.batches_per_step,
                                   1, kMaxBatchesPerStep));
+  FGNN_RETURN_IF_ERROR(CheckRange("parts", options.parts, 1, kMostParts));
+  const uint64_t places = options.batches_per_step;
+  FGNN_RETURN_IF_ERROR(CheckRange("first_place", options.first_place, 0,
+                                  options.local_places == 0 ? 0 : places - 1));
+  FGNN_RETURN_IF_ERROR(CheckRange("local_places", options.local_places, 0,
+                                  places - options.first_place));
   FGNN_RETURN_IF_ERROR(
       CheckRange("staleness", options.staleness, 0, kMaxStaleness));
   FGNN_RETURN_IF_ERROR(
@@ -319,10 +275,10 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Attach(UniqueFd fd,
                                                          uint64_t job_key) {
   FGNN_RETURN_IF_ERROR(CheckSealed(fd.get()));
   FGNN_ASSIGN_OR_RETURN(const SegmentHeader header, ReadHeader(fd.get()));
-  if (header.job_key != job_key) {
+  const SegmentOptions& options = header.options;
+  if (options.job_key != job_key) {
     return absl::InvalidArgumentError("segment belongs to another job");
   }
-  const SegmentOptions options = OptionsOf(header);
   FGNN_RETURN_IF_ERROR(Annotate(ValidateOptions(options), "segment header"));
   FGNN_RETURN_IF_ERROR(CheckSizes(fd.get(), header));
   return Map(std::move(fd), options);

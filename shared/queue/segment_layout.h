@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 16;
+inline constexpr uint32_t kSegmentLayoutVersion = 17;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -29,31 +29,9 @@ struct SegmentHeader {
   uint32_t layout_version;
   uint32_t header_crc;  // CRC32C of this header with this field zero.
   uint64_t total_bytes;
-  uint64_t job_key;
-  uint64_t slot_bytes;
-  uint64_t overflow_bytes;
-  uint64_t batches_per_epoch;
-  uint64_t epochs;
-  uint64_t num_parameters;
-  uint64_t first_version;
-  uint64_t rank_order_key;
-  uint64_t cache_rows;
-  uint64_t standby_cache_rows;
-  uint64_t shared_row_bytes;
-  uint32_t num_slots;
-  uint32_t num_overflow_blocks;
-  uint32_t batches_per_step;
-  uint32_t optimizer_floats_per_parameter;
-  uint32_t staleness;
-  uint32_t num_devices;
-  uint32_t switching;
-  uint32_t most_samplers;
-  uint32_t most_trainers;
-  uint32_t topology_on_host;
-  uint32_t num_members;
-  uint32_t hidden_on_gpu;
+  SegmentOptions options;
 };
-static_assert(sizeof(SegmentHeader) == 160);
+static_assert(sizeof(SegmentHeader) == 184);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different

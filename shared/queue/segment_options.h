@@ -9,20 +9,24 @@ namespace fgnn {
 // The most devices of a job that may take turns.
 inline constexpr uint32_t kMostDevices = 64;
 
-// The options of a segment. They are fixed for the job's life.
+// The most parts of a batch.
+inline constexpr uint32_t kMostParts = 64;
+
+// The options of a segment. They are fixed for the job's life. The segment's
+// header holds them as they are here, so there is no room between the fields.
 struct SegmentOptions {
-  uint64_t job_key = 0;              // Hash of the job's id.
-  uint32_t num_slots = 0;            // Number of slots S, [1, 4096].
-  uint64_t slot_bytes = 0;           // Bytes of measured tasks x 1.25.
-  uint32_t num_overflow_blocks = 0;  // Number of blocks: one per sampler.
-  uint64_t overflow_bytes = 0;       // Hard bound of a task's bytes.
-  uint64_t batches_per_epoch = 0;    // Number of batches B, >= 1.
-  uint64_t epochs = 0;               // Number of epochs, >= 1.
-  uint32_t batches_per_step = 1;     // Number of batches W, [1, 1024].
-  uint32_t staleness = 0;       // Bound s, [0, 1024]; see gradient_board.h.
-  uint64_t num_parameters = 0;  // Number P of floats of all weights.
-  // Number of floats of optimizer state per weight: 2 for Adam.
-  uint32_t optimizer_floats_per_parameter = 2;
+  uint64_t job_key = 0;            // Hash of the job's id.
+  uint64_t slot_bytes = 0;         // Bytes of measured tasks x 1.25.
+  uint64_t overflow_bytes = 0;     // Hard bound of a task's bytes.
+  uint64_t batches_per_epoch = 0;  // Number of batches B, >= 1.
+  uint64_t epochs = 0;             // Number of epochs, >= 1.
+  uint64_t parts = 1;              // Number of parts P of a batch, [1, 64].
+  // Places of each step whose batches this segment holds, the others being
+  // those of other hosts: the first, [0, W), and their number, [0, W - first].
+  // Number 0: all W places.
+  uint64_t first_place = 0;
+  uint64_t local_places = 0;
+  uint64_t num_parameters = 0;  // Number of floats of all weights.
   // Number of steps that were committed before, [0, steps of the job]. 0 for a
   // new job, else the version of the checkpoint from which the job resumes.
   uint64_t first_version = 0;
@@ -33,6 +37,12 @@ struct SegmentOptions {
   // Bytes of a row of the table that all trainers share, below 2^32; 0: each
   // trainer has a table of its own.
   uint64_t shared_row_bytes = 0;
+  uint32_t num_slots = 0;            // Number of slots S, [1, 4096].
+  uint32_t num_overflow_blocks = 0;  // Number of blocks: one per sampler.
+  uint32_t batches_per_step = 1;     // Number of batches W, [1, 1024].
+  uint32_t staleness = 0;  // Bound s, [0, 1024]; see gradient_board.h.
+  // Number of floats of optimizer state per weight: 2 for Adam.
+  uint32_t optimizer_floats_per_parameter = 2;
   // Number of devices that take turns, [0, 64]; see device_table.h. 0: no
   // device takes turns, and every attached daemon works.
   uint32_t num_devices = 0;

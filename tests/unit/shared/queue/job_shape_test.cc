@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace fgnn {
 
@@ -61,16 +62,27 @@ struct CountedTask {
   uint32_t host;    // That samples and trains it.
 };
 
-// The host whose share of W places ends behind `batch_of_step` first.
-uint32_t HostOf(uint32_t batch_of_step, uint32_t batches_per_step,
-                uint32_t hosts) {
+// Which places of a step each host has: host h those below ends[h] that no host
+// before it has.
+using Shares = std::vector<uint32_t>;
+
+uint32_t HostOf(uint32_t place, const Shares& ends) {
   uint32_t host = 0;
-  while ((host + 1) * batches_per_step < (batch_of_step + 1) * hosts) ++host;
+  while (ends[host] <= place) ++host;
   return host;
 }
 
+// Returns the options of one host's segment.
+SegmentOptions OfHost(SegmentOptions options, const Shares& ends,
+                      uint32_t host) {
+  options.first_place = host == 0 ? 0 : ends[host - 1];
+  options.local_places = ends[host] - options.first_place;
+  return options;
+}
+
+// Returns all tasks of the job, of all hosts.
 std::vector<CountedTask> CountTasks(const SegmentOptions& options,
-                                    const JobSplit& split) {
+                                    const Shares& ends) {
   std::vector<CountedTask> tasks;
   BatchSeq seq;
   StepNumber step;
@@ -79,12 +91,11 @@ std::vector<CountedTask> CountTasks(const SegmentOptions& options,
     uint64_t record = 0;
     uint32_t batch_of_step = 0;
     for (uint64_t batch = 0; batch < options.batches_per_epoch; ++batch) {
-      const uint32_t host =
-          HostOf(batch_of_step, options.batches_per_step, split.hosts);
-      for (uint32_t part = 0; part < split.parts; ++part) {
+      const uint32_t host = HostOf(batch_of_step, ends);
+      const auto parts = static_cast<uint32_t>(options.parts);
+      for (uint32_t part = 0; part < parts; ++part) {
         const uint32_t place =
-            (open_step * options.batches_per_step + batch_of_step) *
-                split.parts +
+            (open_step * options.batches_per_step + batch_of_step) * parts +
             part;
         tasks.push_back({.task = {seq, part},
                          .in_epoch = {epoch, batch},
@@ -106,8 +117,23 @@ std::vector<CountedTask> CountTasks(const SegmentOptions& options,
   return tasks;
 }
 
-using ShapeCheck =
-    std::function<void(const SegmentOptions& options, const JobSplit& split)>;
+// Gets the options of one host's segment, all hosts' shares, and its index.
+using ShapeCheck = std::function<void(const SegmentOptions& options,
+                                      const Shares& ends, uint32_t host)>;
+
+// Equal shares for 1 to 4 hosts, and unequal ones for two and three.
+std::vector<Shares> SharesOf(uint32_t places) {
+  std::vector<Shares> all;
+  for (uint32_t hosts = 1; hosts <= std::min(places, 4u); ++hosts) {
+    Shares& ends = all.emplace_back();
+    for (uint32_t host = 1; host <= hosts; ++host) {
+      ends.push_back(host * places / hosts);
+    }
+  }
+  if (places > 3) all.push_back({1, places});
+  if (places > 4) all.push_back({places - 2, places - 1, places});
+  return all;
+}
 
 // All small shapes, for each of their hosts.
 void ForEachShape(const ShapeCheck& check) {
@@ -119,14 +145,14 @@ void ForEachShape(const ShapeCheck& check) {
       options.batches_per_step = batches_per_step;
       options.staleness = batches_per_step % 3;
       options.num_slots = 1 + batches_per_step % 5;
-      for (uint32_t parts = 1; parts <= 4; ++parts) {
-        for (uint32_t hosts = 1; hosts <= std::min(batches_per_step, 4u);
-             ++hosts) {
-          for (uint32_t host = 0; host < hosts; ++host) {
+      for (options.parts = 1; options.parts <= 4; ++options.parts) {
+        for (const Shares& ends : SharesOf(batches_per_step)) {
+          for (uint32_t host = 0; host < ends.size(); ++host) {
             SCOPED_TRACE(absl::StrCat(options.batches_per_epoch, " batches, W ",
-                                      batches_per_step, ", parts ", parts,
-                                      ", host ", host, " of ", hosts));
-            check(options, {.parts = parts, .hosts = hosts, .host = host});
+                                      batches_per_step, ", parts ",
+                                      options.parts, ", host ", host, " of ",
+                                      absl::StrJoin(ends, ", ")));
+            check(OfHost(options, ends, host), ends, host);
             if (testing::Test::HasFailure()) return;
           }
         }
@@ -136,9 +162,10 @@ void ForEachShape(const ShapeCheck& check) {
 }
 
 TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
-  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
-    const JobShape shape(options, split);
-    const std::vector<CountedTask> tasks = CountTasks(options, split);
+  ForEachShape([](const SegmentOptions& options, const Shares& ends,
+                  uint32_t host) {
+    const JobShape shape(options);
+    const std::vector<CountedTask> tasks = CountTasks(options, ends);
     EXPECT_EQ(shape.num_batches(), tasks.back().task.seq + 1);
     EXPECT_EQ(StepNumber(shape.num_steps()), tasks.back().step + 1);
     EXPECT_EQ(shape.steps_per_epoch() * 2, shape.num_steps());
@@ -155,7 +182,7 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
       EXPECT_EQ(shape.PlaceOf(seq, part), counted.place);
       EXPECT_LT(counted.place, shape.num_places());
       EXPECT_EQ(shape.RecordOf(seq, part), counted.record);
-      EXPECT_EQ(shape.IsLocal(seq), counted.host == split.host);
+      EXPECT_EQ(shape.IsLocal(seq), counted.host == host);
       of_step.try_emplace(counted.step, BatchRange{seq, seq})
           .first->second.end = seq + 1;
       of_epoch.try_emplace(epoch, BatchRange{seq, seq}).first->second.end =
@@ -174,18 +201,19 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
 }
 
 TEST(JobShapeTest, NumbersThisHostsTasksWithoutGapsAndBack) {
-  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
-    const JobShape shape(options, split);
+  ForEachShape([](const SegmentOptions& options, const Shares& ends,
+                  uint32_t host) {
+    const JobShape shape(options);
     TaskNumber next;
     TaskSlot at;
     uint64_t of_first_epoch = 0;
-    for (const CountedTask& counted : CountTasks(options, split)) {
-      if (counted.host != split.host) continue;
+    for (const CountedTask& counted : CountTasks(options, ends)) {
+      if (counted.host != host) continue;
       EXPECT_EQ(shape.NumberOf(counted.task.seq, counted.task.part), next);
       EXPECT_EQ(shape.TaskOf(next), counted.task);
       EXPECT_EQ(shape.SlotOf(next), at);
       EXPECT_EQ(shape.TaskIn(at), next);
-      if (split.parts == 1 && split.hosts == 1) {
+      if (options.parts == 1 && ends.size() == 1) {
         EXPECT_EQ(next.value(), counted.task.seq.value());
       }
       of_first_epoch += counted.in_epoch.epoch == 0 ? 1 : 0;
@@ -196,40 +224,41 @@ TEST(JobShapeTest, NumbersThisHostsTasksWithoutGapsAndBack) {
       EXPECT_EQ(at.generation, next.value() / options.num_slots);
     }
     EXPECT_EQ(shape.num_tasks(), next);
-    EXPECT_EQ(shape.local_batches_per_epoch() * split.parts, of_first_epoch);
+    EXPECT_EQ(shape.local_batches_per_epoch() * options.parts, of_first_epoch);
   });
 }
 
 TEST(JobShapeTest, FindsTheTasksOfAnyBatches) {
-  ForEachShape([](const SegmentOptions& options, const JobSplit& split) {
-    const JobShape shape(options, split);
-    const std::vector<CountedTask> tasks = CountTasks(options, split);
-    const auto below = [&](BatchSeq seq) {
-      TaskNumber number;
-      for (const CountedTask& counted : tasks) {
-        if (counted.host == split.host && counted.task.seq < seq) ++number;
-      }
-      return number;
-    };
-    // Beyond the job too: there are no tasks there.
-    for (BatchSeq begin(0); begin <= shape.num_batches() + 2; ++begin) {
-      const BatchSeq end = begin + begin.value() % 4;
-      EXPECT_EQ(shape.TasksOf({begin, end}),
-                (TaskRange{below(begin), below(end)}))
-          << "from batch " << begin.value();
-    }
-    EXPECT_EQ(shape.TasksOf({BatchSeq(0), BatchSeq(UINT64_MAX)}),
-              (TaskRange{TaskNumber(), shape.num_tasks()}));
-  });
+  ForEachShape(
+      [](const SegmentOptions& options, const Shares& ends, uint32_t host) {
+        const JobShape shape(options);
+        const std::vector<CountedTask> tasks = CountTasks(options, ends);
+        const auto below = [&](BatchSeq seq) {
+          TaskNumber number;
+          for (const CountedTask& counted : tasks) {
+            if (counted.host == host && counted.task.seq < seq) ++number;
+          }
+          return number;
+        };
+        // Beyond the job too: there are no tasks there.
+        for (BatchSeq begin(0); begin <= shape.num_batches() + 2; ++begin) {
+          const BatchSeq end = begin + begin.value() % 4;
+          EXPECT_EQ(shape.TasksOf({begin, end}),
+                    (TaskRange{below(begin), below(end)}))
+              << "from batch " << begin.value();
+        }
+        EXPECT_EQ(shape.TasksOf({BatchSeq(0), BatchSeq(UINT64_MAX)}),
+                  (TaskRange{TaskNumber(), shape.num_tasks()}));
+      });
 }
 
 // A host's segment in small: its slots and its copy of the board. What the
 // queue and the board do with a shape, and nothing else of them.
 class FakeHost {
  public:
-  FakeHost(const SegmentOptions& options, const JobSplit& split)
-      : shape_(options, split),
-        parts_(split.parts),
+  explicit FakeHost(const SegmentOptions& options)
+      : shape_(options),
+        parts_(static_cast<uint32_t>(options.parts)),
         staleness_(options.staleness),
         slots_(options.num_slots),
         board_(shape_.num_places()) {}
@@ -328,9 +357,10 @@ TEST(JobShapeTest, PartsAndHostsWalkThroughSlotsAndPlaces) {
   options.batches_per_step = 3;
   options.staleness = 1;
   options.num_slots = 4;
+  options.parts = 2;
   std::vector<FakeHost> hosts;
   for (const uint32_t host : {0u, 1u}) {
-    hosts.emplace_back(options, JobSplit{.parts = 2, .hosts = 2, .host = host});
+    hosts.emplace_back(OfHost(options, {1, 3}, host));
   }
   std::vector<std::vector<BatchPart>> steps;
   while (!hosts[0].is_over()) {

@@ -73,6 +73,18 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
             [](SegmentOptions* o) { o->batches_per_step = 0; }},
            {"batches_per_step",
             [](SegmentOptions* o) { o->batches_per_step = 1025; }},
+           {"parts", [](SegmentOptions* o) { o->parts = 0; }},
+           {"parts", [](SegmentOptions* o) { o->parts = 65; }},
+           {"first_place", [](SegmentOptions* o) { o->first_place = 1; }},
+           {"first_place",
+            [](SegmentOptions* o) {
+              o->first_place = o->batches_per_step;
+              o->local_places = 1;
+            }},
+           {"local_places",
+            [](SegmentOptions* o) {
+              o->local_places = o->batches_per_step + uint64_t{1};
+            }},
            {"num_parameters",
             [](SegmentOptions* o) { o->num_parameters = uint64_t{1} << 60; }},
            {"optimizer_floats_per_parameter", [](SegmentOptions* o) {
@@ -85,16 +97,7 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
     // The same out of a segment's header.
     Forgery forgery(SmallOptions());
-    forgery.header()->num_slots = options.num_slots;
-    forgery.header()->slot_bytes = options.slot_bytes;
-    forgery.header()->num_overflow_blocks = options.num_overflow_blocks;
-    forgery.header()->overflow_bytes = options.overflow_bytes;
-    forgery.header()->batches_per_epoch = options.batches_per_epoch;
-    forgery.header()->epochs = options.epochs;
-    forgery.header()->batches_per_step = options.batches_per_step;
-    forgery.header()->num_parameters = options.num_parameters;
-    forgery.header()->optimizer_floats_per_parameter =
-        options.optimizer_floats_per_parameter;
+    forgery.header()->options = options;
     forgery.Sign();
     EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
@@ -145,13 +148,16 @@ TEST(SegmentAttachTest, RefusesOtherJobsVersionsAndSizes) {
   for (const Change& change : std::vector<Change>{
            {"magic", [](SegmentHeader* h) { h->magic ^= 1; }},
            {"version", [](SegmentHeader* h) { h->layout_version += 1; }},
-           {"another job", [](SegmentHeader* h) { h->job_key += 1; }},
+           {"another job", [](SegmentHeader* h) { h->options.job_key += 1; }},
            {"add up", [](SegmentHeader* h) { h->total_bytes += 4096; }},
-           {"add up", [](SegmentHeader* h) { h->num_slots += 8; }},
-           {"add up", [](SegmentHeader* h) { h->num_parameters += 4096; }},
-           {"add up", [](SegmentHeader* h) { h->batches_per_epoch = 1 << 20; }},
+           {"add up", [](SegmentHeader* h) { h->options.num_slots += 8; }},
            {"add up",
-            [](SegmentHeader* h) { h->num_parameters = uint64_t{1} << 38; }}}) {
+            [](SegmentHeader* h) { h->options.num_parameters += 4096; }},
+           {"add up",
+            [](SegmentHeader* h) { h->options.batches_per_epoch = 1 << 20; }},
+           {"add up", [](SegmentHeader* h) {
+              h->options.num_parameters = uint64_t{1} << 38;
+            }}}) {
     Forgery forgery(SmallOptions());
     change.change(forgery.header());
     forgery.Sign();
