@@ -1,23 +1,17 @@
 #include "scheduler/executors/executor_view.h"
 
-namespace fgnn {
+#include "shared/base/enum_words.h"
 
-std::string_view NameOf(DaemonState state) {
-  switch (state) {
-    case DaemonState::kStarting:
-      return "starting";
-    case DaemonState::kIdle:
-      return "idle";
-    case DaemonState::kWorking:
-      return "working";
-    case DaemonState::kStandby:
-      return "standby";
-    case DaemonState::kLost:
-      return "lost";
-    case DaemonState::kDead:
-      return "dead";
-  }
-  return "unknown";
-}
+namespace fgnn {
+namespace {
+
+constexpr EnumWord<DaemonState> kNames[] = {
+    {DaemonState::kStarting, "starting"}, {DaemonState::kIdle, "idle"},
+    {DaemonState::kWorking, "working"},   {DaemonState::kStandby, "standby"},
+    {DaemonState::kLost, "lost"},         {DaemonState::kDead, "dead"}};
+
+}  // namespace
+
+std::string_view NameOf(DaemonState state) { return WordIn(kNames, state); }
 
 }  // namespace fgnn

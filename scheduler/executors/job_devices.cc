@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shared/base/enum_words.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -20,34 +21,21 @@ bool NobodyTrains(const std::vector<DevicePlan>& plans) {
   });
 }
 
+constexpr EnumWord<DevicePlan> kRoles[] = {{DevicePlan::kSample, "sampler"},
+                                           {DevicePlan::kOnlySample, "sampler"},
+                                           {DevicePlan::kTrain, "trainer"},
+                                           {DevicePlan::kLost, "lost"}};
+
+constexpr EnumWord<DeviceWork> kWork[] = {{DeviceWork::kSample, "sampling"},
+                                          {DeviceWork::kTrain, "training"}};
+
 }  // namespace
 
 std::string_view WordOf(DevicePlan plan) {
-  switch (plan) {
-    case DevicePlan::kSample:
-    case DevicePlan::kOnlySample:
-      return "sampler";
-    case DevicePlan::kTrain:
-      return "trainer";
-    case DevicePlan::kTimeShare:
-      break;
-    case DevicePlan::kLost:
-      return "lost";
-  }
-  return "time_sharing";
+  return WordIn(kRoles, plan, "time_sharing");
 }
 
-std::string_view WordOf(DeviceWork work) {
-  switch (work) {
-    case DeviceWork::kSample:
-      return "sampling";
-    case DeviceWork::kTrain:
-      return "training";
-    case DeviceWork::kNothing:
-      break;
-  }
-  return "";
-}
+std::string_view WordOf(DeviceWork work) { return WordIn(kWork, work, ""); }
 
 JobDevices::JobDevices(Segment* segment)
     : switching_(segment->options().switching != 0), table_(segment, kNoOwner) {

@@ -1,27 +1,22 @@
 #include "scheduler/figures/refusal_counts.h"
 
-namespace fgnn {
+#include "shared/base/enum_words.h"
 
-std::string_view WordOf(RefusalReason reason) {
-  switch (reason) {
-    case RefusalReason::kNoCredentials:
-      return "no_credentials";
-    case RefusalReason::kWrongCredentials:
-      return "wrong_credentials";
-    case RefusalReason::kRole:
-      return "role";
-    case RefusalReason::kDeadline:
-      return "deadline";
-    case RefusalReason::kTooManyCalls:
-      return "too_many_calls";
-    case RefusalReason::kNoAccount:
-      return "no_account";
-    case RefusalReason::kTooManyConnections:
-      return "too_many_connections";
-    case RefusalReason::kFlood:
-      return "flood";
-  }
-  return "unknown";
-}
+namespace fgnn {
+namespace {
+
+constexpr EnumWord<RefusalReason> kWords[] = {
+    {RefusalReason::kNoCredentials, "no_credentials"},
+    {RefusalReason::kWrongCredentials, "wrong_credentials"},
+    {RefusalReason::kRole, "role"},
+    {RefusalReason::kDeadline, "deadline"},
+    {RefusalReason::kTooManyCalls, "too_many_calls"},
+    {RefusalReason::kNoAccount, "no_account"},
+    {RefusalReason::kTooManyConnections, "too_many_connections"},
+    {RefusalReason::kFlood, "flood"}};
+
+}  // namespace
+
+std::string_view WordOf(RefusalReason reason) { return WordIn(kWords, reason); }
 
 }  // namespace fgnn

@@ -1,6 +1,17 @@
 #include "scheduler/store/job_state.h"
 
+#include "shared/base/enum_words.h"
+
 namespace fgnn {
+namespace {
+
+constexpr EnumWord<JobState> kNames[] = {
+    {JobState::kQueued, "queued"},       {JobState::kPreparing, "preparing"},
+    {JobState::kRunning, "running"},     {JobState::kCancelling, "cancelling"},
+    {JobState::kCompleted, "completed"}, {JobState::kFailed, "failed"},
+    {JobState::kCancelled, "cancelled"}, {JobState::kPaused, "paused"}};
+
+}  // namespace
 
 bool IsFinal(JobState state) {
   return state == JobState::kCompleted || state == JobState::kFailed ||
@@ -31,27 +42,7 @@ bool CanGo(JobState from, JobState to) {
   return false;
 }
 
-std::string_view NameOf(JobState state) {
-  switch (state) {
-    case JobState::kQueued:
-      return "queued";
-    case JobState::kPreparing:
-      return "preparing";
-    case JobState::kRunning:
-      return "running";
-    case JobState::kCancelling:
-      return "cancelling";
-    case JobState::kCompleted:
-      return "completed";
-    case JobState::kFailed:
-      return "failed";
-    case JobState::kCancelled:
-      return "cancelled";
-    case JobState::kPaused:
-      return "paused";
-  }
-  return "unknown";
-}
+std::string_view NameOf(JobState state) { return WordIn(kNames, state); }
 
 std::optional<JobState> ParseJobState(int64_t number) {
   if (number < static_cast<int64_t>(JobState::kQueued) ||

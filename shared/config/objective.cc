@@ -1,28 +1,24 @@
 #include "shared/config/objective.h"
 
+#include "shared/base/enum_words.h"
+
 namespace fgnn {
+namespace {
+
+constexpr EnumWord<Objective> kTasks[] = {
+    {Objective::kClasses, "node_classification"},
+    {Objective::kLinks, "link_prediction"},
+    {Objective::kValues, "node_regression"},
+    {Objective::kLabelSets, "multi_label_classification"}};
+
+}  // namespace
 
 std::string_view TaskOf(Objective objective) {
-  switch (objective) {
-    case Objective::kClasses:
-      return "node_classification";
-    case Objective::kLinks:
-      return "link_prediction";
-    case Objective::kValues:
-      return "node_regression";
-    case Objective::kLabelSets:
-      return "multi_label_classification";
-  }
-  return "";
+  return WordIn(kTasks, objective, "");
 }
 
 std::optional<Objective> ObjectiveOf(std::string_view task) {
-  for (const Objective objective :
-       {Objective::kClasses, Objective::kLinks, Objective::kValues,
-        Objective::kLabelSets}) {
-    if (TaskOf(objective) == task) return objective;
-  }
-  return std::nullopt;
+  return ValueIn(kTasks, task);
 }
 
 }  // namespace fgnn

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "shared/base/enum_words.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -91,17 +92,12 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
+constexpr EnumWord<DeviceKind> kKinds[] = {{DeviceKind::kCpu, "cpu"},
+                                           {DeviceKind::kCuda, "cuda"}};
+
 }  // namespace
 
-std::string_view WordOf(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::kCpu:
-      return "cpu";
-    case DeviceKind::kCuda:
-      return "cuda";
-  }
-  return "unknown";
-}
+std::string_view WordOf(DeviceKind kind) { return WordIn(kKinds, kind); }
 
 ResourceSet ResourcesOf(const Device& device) {
   ResourceSet resources;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/enum_words.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "tools/dataset/importing/import_arrays.h"
@@ -15,40 +16,20 @@ namespace {
 
 constexpr size_t kChunkElements = size_t{1} << 15;
 
-// Returns NumPy's name of a type.
-std::string_view DtypeOf(NpyType type) {
-  switch (type) {
-    case NpyType::kF16:
-      return "float16";
-    case NpyType::kF32:
-      return "float32";
-    case NpyType::kF64:
-      return "float64";
-    case NpyType::kI8:
-      return "int8";
-    case NpyType::kU8:
-      return "uint8";
-    case NpyType::kU16:
-      return "uint16";
-    case NpyType::kI32:
-      return "int32";
-    case NpyType::kU32:
-      return "uint32";
-    case NpyType::kI64:
-      return "int64";
-    case NpyType::kU64:
-      return "uint64";
-    case NpyType::kBool:
-      return "bool";
-  }
-  return "unknown";
-}
+// NumPy's names of types.
+constexpr EnumWord<NpyType> kDtypes[] = {
+    {NpyType::kF16, "float16"}, {NpyType::kF32, "float32"},
+    {NpyType::kF64, "float64"}, {NpyType::kI8, "int8"},
+    {NpyType::kU8, "uint8"},    {NpyType::kU16, "uint16"},
+    {NpyType::kI32, "int32"},   {NpyType::kU32, "uint32"},
+    {NpyType::kI64, "int64"},   {NpyType::kU64, "uint64"},
+    {NpyType::kBool, "bool"}};
 
 // Returns "data.npz (train_mask): is [3] of int64".
 std::string Describe(const ArrayStream& array) {
   return absl::StrCat(array.what(), ": is [",
                       absl::StrJoin(array.shape(), ", "), "] of ",
-                      std::string(DtypeOf(array.type())));
+                      std::string(WordIn(kDtypes, array.type())));
 }
 
 absl::Status NotAMask(const ArrayStream& array, std::string_view but,

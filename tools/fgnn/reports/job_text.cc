@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -56,26 +58,11 @@ std::string WantedText(const v1::JobSpec& spec) {
 }  // namespace
 
 std::string StateName(v1::JobState state) {
-  switch (state) {
-    case v1::JOB_STATE_QUEUED:
-      return "queued";
-    case v1::JOB_STATE_PREPARING:
-      return "preparing";
-    case v1::JOB_STATE_RUNNING:
-      return "running";
-    case v1::JOB_STATE_CANCELLING:
-      return "cancelling";
-    case v1::JOB_STATE_COMPLETED:
-      return "completed";
-    case v1::JOB_STATE_FAILED:
-      return "failed";
-    case v1::JOB_STATE_CANCELLED:
-      return "cancelled";
-    case v1::JOB_STATE_PAUSED:
-      return "paused";
-    default:
-      return "unknown";
-  }
+  const absl::string_view name = v1::JobState_Name(state);
+  constexpr absl::string_view kPrefix = "JOB_STATE_";
+  return state != v1::JOB_STATE_UNSPECIFIED && absl::StartsWith(name, kPrefix)
+             ? absl::AsciiStrToLower(name.substr(kPrefix.size()))
+             : "unknown";
 }
 
 absl::StatusOr<v1::JobState> ParseStateName(const std::string& name) {

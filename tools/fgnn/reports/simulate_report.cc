@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shared/base/enum_words.h"
 #include "shared/minibatch/batches_per_epoch.h"
 #include "shared/telemetry/chrome_trace.h"
 #include "tools/fgnn/reports/text_table.h"
@@ -13,20 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* NameOf(DevicePlan plan) {
-  switch (plan) {
-    case DevicePlan::kSample:
-    case DevicePlan::kOnlySample:
-      return "sample";
-    case DevicePlan::kTrain:
-      return "train";
-    case DevicePlan::kTimeShare:
-      break;
-    case DevicePlan::kLost:
-      return "lost";
-  }
-  return "time_share";
-}
+constexpr EnumWord<DevicePlan> kPlans[] = {
+    {DevicePlan::kSample, "sample"},
+    {DevicePlan::kOnlySample, "sample"},
+    {DevicePlan::kTrain, "train"},
+    {DevicePlan::kTimeShare, "time_share"},
+    {DevicePlan::kLost, "lost"}};
 
 // Returns K, the ratio of the means over the devices.
 double RatioOf(const AllocationInput& input) {
@@ -71,7 +64,7 @@ Json PlanToJson(const SimulatedPlan& plan) {
 Json DeviceToJson(const SimulatedDevice& device, const DeviceUse& use,
                   const Simulation& simulation) {
   const DeviceTimes& times = device.times;
-  return {{"plan", NameOf(device.plan)},
+  return {{"plan", std::string(WordIn(kPlans, device.plan))},
           {"ts", times.sample},
           {"tt", times.train},
           {"tt_standby", times.standby_or_train()},
@@ -192,7 +185,7 @@ std::string ToText(const SimulateReport& report) {
     const double busy =
         use.sample_seconds + use.train_seconds + use.switch_seconds;
     const bool is_standby = device.plan == DevicePlan::kSample;
-    devices.AddRow({absl::StrCat(i), NameOf(device.plan),
+    devices.AddRow({absl::StrCat(i), std::string(WordIn(kPlans, device.plan)),
                     Milliseconds(device.times.sample),
                     Milliseconds(is_standby ? device.times.standby_or_train()
                                             : device.times.train),
@@ -211,7 +204,8 @@ std::string ToTrace(const SimulateReport& report) {
   trace.title = "fgnn simulate";
   for (size_t i = 0; i < report.options.devices.size(); ++i) {
     trace.rows.push_back(absl::StrCat(
-        "device ", i, " (", NameOf(report.options.devices[i].plan), ")"));
+        "device ", i, " (",
+        std::string(WordIn(kPlans, report.options.devices[i].plan)), ")"));
   }
   for (const WorkInterval& work : report.chosen.simulation.timeline) {
     const char* const name = work.work == DeviceWork::kSample ? "sample"
