@@ -1,13 +1,13 @@
 #include "scheduler/rpc/port/role.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/enum_words.h"
 
 namespace fgnn {
 namespace {
-
-constexpr bool kLocalOnly = true;
 
 constexpr MethodRule kRules[] = {
     {"/fgnn.v1.JobService/SubmitJob", RemoteRole::kSubmit},
@@ -24,28 +24,11 @@ constexpr MethodRule kRules[] = {
     {"/fgnn.v1.JobService/Shutdown", RemoteRole::kOperate},
     {"/fgnn.v1.DeviceService/ListDevices", RemoteRole::kSubmit},
     {"/fgnn.v1.DeviceService/SwitchDevice", RemoteRole::kOperate},
-    {"/fgnn.v1.HostService/Register", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.HostService/Heartbeat", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.ExecutorService/AttachJob", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.ExecutorService/DetachJob", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.ExecutorService/ReadMetrics", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.ExecutorService/Stop", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.SamplerService/ProfileSampling", RemoteRole::kWorker,
-     kLocalOnly},
-    {"/fgnn.v1.SamplerService/ValidateDataset", RemoteRole::kWorker,
-     kLocalOnly},
-    {"/fgnn.v1.SamplerService/CountInputNodes", RemoteRole::kWorker,
-     kLocalOnly},
-    {"/fgnn.v1.SamplerService/WriteCounts", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.SamplerService/RankVertices", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.TrainerService/ProfileTraining", RemoteRole::kWorker,
-     kLocalOnly},
-    {"/fgnn.v1.TrainerService/Evaluate", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.TrainerService/SaveCheckpoint", RemoteRole::kWorker, kLocalOnly},
-    {"/fgnn.v1.TrainerService/DescribeCheckpoint", RemoteRole::kWorker,
-     kLocalOnly},
-    {"/fgnn.v1.TrainerService/LoadCheckpoint", RemoteRole::kWorker, kLocalOnly},
 };
+
+constexpr EnumWord<RemoteRole> kRoles[] = {{RemoteRole::kSubmit, "submit"},
+                                           {RemoteRole::kOperate, "operate"},
+                                           {RemoteRole::kWorker, "worker"}};
 
 bool Covers(RemoteRole has, RemoteRole needs) {
   return has == needs ||
@@ -61,21 +44,13 @@ absl::string_view ShortName(absl::string_view method) {
 }  // namespace
 
 std::string NameOf(RemoteRole role) {
-  switch (role) {
-    case RemoteRole::kSubmit:
-      return "submit";
-    case RemoteRole::kOperate:
-      return "operate";
-    case RemoteRole::kWorker:
-      return "worker";
-  }
-  return "unknown";
+  return std::string(WordIn(kRoles, role));
 }
 
 absl::StatusOr<RemoteRole> ParseRemoteRole(absl::string_view word) {
-  for (const RemoteRole role :
-       {RemoteRole::kSubmit, RemoteRole::kOperate, RemoteRole::kWorker}) {
-    if (word == NameOf(role)) return role;
+  if (const auto role =
+          ValueIn(kRoles, std::string_view(word.data(), word.size()))) {
+    return *role;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("role is '", word, "', must be submit, operate or worker"));
@@ -95,11 +70,6 @@ absl::Status CheckMayCall(RemoteRole role, absl::string_view method) {
     return absl::PermissionDeniedError(
         absl::StrCat(ShortName(method), " needs the role ", NameOf(rule->role),
                      ", the caller's is ", NameOf(role)));
-  }
-  if (rule->local_only) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        ShortName(method),
-        " works on the service's own machine only, through its sockets"));
   }
   return absl::OkStatus();
 }

@@ -27,17 +27,14 @@ absl::StatusOr<RemoteRole> ParseRemoteRole(absl::string_view word);
 struct MethodRule {
   absl::string_view method;  // As on the wire: "/fgnn.v1.JobService/GetJob".
   RemoteRole role;
-  // Whether the method works on the service's own machine only, as file
-  // descriptors or paths go with it.
-  bool local_only = false;
 };
 
-// Returns the rules of all methods of all services.
+// Returns the rules of all methods that the port has.
 absl::Span<const MethodRule> MethodRules();
 
 // Returns OK if a remote caller with this role may call the method. An operator
 // may call what a submitter may. PermissionDenied: the method needs another
-// role, or has no rule. FailedPrecondition: it is a local one.
+// role, or has no rule.
 absl::Status CheckMayCall(RemoteRole role, absl::string_view method);
 
 }  // namespace fgnn
