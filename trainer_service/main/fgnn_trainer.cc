@@ -2,17 +2,12 @@
 // that trains.
 #include <malloc.h>
 
-#include <csignal>
 #include <filesystem>
 
-#include "shared/base/files/descriptor_limit.h"
-#include "shared/base/status.h"
-#include "shared/base/threads/exceptions.h"
-#include "shared/base/threads/signal_waiter.h"
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
-#include "shared/telemetry/json_log.h"
+#include "shared/rpc/executor_main.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/backend/cuda/check_device.h"
@@ -26,10 +21,6 @@
 namespace {
 
 constexpr int kLeastMappedBytes = 128 << 10;
-// Descriptors that a trainer of one job opens.
-constexpr uint64_t kDescriptors = 24;
-// Exit code of a device that is not there.
-constexpr int kWrongUse = 2;
 // Volatile, so that the text stands in the program's file and not in code. A
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
@@ -61,38 +52,23 @@ fgnn::ExchangeFactory ExchangesOn(const fgnn::Device& device) {
   return nullptr;
 }
 
-int RunDaemon(fgnn::ExecutorDaemonOptions options, bool log_json) {
-  const absl::Status named = fgnn::NameByDevice("trainer", options);
-  fgnn::InitLog(options.name.empty() ? "fgnn-trainer" : options.name);
-  if (log_json) fgnn::LogAsJson();
-  if (!named.ok()) fgnn::LogError("{}", fgnn::MessageOf(named));
-  if (!named.ok()) return fgnn::ExitCode(named);
+absl::Status Serve(const fgnn::ExecutorDaemonOptions& options,
+                   const fgnn::SignalWaiter* stop) {
   // Start() returns the error of a name that is wrong.
   const fgnn::Device device =
       fgnn::ParseDeviceName(options.device).value_or(fgnn::Device());
-  if (device.kind == fgnn::DeviceKind::kCuda) {
+  const bool is_gpu = device.kind == fgnn::DeviceKind::kCuda;
+  if (is_gpu) {
     const absl::Status here = fgnn::CheckCudaDevice(device.index);
-    if (!here.ok()) fgnn::LogError("{}", fgnn::MessageOf(here));
-    if (!here.ok()) return kWrongUse;
+    // The next start would find no GPU either.
+    if (!here.ok()) return absl::InvalidArgumentError(here.message());
   }
-  fgnn::RaiseDescriptorLimit();
-  // Made before any thread starts, so that every thread inherits the signal
-  // mask.
-  const fgnn::SignalWaiter stop({SIGINT, SIGTERM});
-  const absl::Status status = fgnn::CatchExceptions([&] {
-    FGNN_RETURN_IF_ERROR(
-        fgnn::CheckDescriptorLimit(options.name, kDescriptors));
-    const auto daemon = fgnn::TrainerDaemon::Start(
-        options,
-        {BackendsOn(device, options.state_dir), ExchangesOn(device),
-         device.kind == fgnn::DeviceKind::kCuda ? fgnn::GpuBytesInUse
-                                                : nullptr},
-        &stop);
-    return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
-  });
-  if (status.ok()) return 0;
-  fgnn::LogError("{}", fgnn::MessageOf(status));
-  return fgnn::DaemonExitCode(status);
+  const auto daemon = fgnn::TrainerDaemon::Start(
+      options,
+      {BackendsOn(device, options.state_dir), ExchangesOn(device),
+       is_gpu ? fgnn::GpuBytesInUse : nullptr},
+      stop);
+  return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
 }
 
 }  // namespace
@@ -102,32 +78,27 @@ int main(int argc, char** argv) {
   // learns to keep blocks of some MiB. Then every thread that has evaluated
   // once keeps the arrays of that evaluation.
   ::mallopt(M_MMAP_THRESHOLD, kLeastMappedBytes);
-  fgnn::ExecutorDaemonOptions options;
-  options.version = kVersion;
+  fgnn::ExecutorFlags flags;
+  flags.daemon.version = kVersion;
   fgnn::CommandLine line("FGNN's trainer: a daemon, or one command",
                          "fgnn-trainer");
-  line.SetVersion(fgnn::VersionText(options.version));
-  const fgnn::Command app = line.root();
-  app.AddOption("--name", options.name,
-                "Its name; default: trainer.N, where N is its first core");
-  app.AddOption("--device", options.device, "Its cores, e.g. cpu:0-3");
-  app.AddOption("--state-dir", options.state_dir, "The service's folder");
-  bool log_json = false;
-  app.AddFlag("--log-json", log_json, "Log a JSON object a line");
-  fgnn::TrainerCommands commands(app);
+  line.SetVersion(fgnn::VersionText(flags.daemon.version));
+  fgnn::AddExecutorFlags("trainer", line.root(), flags);
+  fgnn::TrainerCommands commands(line.root());
   if (const auto code = line.ParseMain(argc, argv)) return *code;
-  const std::filesystem::path plugins = fgnn::PluginFolder(options.state_dir);
-  if (!app.Chosen().has_value()) return RunDaemon(options, log_json);
+  if (!line.root().Chosen().has_value()) {
+    return fgnn::RunExecutorMain("trainer", flags, Serve);
+  }
   fgnn::InitLog("fgnn-trainer");
+  const std::filesystem::path& state_dir = flags.daemon.state_dir;
   // Commands compute on cores of the host, unless a flag names a GPU.
-  const fgnn::BackendFactory open =
-      BackendsOn(fgnn::Device(), options.state_dir);
   const fgnn::ThreadedProfiler profile =
-      [&options](const fgnn::Device& device, const fgnn::JobSpec& spec,
-                 absl::Span<const fgnn::HopSize> hops, int num_threads) {
+      [&state_dir](const fgnn::Device& device, const fgnn::JobSpec& spec,
+                   absl::Span<const fgnn::HopSize> hops, int num_threads) {
         return fgnn::ProfileTraining(spec, hops, num_threads,
-                                     BackendsOn(device, options.state_dir));
+                                     BackendsOn(device, state_dir));
       };
-  return commands.Run({plugins, open, profile, fgnn::CudaInferences(),
-                       fgnn::NameCublas, fgnn::NameNccl});
+  return commands.Run(
+      {fgnn::PluginFolder(state_dir), BackendsOn(fgnn::Device(), state_dir),
+       profile, fgnn::CudaInferences(), fgnn::NameCublas, fgnn::NameNccl});
 }
