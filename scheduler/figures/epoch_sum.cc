@@ -114,21 +114,11 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("edges", sum.edges_);
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
-  // Sums of earlier releases have no such number.
-  const auto read_if_there = [&](const char* name, auto& value) {
-    if (complete && json.contains(name)) read(name, value);
-  };
-  read_if_there("matched", sum.matched_);
+  read("matched", sum.matched_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
-  for (const auto& [name, member] : kStages) {
-    if (member == &StageSeconds::order) {
-      read_if_there(name, sum.stages_.order);
-    } else {
-      read(name, sum.stages_.*member);
-    }
-  }
+  for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
   if (complete) return sum;
   return absl::DataLossError("the sums of an epoch are incomplete");
 }

@@ -84,7 +84,7 @@ struct DeviceFacts {
 
 // The other facts in a line of metrics.jsonl.
 struct EpochFacts {
-  uint32_t epoch = 1;  // Number of the epoch in the file, see run_metrics.h.
+  uint32_t epoch = 1;  // Number of the epoch, from 1.
   // Seconds from the opening of the epoch to its last commit, without
   // evaluation and checkpoints. The next epoch is sampled ahead meanwhile.
   double seconds = 0;

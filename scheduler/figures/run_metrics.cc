@@ -18,22 +18,6 @@ namespace fs = std::filesystem;
 // file may hold anything.
 constexpr size_t kMaxLineBytes = 1 << 20;
 
-// Returns the number of the first epoch in a file with this first line.
-uint32_t FirstNumber(std::string_view text) {
-  const auto line = nlohmann::json::parse(text, nullptr,
-                                          /*allow_exceptions=*/false);
-  return line.is_object() && line.value("epoch", nlohmann::json()) == 0 ? 0 : 1;
-}
-
-// Returns the line with this number of its epoch.
-std::string WithNumber(std::string_view text, uint32_t epoch) {
-  auto line = nlohmann::ordered_json::parse(text, nullptr,
-                                            /*allow_exceptions=*/false);
-  if (!line.is_object()) return std::string(text);
-  line["epoch"] = epoch;
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // Returns the scores in the line with this number of its epoch.
 absl::StatusOr<Scores> ParseMetricsLine(std::string_view text, uint32_t epoch) {
   const auto line = nlohmann::json::parse(text, nullptr,
@@ -53,15 +37,6 @@ absl::StatusOr<Scores> ParseMetricsLine(std::string_view text, uint32_t epoch) {
 
 }  // namespace
 
-uint32_t FirstEpochNumber(const fs::path& run_dir) {
-  absl::StatusOr<FileLines> file =
-      FileLines::Open(run_dir / kMetricsName, kMaxLineBytes);
-  if (!file.ok()) return 1;
-  const auto line = file->Next();
-  const bool is_whole = line.ok() && line->has_value() && file->is_whole();
-  return is_whole ? FirstNumber(**line) : 1;
-}
-
 absl::StatusOr<uint64_t> ReadMetrics(
     const fs::path& run_dir, absl::FunctionRef<void(const Scores&)> add) {
   const fs::path path = run_dir / kMetricsName;
@@ -69,17 +44,15 @@ absl::StatusOr<uint64_t> ReadMetrics(
   if (absl::IsNotFound(file.status())) return uint64_t{0};
   FGNN_RETURN_IF_ERROR(file.status());
   uint64_t bytes = 0;
-  uint32_t first = 1;
-  for (uint32_t line = 0;; ++line) {
+  for (uint32_t epoch = 1;; ++epoch) {
     const auto text = file->Next();
     // The file ends here, or its last line was cut off.
     if (text.ok() && (!text->has_value() || !file->is_whole())) return bytes;
-    if (line == 0 && text.ok()) first = FirstNumber(**text);
     const absl::StatusOr<Scores> scores =
-        text.ok() ? ParseMetricsLine(**text, first + line) : text.status();
+        text.ok() ? ParseMetricsLine(**text, epoch) : text.status();
     if (!scores.ok()) {
-      return absl::DataLossError(absl::StrCat(path.string(), ":", line + 1,
-                                              ": ", scores.status().message()));
+      return absl::DataLossError(absl::StrCat(path.string(), ":", epoch, ": ",
+                                              scores.status().message()));
     }
     add(*scores);
     bytes += (*text)->size() + 1;
@@ -94,15 +67,13 @@ absl::StatusOr<std::vector<std::string>> ReadMetricsLines(
   if (!fs::exists(path, error) && !error) return lines;
   FGNN_ASSIGN_OR_RETURN(FileLines file, FileLines::Open(path, kMaxLineBytes));
   size_t bytes = 0;
-  uint32_t first = 1;
   for (uint32_t epoch = 1; bytes < enough_bytes; ++epoch) {
     FGNN_ASSIGN_OR_RETURN(const auto line, file.Next());
     // A line without its end is still being written.
     if (!line.has_value() || !file.is_whole()) break;
-    if (epoch == 1) first = FirstNumber(*line);
     if (epoch <= after_epoch) continue;
     bytes += line->size();
-    lines.push_back(first == 1 ? std::string(*line) : WithNumber(*line, epoch));
+    lines.emplace_back(*line);
   }
   return lines;
 }

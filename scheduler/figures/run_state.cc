@@ -9,8 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys of the compared scores. They have the name of the first such score, so
-// that checkpoints of all releases are read.
+// Keys of the compared scores, whichever scores they are.
 constexpr char kValidScore[] = "valid_accuracy";
 constexpr char kBestValidScore[] = "best_valid_accuracy";
 
@@ -22,10 +21,6 @@ class Reader {
   void Read(const char* name, uint64_t& value) {
     ok_ = ok_ && json_.contains(name) && json_[name].is_number_unsigned();
     if (ok_) json_[name].get_to(value);
-  }
-  // Reads a field that checkpoints of early releases lack.
-  void ReadIfThere(const char* name, uint64_t& value) {
-    if (json_.is_object() && json_.contains(name)) Read(name, value);
   }
   template <typename T>
   void Read(const char* name, std::optional<T>& value) {
@@ -69,9 +64,9 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   uint64_t next_seq = 0;
   reader.Read("next_seq", next_seq);
   state.next_seq = BatchSeq(next_seq);
-  reader.ReadIfThere("dataset_content", state.dataset_content);
-  reader.ReadIfThere("batch_dependency", state.batch_dependency);
-  reader.ReadIfThere("matched_window", state.matched_window);
+  reader.Read("dataset_content", state.dataset_content);
+  reader.Read("batch_dependency", state.batch_dependency);
+  reader.Read("matched_window", state.matched_window);
   const std::string sum = reader.Object("sum");
   reader.Read(kValidScore, state.valid_score);
   reader.Read(kBestValidScore, state.best_valid_score);

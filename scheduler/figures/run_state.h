@@ -17,12 +17,8 @@ struct RunState {
   uint64_t batches_per_epoch = 0;  // Batches of an epoch, by which seqs count.
   // First batch that is not committed; all before it are.
   BatchSeq next_seq;
-  // Fingerprint of the dataset's contents; 0: the checkpoint is of a release
-  // without fingerprints.
-  uint64_t dataset_content = 0;
-  // The job's sampling.batch_dependency. Checkpoints of early releases do not
-  // name it: every batch drew for itself.
-  uint64_t batch_dependency = 1;
+  uint64_t dataset_content = 0;   // Fingerprint of the dataset's contents.
+  uint64_t batch_dependency = 1;  // The job's sampling.batch_dependency.
   // Batches of a window of sampling.order matched; 0: batches come as drawn.
   uint64_t matched_window = 0;
   EpochSum sum;  // Sum of the open epoch's committed batches.

@@ -111,13 +111,6 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
 // Checks the dataset's contents, since equal shapes may hold other values.
 absl::Status CheckContent(const fs::path& path, const RunState& state,
                           const ResumedRun& run) {
-  if (state.dataset_content == 0) {
-    LogWarning(
-        "{} does not say which contents its dataset had; goes on with those "
-        "of now",
-        path.string());
-    return absl::OkStatus();
-  }
   if (state.dataset_content == run.dataset_content) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       path.string(), " was trained on a dataset with the fingerprint ",

@@ -73,7 +73,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   parts_.progress.EnterPhase(absl::StrCat("epoch ", epoch + 1));
   parts_.memory.BeginEpoch();
   const JobSpec& spec = run_.spec;
-  EpochFacts facts = {.epoch = parts_.records.first_epoch_number() + epoch,
+  EpochFacts facts = {.epoch = epoch + 1,
                       .seconds = 0,
                       .objective = spec.training.objective(),
                       .evaluate_seconds = 0,
@@ -240,9 +240,7 @@ void JobRun::Release() {
 SummaryScores JobRun::ScoresInSummary() const {
   const RunScores& scores = parts_.scores;
   std::optional<uint32_t> best_epoch = scores.best().epoch;
-  if (best_epoch.has_value()) {
-    *best_epoch += parts_.records.first_epoch_number();
-  }
+  if (best_epoch.has_value()) ++*best_epoch;
   return {.valid = ScoresOfBest(),
           .test = scores.test().value_or(Scores()),
           .objective = run_.spec.training.objective(),

@@ -3,7 +3,6 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/figures/run_metrics.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
@@ -21,7 +20,6 @@ constexpr size_t kMostHeldBytes = 16 << 20;
 void RunRecords::GoOnFrom(const RunState& state) {
   first_seq_ = next_seq_ = state.next_seq;
   sum_ = state.sum;
-  first_epoch_number_ = FirstEpochNumber(run_.folder->held().path());
 }
 
 absl::Status RunRecords::OpenTimeline() {

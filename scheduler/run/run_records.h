@@ -51,8 +51,6 @@ class RunRecords {
   BatchSeq next_seq() const { return next_seq_; }
   // Returns how many batches this run itself has recorded.
   uint64_t num_recorded() const { return next_seq_ - first_seq_; }
-  // Returns the number of the run's first epoch in metrics.jsonl.
-  uint32_t first_epoch_number() const { return first_epoch_number_; }
   // Returns the sum of the recorded batches of the open epoch.
   const EpochSum& sum() const { return sum_; }
   double edges_per_second() const { return edges_.PerSecond(); }
@@ -67,7 +65,6 @@ class RunRecords {
   DevicePlanner& planner_;
   BatchSeq next_seq_;
   BatchSeq first_seq_;  // First batch of this run.
-  uint32_t first_epoch_number_ = 1;
   EpochSum sum_;
   RateMeter edges_;
   std::optional<RunTimeline> timeline_;  // Timeline; nullopt: not asked for.

@@ -165,7 +165,6 @@ class DamageTest(client_case.ClientTest):
             damaged = mutated_bytes(chance, line.encode())
             (self.folder / 'summary.json').write_bytes(
                 mutated_bytes(chance, summary.encode()))
-            (self.folder / 'metrics.jsonl').write_bytes(damaged)
             read.append(self.allow(job.summary))
             self.service.metric_lines = [damaged.decode(errors='replace')]
             read.append(self.allow(job.metrics))

@@ -67,8 +67,8 @@ absl::Status EpochMetricsReader::ReadOn(std::vector<EpochMetrics>& epochs) {
         return absl::DataLossError(absl::StrCat(
             file_.string(), ":", place_.line + 1, ": not a JSON object"));
       }
-      epoch["epoch"] = ++num_returned_;
       epochs.push_back(std::move(epoch));
+      ++num_returned_;
     }
     if (place_.line > 0) place_.offset += place_.text.size() + 1;
     place_.text = std::string(*line);

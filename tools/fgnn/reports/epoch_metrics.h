@@ -31,11 +31,9 @@ class EpochMetricsReader {
       : file_(std::move(file)) {}
 
   // Returns the lines of the epochs that were completed and that no earlier
-  // call has returned, with the numbers of their lines as `epoch`, whatever the
-  // form of the file (scheduler/figures/run_metrics.h); none while the file is
-  // missing. A last line without its newline waits for the next call. DataLoss,
-  // naming file and line: a line is no JSON object. InvalidArgument: it is not
-  // a plain file.
+  // call has returned; none while the file is missing. A last line without its
+  // newline waits for the next call. DataLoss, naming file and line: a line is
+  // no JSON object. InvalidArgument: it is not a plain file.
   absl::StatusOr<std::vector<EpochMetrics>> ReadNew();
 
  private:

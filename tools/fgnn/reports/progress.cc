@@ -143,12 +143,12 @@ std::string ProgressLine(const v1::Job& job, int width) {
 }
 
 std::string EpochLine(const EpochMetrics& epoch, uint32_t num_epochs) {
-  const std::optional<double> loss = NumberIn(epoch, "loss");
-  // JSON has null for it. Older versions went on with such a loss.
   std::string line = absl::StrFormat(
-      "epoch %d/%d  loss %s",
-      static_cast<int>(NumberIn(epoch, "epoch").value_or(0)), num_epochs,
-      loss.has_value() ? absl::StrFormat("%.4f", *loss) : "not finite");
+      "epoch %d/%d", static_cast<int>(NumberIn(epoch, "epoch").value_or(0)),
+      num_epochs);
+  if (const auto loss = NumberIn(epoch, "loss"); loss.has_value()) {
+    absl::StrAppendFormat(&line, "  loss %.4f", *loss);
+  }
   line += ScoresText(epoch);
   if (const auto seconds = NumberIn(epoch, "seconds"); seconds.has_value()) {
     line += "  " + FormatSeconds(*seconds);

@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "scheduler/figures/run_metrics.h"
 #include "shared/base/files/file.h"
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
@@ -49,8 +48,7 @@ int TerminalWidth() {
 }
 
 // Returns summary.json of the run if the job wrote it, else the job's own
-// numbers. A job that could not resume a run leaves the run's summary. Its
-// `best_epoch` counts from 1, also if an earlier release began the run.
+// numbers. A job that could not resume a run leaves the run's summary.
 nlohmann::ordered_json SummaryOf(const v1::Job& job) {
   const auto text =
       ReadSmallFile(std::filesystem::path(job.run_dir()) / "summary.json");
@@ -59,11 +57,6 @@ nlohmann::ordered_json SummaryOf(const v1::Job& job) {
                                                  /*allow_exceptions=*/false);
     if (summary.is_object() && summary.contains("job_id") &&
         summary["job_id"] == job.job_id()) {
-      auto best = summary.find("best_epoch");
-      if (best != summary.end() && best->is_number_unsigned() &&
-          FirstEpochNumber(job.run_dir()) == 0) {
-        *best = best->get<uint64_t>() + 1;
-      }
       return summary;
     }
   }
@@ -129,8 +122,8 @@ EpochSource EpochsOfService(ServiceClient& client) {
       if (!epoch.is_object()) {
         return absl::DataLossError("metrics of the service: not a JSON object");
       }
-      epoch["epoch"] = ++known;
       epochs.push_back(std::move(epoch));
+      ++known;
     }
     return epochs;
   };

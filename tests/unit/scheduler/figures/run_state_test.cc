@@ -51,25 +51,6 @@ TEST(RunStateTest, ReadsBackToTheBit) {
   EXPECT_EQ(MetricsLine({}, again.sum), MetricsLine({}, state.sum));
 }
 
-TEST(RunStateTest, AnEarlierReleaseTookBatchesAsDrawn) {
-  std::string text = RunStateToJson(SomeState());
-  const std::string key = R"("matched_window":16,)";
-  ASSERT_NE(text.find(key), std::string::npos);
-  text.erase(text.find(key), key.size());
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunState state, RunStateFromJson(text));
-  EXPECT_EQ(state.matched_window, 0U);
-  EXPECT_EQ(state.batches_per_epoch, 125U);
-}
-
-// Checkpoints of earlier releases have these keys.
-TEST(RunStateTest, ScoresHaveTheKeysOfTheFirstRelease) {
-  RunState state = SomeState();
-  state.best_valid_score = -1.5;
-  const std::string text = RunStateToJson(state);
-  EXPECT_THAT(text, testing::HasSubstr(R"("best_valid_accuracy":-1.5,)"));
-  EXPECT_THAT(text, testing::HasSubstr(R"("valid_accuracy":0.3)"));
-}
-
 TEST(RunStateTest, AnyPartOfItIsDamage) {
   const std::string text = RunStateToJson(SomeState());
   for (size_t length = 0; length < text.size(); ++length) {

@@ -79,6 +79,8 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
                 .value(),
             whole.size());
   EXPECT_THAT(macro_f1s, ElementsAre(std::optional(0.5), std::nullopt));
+  EXPECT_THAT(*ReadMetricsLines(temp.path(), 1, 1 << 20),
+              ElementsAre(HasSubstr("{\"epoch\":2,")));
   EXPECT_THAT(Accuracies(folder),
               ElementsAre(std::optional(0.25), std::nullopt));
   for (const char* damage : {"{\"epoch\": 2}\n", "[]\n", "torn\n",
@@ -90,25 +92,6 @@ TEST(RunFolderTest, ReadsItsMetricsBack) {
         StatusIs(absl::StatusCode::kDataLoss, HasSubstr("metrics.jsonl:3")))
         << damage;
   }
-}
-
-TEST(RunFolderTest, ReadsMetricsThatCountEpochsFromZero) {
-  const TempFolder temp;
-  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Keep(temp.path(), {}));
-  EXPECT_EQ(FirstEpochNumber(temp.path()), 1U);
-  FGNN_ASSERT_OK(folder.AppendMetrics("{\"epoch\":0"));
-  EXPECT_EQ(FirstEpochNumber(temp.path()), 1U) << "the line has no end yet";
-  FGNN_ASSERT_OK(folder.AppendMetrics(
-      ",\"valid_accuracy\":0.5}\n{\"epoch\":1,\"loss\":2}\n"));
-  EXPECT_EQ(FirstEpochNumber(temp.path()), 0U);
-  EXPECT_THAT(Accuracies(folder),
-              ElementsAre(std::optional(0.5), std::nullopt));
-  EXPECT_THAT(*ReadMetricsLines(temp.path(), 1, 100),
-              ElementsAre("{\"epoch\":2,\"loss\":2}"));
-  FGNN_ASSERT_OK(folder.AppendMetrics("{\"epoch\":3}\n"));
-  EXPECT_THAT(
-      folder.ReadMetrics([](const auto&) {}),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("metrics.jsonl:3")));
 }
 
 TEST(RunFolderTest, OfLinkPredictionItReadsTheRanks) {

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_replace.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
 namespace fgnn {
@@ -122,20 +121,6 @@ TEST_F(JobResumeTest, TheSummaryCountsTheSecondsOfAllStarts) {
   ASSERT_EQ(Resume().state, JobState::kCompleted);
   EXPECT_GT(Summary()["seconds"], after_two);
   EXPECT_LT(Summary()["seconds"], 2000);
-}
-
-TEST_F(JobResumeTest, ACheckpointOfAnEarlyReleaseIsResumed) {
-  RunUntil("epoch-0002");
-  for (auto& [path, checkpoint] : calls_.checkpoints) {
-    nlohmann::json state = nlohmann::json::parse(checkpoint.run_state);
-    for (const char* const younger :
-         {"dataset_content", "batch_dependency", "matched_window"}) {
-      EXPECT_EQ(state.erase(younger), 1U) << younger;
-    }
-    checkpoint.run_state = state.dump();
-  }
-  EXPECT_EQ(Resume().state, JobState::kCompleted);
-  ExpectEveryBatchOnce();
 }
 
 TEST_F(JobResumeTest, ARunThatSharesDrawsGoesOnWithThem) {
@@ -304,24 +289,6 @@ TEST_F(JobResumeTest, TheBestEpochIsKnownAfterwards) {
   EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
   EXPECT_EQ(Summary()["valid_macro_f1"], 0.5);
   EXPECT_EQ(ReadRun("checkpoints/best.safetensors"), "5");
-}
-
-// The lines of metrics keep their lengths, which checkpoints know.
-TEST_F(JobResumeTest, ARunThatCountsEpochsFromZeroGoesOnSo) {
-  spec_.training.evaluate_every = 1;
-  calls_.evaluations = {1, 4};
-  RunUntil("epoch-0002");
-  const std::string text = absl::StrReplaceAll(
-      ReadRun("metrics.jsonl"),
-      {{"\"epoch\":1", "\"epoch\":0"}, {"\"epoch\":2", "\"epoch\":1"}});
-  std::ofstream(RunDir() / "metrics.jsonl") << text;
-  calls_.evaluations = {2, 2, 3};
-  ASSERT_EQ(Resume().state, JobState::kCompleted);
-  std::vector<uint32_t> epochs;
-  for (const nlohmann::json& line : Metrics()) epochs.push_back(line["epoch"]);
-  EXPECT_THAT(epochs, ElementsAre(0, 1, 2, 3));
-  EXPECT_EQ(Summary()["best_epoch"], 1);
-  EXPECT_EQ(Summary()["valid_accuracy"], 1.0);
 }
 
 TEST_F(JobResumeTest, StopsEarlyWhereItWouldHaveWithoutABreak) {

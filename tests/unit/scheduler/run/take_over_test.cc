@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shared/base/hash.h"
+#include "shared/graph/dataset.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
 namespace fgnn {
@@ -112,6 +113,7 @@ class TakeOverTest : public JobRunTest {
     RunState state;
     state.batches_per_epoch = 5;
     state.next_seq = BatchSeq(5);
+    state.dataset_content = ValidateOnce(spec_.dataset, {}).value().content;
     state.metrics_bytes = metrics_bytes;
     state.digests_bytes = DigestBytes(5);
     calls_.checkpoints[path] = {.version = 3,

@@ -77,18 +77,6 @@ TEST_F(EpochMetricsReaderTest, AFileThatWentBackTellsOfEachEpochOnce) {
   EXPECT_EQ(rest[1]["epoch"], 5);
 }
 
-TEST_F(EpochMetricsReaderTest, CountsFromOneIfAnEarlierReleaseBeganTheFile) {
-  EpochMetricsReader reader(file_);
-  Append("{\"epoch\": 0, \"loss\": 1}\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(auto first, reader.ReadNew());
-  ASSERT_THAT(first, SizeIs(1));
-  EXPECT_EQ(first[0].dump(), "{\"epoch\":1,\"loss\":1}");
-  Append("{\"epoch\": 1}\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(auto second, reader.ReadNew());
-  ASSERT_THAT(second, SizeIs(1));
-  EXPECT_EQ(second[0]["epoch"], 2);
-}
-
 // The run's folder is its user's: the open of a FIFO would wait for ever.
 TEST_F(EpochMetricsReaderTest, NoFileButAPlainOneIsRead) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);

@@ -218,9 +218,6 @@ class Job:
             raise errors.DataLoss(f'{file}: it is damaged: {error}') from None
         if not isinstance(found, dict):
             raise errors.DataLoss(f'{file}: it is damaged: no object')
-        if (isinstance(found.get('best_epoch'), int)
-                and self._counts_from_zero()):
-            found['best_epoch'] += 1
         return found
 
     def checkpoint(self) -> pathlib.Path:
@@ -269,15 +266,6 @@ class Job:
 
     def _metric_lines(self, after_epoch: int) -> list[str]:
         return list(self._service.calls.metrics(self.id, after_epoch).lines)
-
-    def _counts_from_zero(self) -> bool:
-        """Whether an earlier release began the run, and counted its epochs
-        from 0 in its files."""
-        try:
-            with open(self.run_dir / 'metrics.jsonl', encoding='utf-8') as file:
-                return bool(json.loads(file.readline())['epoch'] == 0)
-        except (OSError, *errors.NOT_READABLE):
-            return False  # No epoch has ended.
 
     def _tell_epochs(self, reporter: Reporter, told: int) -> int:
         """The lines of epochs that were not told yet: each once, also where
