@@ -93,15 +93,11 @@ std::string LawOf(const HotnessSource& source) {
   return law;
 }
 
-// Returns, in words, which batches of a job are counted. Orders of releases
-// without windows were made of batches that draw for themselves.
+// Returns, in words, which batches of a job are counted.
 std::string BatchesOf(const HotnessSource& source) {
   const SamplerOptions& options = source.sampling;
-  return absl::StrCat(
-      " epochs ", source.num_epochs, " seed ", options.seed,
-      options.batch_dependency > 1
-          ? absl::StrCat(" dependency ", options.batch_dependency)
-          : "");
+  return absl::StrCat(" epochs ", source.num_epochs, " seed ", options.seed,
+                      " dependency ", options.batch_dependency);
 }
 
 }  // namespace
