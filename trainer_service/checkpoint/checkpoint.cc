@@ -16,10 +16,7 @@
 namespace fgnn {
 namespace {
 
-// The newest version, and that of models without targets, which earlier
-// releases read.
 constexpr uint64_t kFormatVersion = 5;
-constexpr uint64_t kVersionWithoutTargets = 4;
 constexpr char kFormat[] = "fgnn-checkpoint";
 constexpr char kClassNames[] = "class_names";
 constexpr char kFeatureNames[] = "feature_names";
@@ -57,9 +54,7 @@ std::string TextOf(double value) {
 Metadata MetadataOf(const CheckpointInfo& info) {
   const ModelOptions& model = info.model;
   return {{"format", kFormat},
-          {"format_version",
-           absl::StrCat(model.has_targets() ? kFormatVersion
-                                            : kVersionWithoutTargets)},
+          {"format_version", absl::StrCat(kFormatVersion)},
           {"job_id", info.job_id},
           {"version", absl::StrCat(info.version)},
           {"epoch", absl::StrCat(info.epoch)},
@@ -184,10 +179,10 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
         "it is a safetensors file, but no checkpoint of this program");
   }
   const uint64_t format_version = reader.As<uint64_t>("format_version");
-  if (format_version > kFormatVersion) {
+  if (format_version != kFormatVersion) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "its format version is ", format_version, ", this program reads up to ",
-        kFormatVersion, "; use a newer one"));
+        "its format version is ", format_version, ", this program reads ",
+        kFormatVersion, "; use the release that wrote it"));
   }
   CheckpointInfo info;
   info.job_id = reader.Text("job_id");
@@ -202,24 +197,19 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
   info.model.num_classes = reader.As<uint32_t>("model.num_classes");
   info.model.dropout = reader.As<double>("model.dropout");
   info.model.input_dropout = reader.As<double>("model.input_dropout");
-  if (format_version >= 2) {
-    info.model.aggregator = reader.Text("model.aggregator");
-    info.model.heads = reader.As<uint32_t>("model.heads");
-    info.model.attention_dropout = reader.As<double>("model.attention_dropout");
-    info.model.normalization = reader.Text("model.normalization");
-    info.model.residual = reader.As<uint32_t>("model.residual") != 0;
+  info.model.aggregator = reader.Text("model.aggregator");
+  info.model.heads = reader.As<uint32_t>("model.heads");
+  info.model.attention_dropout = reader.As<double>("model.attention_dropout");
+  info.model.normalization = reader.Text("model.normalization");
+  info.model.residual = reader.As<uint32_t>("model.residual") != 0;
+  info.model.degree_norm = reader.Text("model.degree_norm");
+  const std::string task = reader.Text("task");
+  const std::optional<Objective> objective = ObjectiveOf(task);
+  if (reader.status().ok() && !objective.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its task is '", task, "', which is not known"));
   }
-  if (format_version >= 3) {
-    const std::string task = reader.Text("task");
-    const std::optional<Objective> objective = ObjectiveOf(task);
-    if (reader.status().ok() && !objective.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("its task is '", task, "', which is not known"));
-    }
-    info.model.objective = objective.value_or(Objective::kClasses);
-  }
-  info.model.degree_norm =
-      format_version >= 4 ? reader.Text("model.degree_norm") : "right";
+  info.model.objective = objective.value_or(Objective::kClasses);
   if (info.model.is_users()) {
     info.model.plugin = reader.Text("model.plugin");
     info.model.file = reader.Text("model.file");

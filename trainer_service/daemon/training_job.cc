@@ -66,8 +66,7 @@ std::string WarningOfOtherBits(const CheckpointInfo& info,
                                const TrainerBackend& backend) {
   if (info.gpu == backend.gpu()) return "";
   return absl::StrCat("the checkpoint is of ",
-                      info.gpu.empty() ? "cores, or an earlier release"
-                                       : PrintableText(info.gpu),
+                      info.gpu.empty() ? "cores" : PrintableText(info.gpu),
                       ", and goes on with ",
                       backend.gpu().empty() ? "cores" : backend.gpu(),
                       ": weights will differ by rounding from those of a run "

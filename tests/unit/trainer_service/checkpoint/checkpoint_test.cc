@@ -124,17 +124,12 @@ TEST_F(CheckpointTest, SaysThatItsModelPredictsLinks) {
   EXPECT_THAT(Bytes(), HasSubstr("link_prediction"));
 }
 
-// Earlier releases read the checkpoints of tasks that they know, and refuse
-// those that they would take for others.
 TEST_F(CheckpointTest, SaysThatItsModelHasTargets) {
-  Write();
-  EXPECT_THAT(Bytes(), HasSubstr(R"("format_version":"4")"));
   for (const Objective objective :
        {Objective::kValues, Objective::kLabelSets}) {
     info_.model.objective = objective;
     info_.names.targets = {"price", "", "rooms"};
     Write();
-    EXPECT_THAT(Bytes(), HasSubstr(R"("format_version":"5")"));
     EXPECT_THAT(Bytes(), HasSubstr(std::string(TaskOf(objective))));
     FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
     EXPECT_EQ(read.info.model.objective, objective);
@@ -310,6 +305,7 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
   FGNN_ASSERT_OK(ReadForged(metadata, tensors));
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"format", "other"},
+      {"format_version", "4"},
       {"format_version", "6"},
       {"task", "clustering"},
       {"format_version", "x"},
@@ -337,16 +333,6 @@ TEST_F(ForgedTest, RefusesMetadataThatDoesNotFitItsTensors) {
                 StatusIs(StatusCode::kInvalidArgument))
         << "without " << key;
   }
-}
-
-// Before version 4 a GCN divided by what was drawn.
-TEST_F(ForgedTest, ReadsHowDegreesCountInEarlierVersions) {
-  auto [metadata, tensors] = Good();
-  metadata["format_version"] = "3";
-  metadata.erase("model.degree_norm");
-  FGNN_ASSERT_OK(ReadForged(metadata, tensors));
-  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
-  EXPECT_EQ(read.info.model.degree_norm, "right");
 }
 
 TEST_F(ForgedTest, RefusesTensorsOfAnotherModel) {

@@ -135,7 +135,7 @@ TEST_F(PredictCommandTest, ProbabilitiesKeepTheOrderOfTheModelAndSaySo) {
   EXPECT_THAT(summary.class_names, testing::ElementsAre("ant", "bee", "cat"));
 }
 
-TEST_F(PredictCommandTest, AnEarlierRunGetsNamesFromItsFolder) {
+TEST_F(PredictCommandTest, AModelWithoutNamesGetsThoseInItsRunsFolder) {
   SaveModel({});
   EXPECT_THAT(
       *ReadSmallFile(checkpoint_),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BEST = 'best.safetensors'
 _SUFFIX = '.safetensors'
-_LATEST_FORMAT = 5
+_FORMAT = 5
 _MOST_HEADER_BYTES = 1 << 20
 
 
@@ -76,7 +76,7 @@ def _age_of(file: pathlib.Path) -> list[int]:
 def read(path: pathlib.Path) -> Checkpoint:
     """The model, without the optimizer's state. Does not compute the file's
     checksum. NotFound, PermissionDenied; InvalidJob: it is no checkpoint, or
-    of a later release; DataLoss: it is damaged; OutOfResources: it does not
+    of another version; DataLoss: it is damaged; OutOfResources: it does not
     fit into memory."""
     try:
         return _read(path)
@@ -106,12 +106,12 @@ def _read(path: pathlib.Path) -> Checkpoint:
     except errors.NOT_READABLE:
         raise errors.InvalidJob(
             f'checkpoint {path}: it is none of this program') from None
-    if version > _LATEST_FORMAT:
+    if version != _FORMAT:
         raise errors.InvalidJob(
             f'checkpoint {path}: its format version is {version}, this '
-            f'release reads up to {_LATEST_FORMAT}; use a newer one')
+            f'release reads {_FORMAT}; use the release that wrote it')
     try:
-        return Checkpoint(path, _model_of(metadata, version),
+        return Checkpoint(path, _model_of(metadata),
                           _names_in(metadata, 'class_names'),
                           _names_in(metadata, 'feature_names'),
                           _names_in(metadata, 'target_names'),
@@ -131,18 +131,9 @@ def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
     return header, memoryview(content)[8 + size:]
 
 
-def _model_of(metadata: dict[str, str], version: int) -> ModelOptions:
-    words = dict(metadata)
+def _model_of(words: dict[str, str]) -> ModelOptions:
     if not all(isinstance(word, str) for word in words.values()):
         raise TypeError('__metadata__')
-    if version < 2:
-        words |= {'model.aggregator': 'mean', 'model.heads': '1',
-                  'model.attention_dropout': '0',
-                  'model.normalization': 'none', 'model.residual': '0'}
-    if version < 3:
-        words['task'] = 'node_classification'
-    if version < 4:
-        words['model.degree_norm'] = 'right'
     return ModelOptions(
         kind=words['model.kind'],
         layers=int(words['model.layers']),
