@@ -102,7 +102,7 @@ void BindCourse(const Job& job, StoreStatement& statement) {
 
 absl::StatusOr<JobStore> JobStore::Open(const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(StoreDatabase database,
-                        StoreDatabase::Open(path, JobSchema()));
+                        StoreDatabase::Open(path, kJobSchema));
   return JobStore(std::move(database));
 }
 

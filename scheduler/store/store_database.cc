@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/unique_fd.h"
@@ -16,8 +15,8 @@ namespace {
 
 // Closes the files to all other users. SQLite would make a file that everybody
 // may read, and a reader's lock can keep this process from writing. SQLite
-// gives the two files beside the database the mode of that one. An earlier
-// release opened all three to a group.
+// gives the two files beside the database the mode of that one. Files that were
+// copied here may be open.
 void CloseToOthers(const std::string& path) {
   constexpr mode_t kFileMode = 0600;
   constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
@@ -120,28 +119,19 @@ absl::Status StoreDatabase::MakeTables(const StoreSchema& schema) {
   // Every commit is synced, so that an acknowledged job survives a power cut.
   FGNN_RETURN_IF_ERROR(Execute("PRAGMA synchronous = FULL"));
   FGNN_ASSIGN_OR_RETURN(const int64_t version, ReadVersion());
-  if (version > schema.version()) {
+  // A new file has version 0.
+  if (version != 0 && version != schema.version) {
     return absl::DataLossError(absl::StrCat(
-        "job store has schema version ", version, ", this program knows ",
-        schema.version(), "; run a newer release or another state folder"));
-  }
-  // A damaged file may have any number.
-  if (version != 0 && version < schema.baseline) {
-    return absl::DataLossError(absl::StrCat(
-        "job store has schema version ", version, ", this program reads ",
-        schema.baseline, " and later; run another state folder"));
+        "job store ", sqlite3_db_filename(database_.get(), "main"),
+        " has schema version ", version, ", this program reads ",
+        schema.version,
+        "; run the release that wrote it, or another state folder"));
   }
   FGNN_RETURN_IF_ERROR(CheckIsSound());
   FGNN_RETURN_IF_ERROR(Execute("BEGIN"));
-  // A new file has version 0 and needs no steps.
-  const int64_t from = version == 0 ? schema.version() : version;
-  for (int64_t at = from; at < schema.version(); ++at) {
-    FGNN_RETURN_IF_ERROR(
-        Execute(schema.steps[static_cast<size_t>(at - schema.baseline)]));
-  }
   FGNN_RETURN_IF_ERROR(Execute(schema.tables));
-  FGNN_RETURN_IF_ERROR(Execute(
-      absl::StrCat("PRAGMA user_version = ", schema.version()).c_str()));
+  FGNN_RETURN_IF_ERROR(
+      Execute(absl::StrCat("PRAGMA user_version = ", schema.version).c_str()));
   return Execute("COMMIT");
 }
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,25 +17,17 @@ struct sqlite3_stmt;
 
 namespace fgnn {
 
-// The tables of a database and their versions.
+// The tables of a database.
 struct StoreSchema {
-  int64_t baseline = 1;  // Oldest version that can be read, 1 or more.
-  // SQL that makes the missing tables of the newest version.
-  const char* tables = "";
-  // SQL of each step to the next version, from the baseline on.
-  std::vector<const char*> steps = {};
-
-  int64_t version() const {
-    return baseline + static_cast<int64_t>(steps.size());
-  }
+  int64_t version = 1;      // Version of the tables, 1 or more.
+  const char* tables = "";  // SQL that makes those that are missing.
 };
 
 // Not thread-safe.
 class StoreDatabase {
  public:
-  // Opens the file, makes it if it is missing, and brings its tables to the
-  // schema's version. DataLoss: the file is no database, is damaged, or has a
-  // version that the schema does not know.
+  // Opens the file, and makes it and its tables if they are missing. DataLoss:
+  // the file is no database, is damaged, or has tables of another version.
   static absl::StatusOr<StoreDatabase> Open(const std::filesystem::path& path,
                                             const StoreSchema& schema);
   // Opens a second connection to the same file, for reading only.

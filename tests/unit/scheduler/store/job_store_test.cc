@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <fstream>
 #include <string>
@@ -213,7 +212,7 @@ TEST_F(JobStoreTest, OnlyTheUserMayReadTheFiles) {
       const auto mode =
           std::filesystem::status(path.string() + ending).permissions();
       EXPECT_EQ(mode, std::filesystem::perms(0600)) << ending;
-      // As earlier releases made it.
+      // As a copy of it may be.
       std::filesystem::permissions(path.string() + ending,
                                    std::filesystem::perms(0644));
     }
@@ -235,23 +234,6 @@ TEST_F(JobStoreTest, SaysThatAFileIsNoStore) {
 TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
   EXPECT_THAT(Open().Update(SomeJob("none")),
               StatusIs(absl::StatusCode::kNotFound));
-}
-
-TEST_F(JobStoreTest, AStoreOfTheFirstReleaseIsRead) {
-  FGNN_ASSERT_OK(Open().Insert(SomeJob("one")));
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open((folder_ / "jobs.sqlite").c_str(), &database),
-            SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database,
-                         "ALTER TABLE jobs DROP COLUMN file_user; "
-                         "PRAGMA user_version = 5",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
-  ASSERT_EQ(jobs.size(), 1U);
-  EXPECT_EQ(jobs[0].file_user, "");
-  EXPECT_THAT(Open().Insert(SomeJob("two")), IsOk());
 }
 
 TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
