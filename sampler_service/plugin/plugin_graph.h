@@ -70,7 +70,7 @@ class PluginGraph {
   const uint32_t* narrow_;
   const int64_t* wide_;
   const float* weights_;
-  uint64_t num_edges_;  // Behind the rest, where older plugins do not look.
+  uint64_t num_edges_;
 };
 
 }  // namespace fgnn

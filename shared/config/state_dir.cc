@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/status.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -27,25 +26,10 @@ absl::Status FolderError(int error, const fs::path& path) {
                        absl::StrCat("make state folder ", path.string()));
 }
 
-// Returns true if an earlier version made a folder of this mode.
-bool IsEarlierMode(mode_t mode) {
-  return (mode & 0777) == 0770 || (mode & 0777) == 0775;
-}
-
 absl::Status CheckFolder(const fs::path& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return FolderError(errno, path);
   if (!S_ISDIR(info.st_mode)) return FolderError(ENOTDIR, path);
-  if (info.st_uid == ::geteuid() && IsEarlierMode(info.st_mode)) {
-    if (::chmod(path.c_str(), kFolderMode) != 0) {
-      return FolderError(errno, path);
-    }
-    LogInfo(
-        "{} had mode {:04o}: set to {:04o}, so that the group may not change "
-        "it",
-        path.string(), info.st_mode & 0777, kFolderMode);
-    return absl::OkStatus();
-  }
   return Annotate(CheckGuarded(path, info, GuardedOwner::kThisUser),
                   "state folder");
 }

@@ -49,11 +49,10 @@ absl::StatusOr<std::filesystem::path> DefaultStateDir(
 // Makes the folder and executors/, logs/ and runs/ in it where missing, with
 // mode 0750. The group may read and reach the sockets, but change nothing.
 // Folders that exist, plugins/ too, must be writable by this user alone.
-// Folders of this user with the modes 0770 and 0775, which earlier versions
-// made, get mode 0750. PermissionDenied: a folder is another user's, or others
-// may write it; the message has the command that mends it. InvalidArgument: a
-// file is in the way, or the sockets' names would not fit into the 107 bytes
-// that the system allows.
+// PermissionDenied: a folder is another user's, or others may write it; the
+// message has the command that mends it. InvalidArgument: a file is in the way,
+// or the sockets' names would not fit into the 107 bytes that the system
+// allows.
 absl::Status MakeStateDir(const std::filesystem::path& state_dir);
 
 }  // namespace fgnn

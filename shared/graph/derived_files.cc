@@ -68,7 +68,7 @@ void RemoveLeftovers(const fs::path& folder) {
 }
 
 // Returns whether a folder of the service is for a dataset that is gone. One
-// without a note was made a moment ago, or by an earlier release.
+// without a note was made a moment ago, or its maker was killed.
 bool IsOfGone(const fs::path& folder) {
   const absl::StatusOr<std::string> dataset =
       ReadSmallFile(folder / kNote, kMostPathBytes, O_RDONLY | O_NOFOLLOW);

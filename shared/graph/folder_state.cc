@@ -32,7 +32,7 @@ std::string FormatMark(const ValidatedFolder& validated) {
                       absl::Hex(validated.content, absl::kZeroPad16), "\n");
 }
 
-// Returns nullopt if there is no mark, or one of an earlier release.
+// Returns nullopt if there is no mark, or none that can be read.
 std::optional<ValidatedFolder> ReadMark(const DerivedFiles& files) {
   const absl::StatusOr<MappedFile> mark =
       files.Map(DerivedPlace::kService, kMark);

@@ -124,7 +124,7 @@ class CoraTest(unittest.TestCase):
                 self.assertIs(made['symmetric'], True)
                 self.assertIn('10,556, symmetric', self.service.fgnn(
                     'dataset', 'info', str(whole)).stdout)
-                # Folders of older importers say this of every graph.
+                # Nothing relies on what the folder says of it.
                 metadata = whole / 'metadata.yaml'
                 metadata.write_text(metadata.read_text().replace(
                     'symmetric: true', 'symmetric: false'))

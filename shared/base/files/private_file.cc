@@ -64,7 +64,7 @@ absl::StatusOr<UniqueFd> OpenPrivateFile(const std::filesystem::path& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("open ", path.string(), ": not a plain file"));
   }
-  // As an earlier release made it.
+  // As a copy of it may be.
   const bool is_open = (file.st_mode & (S_IRWXG | S_IRWXO)) != 0;
   if (is_open && file.st_uid == ::geteuid() && ::fchmod(fd.get(), kMode) != 0) {
     return ErrnoToStatus(errno, absl::StrCat("close ", path.string()));

@@ -68,19 +68,6 @@ TEST(MakeStateDirTest, MakesFoldersThatTheGroupMayOnlyRead) {
   }
 }
 
-TEST(MakeStateDirTest, MendsTheModesOfEarlierVersions) {
-  const TempFolder folder;
-  FGNN_ASSERT_OK(MakeStateDir(folder.path()));
-  fs::create_directory(PluginFolder(folder.path()));
-  fs::permissions(PluginFolder(folder.path()), fs::perms(0775));
-  fs::permissions(folder / "executors", fs::perms(0775));
-  fs::permissions(folder.path(), fs::perms(0770));
-  FGNN_ASSERT_OK(MakeStateDir(folder.path()));
-  EXPECT_EQ(ModeOf(folder.path()), fs::perms(0750));
-  EXPECT_EQ(ModeOf(folder / "executors"), fs::perms(0750));
-  EXPECT_EQ(ModeOf(PluginFolder(folder.path())), fs::perms(0750));
-}
-
 TEST(MakeStateDirTest, RefusesWhatOthersMayWrite) {
   const TempFolder folder;
   FGNN_ASSERT_OK(MakeStateDir(folder.path()));

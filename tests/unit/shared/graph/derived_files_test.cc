@@ -145,7 +145,7 @@ TEST_F(DerivedFilesTest, WhatIsOfADatasetThatIsGoneGoesToo) {
     EXPECT_EQ(NamesIn(all).size(), 2U);
     fs::remove(other / "metadata.yaml");
   }
-  // As an earlier release left it, and as another process has just made it.
+  // As a killed process left it, and as another one has just made it.
   fs::create_directories(all / "0123456789abcdef");
   fs::create_directories(all / "fedcba9876543210");
   fs::last_write_time(all / "0123456789abcdef",

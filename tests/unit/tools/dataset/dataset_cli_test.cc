@@ -234,7 +234,6 @@ TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
               HasSubstr("edges of test_edges.npy are trained on"));
 }
 
-// Folders that older importers made say "symmetric: false" of every graph.
 TEST(DatasetCliTest, InfoLooksForDirectionsItself) {
   const TempFolder folder;
   const std::string out = (folder / "s").string();
