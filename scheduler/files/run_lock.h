@@ -36,8 +36,7 @@ struct RunRecord {
   double seconds_before = 0;
 };
 
-// Returns the folder's record; nullopt: there is none that can be read. Runs of
-// earlier releases have none.
+// Returns the folder's record; nullopt: there is none that can be read.
 std::optional<RunRecord> ReadRunRecord(const std::filesystem::path& run_dir);
 
 // Returns the name of the user whose run the folder holds, by what is on disk.

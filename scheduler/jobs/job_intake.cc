@@ -76,12 +76,9 @@ absl::StatusOr<std::optional<Job>> JobIntake::FindSameRequest(
   const auto is_in = [&job](const std::filesystem::path& own) {
     return job->run_dir == own || job->run_dir == CanonicalRunDir(own);
   };
-  // Earlier releases had no folders of users.
-  const bool same_folder =
-      request.run_dir.empty()
-          ? is_in(OwnRunDir(job->user, job->id)) ||
-                is_in(RunDirPath(options_.state_dir, job->id))
-          : job->run_dir == request.run_dir;
+  const bool same_folder = request.run_dir.empty()
+                               ? is_in(OwnRunDir(job->user, job->id))
+                               : job->run_dir == request.run_dir;
   const bool same_after = NamesAll(request.after, job->after, *lookup_);
   if (!IsSame(request, *job) || !same_after || !same_folder) {
     return absl::AlreadyExistsError(

@@ -37,7 +37,6 @@ class JobIntake {
   JobIntake(Options options, JobStore* store, ActiveJobs* jobs, JobQueue* queue,
             JobLookup* lookup);
 
-  const std::filesystem::path& state_dir() const { return options_.state_dir; }
   // Returns the folder of a job that names none: in runs/, or, for a user other
   // than root and the service's, in that user's folder there.
   std::filesystem::path OwnRunDir(const std::string& user,

@@ -16,7 +16,6 @@
 #include "scheduler/files/run_lock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/config/state_dir.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -91,12 +90,9 @@ void SettleInterrupted(Job& job) {
 absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
   // The service's own folder of runs may have been moved and replaced by a
-  // link. Earlier releases had no folders of users in it.
-  for (const std::filesystem::path& own :
-       {parts.intake.OwnRunDir(job.user, job.id),
-        RunDirPath(parts.intake.state_dir(), job.id)}) {
-    if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
-  }
+  // link.
+  const std::filesystem::path own = parts.intake.OwnRunDir(job.user, job.id);
+  if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
   // A job whose spec cannot be read fails when it starts.
   absl::StatusOr<WantedDevices> wanted =
       parts.intake.ReadWanted(job.spec_bytes);

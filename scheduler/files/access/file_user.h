@@ -43,8 +43,8 @@ FileUser ServiceUser();
 
 // Returns the user as text for the job store; empty for one who IsTrusted().
 std::string FileUserText(const FileUser& user);
-// Reads it. Empty text, as of a job of an earlier release, gives
-// ServiceUser(). Damaged text gives a user who may do what everybody may.
+// Reads it. Empty text gives ServiceUser(), damaged text a user who may do what
+// everybody may.
 FileUser ParseFileUser(const std::string& text);
 
 // Opens a folder of this process's user to another user: both may read and

@@ -15,7 +15,7 @@ export function allJobs() {
   return [...running, ...queued, ...paused, ...ended, ...state.older];
 }
 
-export const tookText = (job) => (secondsOf(job) > 0 ? words.seconds(secondsOf(job)) : '–');
+export const tookText = (job) => (job.run_seconds > 0 ? words.seconds(job.run_seconds) : '–');
 
 // The job as it is now: the newest status is newer than its details.
 export const newest = (details) => ({...details.job, ...(allJobs().find((job) => job.job_id === details.job.job_id) ?? {})});
@@ -34,12 +34,6 @@ export function table(caption, columns, rows) {
 
 export const stateText = (job) => h('span', {class: job.state === 'failed' ? 'state bad' : 'state'}, job.state);
 export const epochsText = (job) => `${words.count(job.progress.epochs_done)} of ${words.count(job.progress.epochs)}`;
-
-function secondsOf(job) {
-  if (job.run_seconds > 0) return job.run_seconds;
-  if (!job.started_ms) return 0;
-  return Math.max(0, (job.finished_ms || state.status.time_ms) - job.started_ms) / 1000;
-}
 
 export function queueText(job) {
   const queue = state.status.queues.find((one) => one.job_id === job.job_id);
