@@ -1,5 +1,4 @@
 // submit, jobs, show, watch, pause, cancel.
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -22,12 +21,6 @@
 
 namespace fgnn {
 namespace {
-
-int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 void PrintJson(const nlohmann::ordered_json& json) {
   std::cout << JsonText(json, 2) << "\n";
@@ -75,7 +68,7 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
   if (context.json) {
     PrintJson(ToJson(jobs));
   } else {
-    std::cout << JobListText(jobs, NowMs());
+    std::cout << JobListText(jobs);
   }
   return absl::OkStatus();
 }
@@ -106,7 +99,7 @@ absl::Status Show(const std::string& job_id, bool spec_only,
   } else if (spec_only) {
     std::cout << ToYaml(job.spec(), /*with_help=*/true);
   } else {
-    std::cout << JobText(job, NowMs());
+    std::cout << JobText(job);
   }
   return absl::OkStatus();
 }

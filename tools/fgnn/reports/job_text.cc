@@ -108,14 +108,6 @@ int ExitCodeOfJob(const v1::Job& job) {
   return trained && !status.ok() ? 1 : ExitCode(status);
 }
 
-double SecondsOfJob(const v1::Job& job, int64_t now_ms) {
-  if (job.run_seconds() > 0) return job.run_seconds();
-  if (job.started_ms() == 0) return 0;
-  const int64_t end = job.finished_ms() != 0 ? job.finished_ms() : now_ms;
-  return static_cast<double>(std::max<int64_t>(end - job.started_ms(), 0)) /
-         1000;
-}
-
 std::string FormatTime(int64_t unix_ms) {
   if (unix_ms == 0) return "-";
   const std::time_t seconds = unix_ms / 1000;
@@ -127,7 +119,7 @@ std::string FormatTime(int64_t unix_ms) {
   return std::string(text, size);
 }
 
-std::string JobText(const v1::Job& job, int64_t now_ms) {
+std::string JobText(const v1::Job& job) {
   const v1::JobProgress& progress = job.progress();
   std::string text;
   const auto line = [&text](const char* name, const std::string& value) {
@@ -170,7 +162,7 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
   line("submitted", FormatTime(job.submitted_ms()));
   line("started", FormatTime(job.started_ms()));
   line("finished", FormatTime(job.finished_ms()));
-  line("took", FormatSeconds(SecondsOfJob(job, now_ms)));
+  line("took", FormatSeconds(job.run_seconds()));
   line("epochs",
        absl::StrCat(progress.epochs_done(), " of ", progress.epochs()));
   line("batches",
@@ -188,7 +180,7 @@ std::string JobText(const v1::Job& job, int64_t now_ms) {
   return text;
 }
 
-std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
+std::string JobListText(const v1::ListJobsResponse& jobs) {
   if (jobs.jobs_size() == 0) return "no jobs\n";
   TextTable table(
       {"job", "state", "user", "priority", "submitted", "took", "epochs",
@@ -206,8 +198,7 @@ std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms) {
     table.AddRow(
         {job.job_id(), StateName(job.state()),
          job.user().empty() ? "-" : job.user(), absl::StrCat(job.priority()),
-         FormatTime(job.submitted_ms()),
-         FormatSeconds(SecondsOfJob(job, now_ms)),
+         FormatTime(job.submitted_ms()), FormatSeconds(job.run_seconds()),
          absl::StrCat(progress.epochs_done(), "/", progress.epochs()),
          text_of(ValidScoreOf(job)), text_of(TestScoreOf(job)),
          job.devices_size() == 0 ? "-" : absl::StrJoin(job.devices(), " "),

@@ -28,17 +28,12 @@ absl::Status StatusOfJob(const v1::Job& job);
 // batch because its file or its dataset is wrong, and 1 for any other.
 int ExitCodeOfJob(const v1::Job& job);
 
-// Returns the seconds for which the job has had devices, over all its starts; 0
-// before it started. `now_ms` is for a service of an earlier release, which
-// does not tell.
-double SecondsOfJob(const v1::Job& job, int64_t now_ms);
-
 // Returns local time, "2024-05-01 12:00:00"; "-" for 0.
 std::string FormatTime(int64_t unix_ms);
 
 // Return what `fgnn show`, `fgnn jobs` and `fgnn status` print.
-std::string JobText(const v1::Job& job, int64_t now_ms);
-std::string JobListText(const v1::ListJobsResponse& jobs, int64_t now_ms);
+std::string JobText(const v1::Job& job);
+std::string JobListText(const v1::ListJobsResponse& jobs);
 std::string ServiceText(const v1::ServiceInfo& service);
 
 }  // namespace fgnn

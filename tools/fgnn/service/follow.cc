@@ -63,7 +63,7 @@ nlohmann::ordered_json SummaryOf(const v1::Job& job) {
   nlohmann::ordered_json summary = {
       {"job_id", job.job_id()},
       {"state", StateName(job.state())},
-      {"seconds", SecondsOfJob(job, job.finished_ms())},
+      {"seconds", job.run_seconds()},
       {"batches_committed", job.progress().batches_committed()},
       {"batches_expected", job.progress().batches_expected()}};
   const std::optional<double> test = TestScoreOf(job);
@@ -89,8 +89,7 @@ void PrintSummary(const v1::Job& job, const std::vector<StageTime>& stages) {
   const v1::JobProgress& progress = job.progress();
   std::cout << absl::StrFormat(
       "job %s %s in %s: %s of %s batches, %d restarts\n", job.job_id(),
-      StateName(job.state()),
-      FormatSeconds(SecondsOfJob(job, job.finished_ms())),
+      StateName(job.state()), FormatSeconds(job.run_seconds()),
       FormatCount(progress.batches_committed()),
       FormatCount(progress.batches_expected()), progress.restarts());
   if (!stages.empty()) std::cout << "\n" << StageTableText(stages) << "\n";

@@ -162,8 +162,6 @@ v1::SubmitJobRequest MakeRequestToResume(
   return request;
 }
 
-// The service knows whether the run had digests and a trace. For runs of
-// earlier releases their files show it.
 absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
     const std::filesystem::path& run_dir,
     const std::vector<std::string>& overrides) {
@@ -171,13 +169,7 @@ absl::StatusOr<v1::SubmitJobRequest> MakeResumeRequest(
   const std::filesystem::path absolute =
       std::filesystem::canonical(run_dir, error);
   if (error) return ErrnoToStatus(error.value(), run_dir.string());
-  v1::SubmitJobRequest request =
-      MakeRequestToResume(absolute.string(), overrides);
-  request.set_digest(std::filesystem::exists(absolute / "batches.crc", error));
-  if (error) return ErrnoToStatus(error.value(), run_dir.string());
-  request.set_trace(std::filesystem::exists(absolute / "trace.json", error));
-  if (error) return ErrnoToStatus(error.value(), run_dir.string());
-  return request;
+  return MakeRequestToResume(absolute.string(), overrides);
 }
 
 void PrintNotes(const std::vector<std::string>& notes) {

@@ -59,32 +59,23 @@ TEST(JobTextTest, ATerminalObeysNoWordsOfOthers) {
   job.set_error_message(words);
   job.set_run_dir("/runs/" + words);
   job.mutable_progress()->set_warning(words);
-  const std::string text = JobText(job, 0);
+  const std::string text = JobText(job);
   EXPECT_THAT(text, AllOf(HasSubstr("error           " + shown + "\n"),
                           HasSubstr("warning         " + shown + "\n"),
                           HasSubstr("run folder      /runs/" + shown + "\n")));
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("/runs/" + shown));
+  EXPECT_THAT(JobListText(jobs), HasSubstr("/runs/" + shown));
   for (const char control : {'\x1b', '\x9b'}) {
-    EXPECT_EQ((text + JobListText(jobs, 0)).find(control), std::string::npos);
+    EXPECT_EQ((text + JobListText(jobs)).find(control), std::string::npos);
   }
-}
-
-TEST(JobTextTest, SecondsRunOnWhileTheJobDoes) {
-  v1::Job job = JobIn(v1::JOB_STATE_RUNNING);
-  EXPECT_EQ(SecondsOfJob(job, 9000), 0) << "it has not started";
-  job.set_started_ms(1000);
-  EXPECT_EQ(SecondsOfJob(job, 9000), 8);
-  job.set_finished_ms(3000);
-  EXPECT_EQ(SecondsOfJob(job, 9000), 2);
 }
 
 TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
   v1::Job job = JobIn(v1::JOB_STATE_PREPARING);
   job.mutable_progress()->set_phase("validating data");
   job.mutable_progress()->mutable_test()->set_accuracy(0.7652);
-  const std::string text = JobText(job, 0);
+  const std::string text = JobText(job);
   EXPECT_THAT(text, HasSubstr("preparing (validating data)"));
   EXPECT_THAT(text, HasSubstr("valid accuracy  -\n"));
   EXPECT_THAT(text, HasSubstr("76.52 %"));
@@ -107,12 +98,12 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
   v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
   job.mutable_spec()->mutable_training()->set_task("link_prediction");
   v1::JobProgress& progress = *job.mutable_progress();
-  EXPECT_THAT(JobText(job, 0), HasSubstr("valid MRR       -\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("valid MRR       -\n"));
   progress.mutable_valid()->set_mrr(0.25);
   progress.mutable_test()->set_mrr(0.5);
   progress.mutable_test()->set_mean_rank(3.125);
   progress.mutable_test()->set_roc_auc(0.875);
-  const std::string text = JobText(job, 0);
+  const std::string text = JobText(job);
   EXPECT_THAT(text, HasSubstr("valid MRR       0.2500\n"
                               "test MRR        0.5000\n"
                               "test mean rank  3.12\n"
@@ -120,25 +111,25 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
   EXPECT_THAT(text, testing::Not(HasSubstr("accuracy")));
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("MRR 0.5000"));
+  EXPECT_THAT(JobListText(jobs), HasSubstr("MRR 0.5000"));
 }
 
 TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
   v1::Job job = JobIn(v1::JOB_STATE_COMPLETED);
   v1::JobProgress& progress = *job.mutable_progress();
   job.mutable_spec()->mutable_training()->set_task("node_regression");
-  EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      -\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("valid RMSE      -\n"));
   progress.mutable_valid()->set_rmse(0.125);
   progress.mutable_test()->set_rmse(0.5);
   progress.mutable_test()->set_mae(0.25);
   progress.mutable_test()->set_r2(-1.5);
-  EXPECT_THAT(JobText(job, 0), HasSubstr("valid RMSE      0.125\n"
-                                         "test RMSE       0.5\n"
-                                         "test MAE        0.25\n"
-                                         "test R2         -1.5000\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("valid RMSE      0.125\n"
+                                      "test RMSE       0.5\n"
+                                      "test MAE        0.25\n"
+                                      "test R2         -1.5000\n"));
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs, 0),
+  EXPECT_THAT(JobListText(jobs),
               AllOf(HasSubstr("RMSE 0.125"), HasSubstr("RMSE 0.5")));
   job.mutable_spec()->mutable_training()->set_task(
       "multi_label_classification");
@@ -147,11 +138,11 @@ TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
   progress.mutable_valid()->set_micro_f1(0.5);
   progress.mutable_test()->set_micro_f1(0.75);
   progress.mutable_test()->set_macro_f1(0.25);
-  EXPECT_THAT(JobText(job, 0), HasSubstr("valid micro-F1  0.5000\n"
-                                         "test micro-F1   0.7500\n"
-                                         "test macro-F1   0.2500\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("valid micro-F1  0.5000\n"
+                                      "test micro-F1   0.7500\n"
+                                      "test macro-F1   0.2500\n"));
   *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("micro-F1 0.7500"));
+  EXPECT_THAT(JobListText(jobs), HasSubstr("micro-F1 0.7500"));
 }
 
 TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
@@ -167,8 +158,8 @@ TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
   job.set_error_message("sampler.0 died");
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
-  const std::string list = JobListText(jobs, 0);
-  const std::string text = JobText(job, 0);
+  const std::string list = JobListText(jobs);
+  const std::string text = JobText(job);
   for (const std::string& shown : {list, text}) {
     for (const char* word : {"ann", "baseline", "-2", "waits for job 4fa0"}) {
       EXPECT_THAT(shown, HasSubstr(word));
@@ -176,29 +167,27 @@ TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
   }
   EXPECT_THAT(text, HasSubstr("failed before   sampler.0 died\n"));
   EXPECT_THAT(text, HasSubstr("failed starts   1, retries 2\n"));
-  EXPECT_EQ(SecondsOfJob(job, 0), 3);
+  EXPECT_THAT(text, HasSubstr("took            3.0 s\n"));
 }
 
 TEST(JobTextTest, SaysWhichDevicesAJobWantsAndHas) {
   v1::Job job = JobIn(v1::JOB_STATE_QUEUED);
   job.mutable_spec()->add_devices("cpu:0-1");
   job.mutable_spec()->add_devices("cpu:3");
-  EXPECT_THAT(JobText(job, 0), HasSubstr("wants devices   cpu:0-1 cpu:3\n"));
-  EXPECT_THAT(JobText(job, 0), testing::Not(HasSubstr("has devices")));
+  EXPECT_THAT(JobText(job), HasSubstr("wants devices   cpu:0-1 cpu:3\n"));
+  EXPECT_THAT(JobText(job), testing::Not(HasSubstr("has devices")));
   job.mutable_spec()->clear_devices();
-  EXPECT_THAT(JobText(job, 0),
-              HasSubstr("wants devices   all of the service\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("wants devices   all of the service\n"));
   v1::DeviceRequest& request = *job.mutable_spec()->mutable_device_request();
   request.set_kind("cpu");
   request.set_min(1);
   request.set_max(2);
-  EXPECT_THAT(JobText(job, 0),
-              HasSubstr("wants devices   1 to 2 of kind cpu\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("wants devices   1 to 2 of kind cpu\n"));
   job.add_devices("cpu:5");
-  EXPECT_THAT(JobText(job, 0), HasSubstr("has devices     cpu:5\n"));
+  EXPECT_THAT(JobText(job), HasSubstr("has devices     cpu:5\n"));
   v1::ListJobsResponse jobs;
   *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs, 0), HasSubstr("cpu:5"));
+  EXPECT_THAT(JobListText(jobs), HasSubstr("cpu:5"));
 }
 
 TEST(StateNameTest, EveryNameIsReadBack) {

@@ -158,9 +158,7 @@ class Client:
             pb.SubmitJobRequest, run_dir=folder, resume=True,
             client_key=uuid.uuid4().hex,
             overrides=[_override(key, value)
-                       for key, value in (overrides or {}).items()],
-            digest=os.path.exists(os.path.join(folder, 'batches.crc')),
-            trace=os.path.exists(os.path.join(folder, 'trace.json')))
+                       for key, value in (overrides or {}).items()])
         return self._submit(request)
 
     def job(self, job_id: str) -> Job:
