@@ -61,7 +61,7 @@ class FieldFiller {
       const int value = ++number_;
       const std::string& name = field->name();
       const std::string text = name.find("capacity") != std::string::npos
-                                   ? absl::StrCat(value / 128.0)
+                                   ? absl::StrCat(value / 4.0)
                                : name == "memory" ? absl::StrCat(value)
                                                   : absl::StrCat("a", value);
       switch (field->cpp_type()) {
