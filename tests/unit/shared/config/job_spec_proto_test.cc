@@ -130,7 +130,11 @@ TEST(ToProtoTest, WhatIsPlannedStaysAuto) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const v1::JobSpec again,
       MakeEffective(ToProto(FromProto(effective)), {"cpu:7"}));
-  EXPECT_TRUE(MessageDifferencer::Equals(effective, again));
+  EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(effective)),
+                                         ToProto(FromProto(again))));
+  EXPECT_EQ(again.samplers(), 0U);
+  EXPECT_EQ(again.cache().capacity(), "auto");
+  EXPECT_EQ(again.limits().memory(), "auto");
 }
 
 TEST(SamplingSpecTest, AWindowOfOneBatchHasOneOrder) {
