@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from typing import Any
 
 from fgnn.v1 import job_service_pb2 as pb
 
@@ -85,7 +86,7 @@ class Progress:
         return min(1.0, self.batches_committed / self.batches_expected)
 
 
-def _known(message, name):
+def _known(message: Any, name: str) -> Any:
     """The field, or None where it may be absent and is."""
     field = message.DESCRIPTOR.fields_by_name[name]
     if field.has_presence and not message.HasField(name):
