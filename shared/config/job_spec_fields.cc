@@ -27,9 +27,9 @@ struct Write {
 };
 
 // Copies between `value` and the field of a message, in the direction `copy`.
-#define FGNN_FIELD(value, message, field)          \
-  copy(                                            \
-      value, [&] { return (message).field(); },    \
+#define FGNN_FIELD(value, message, field)       \
+  copy(                                         \
+      value, [&] { return (message).field(); }, \
       [&](const auto& set) { (message).set_##field(set); })
 
 template <typename Copy, typename Spec, typename Message>
