@@ -52,7 +52,7 @@ class StatusPageTest(harness.ServiceTest):
         shown = page['job']['progress']
         self.assertEqual(shown['loss'], job['progress']['loss'])
         self.assertEqual(shown['test']['accuracy'],
-                         job['progress']['test_accuracy'])
+                         job['progress']['test']['accuracy'])
         with open(f'{job["run_dir"]}/metrics.jsonl', encoding='utf-8') as file:
             lines = [json.loads(line) for line in file]
         epochs = page['epochs']
