@@ -31,7 +31,6 @@ struct ExecutorsOfJob {
   // Fingerprint of the contents that the job began with; 0: not known yet.
   uint64_t dataset_content = 0;
   std::vector<ExecutorPlacement> placements;
-  uint32_t restarts = 0;  // Most restarts of each daemon in ten minutes.
   ShortageClock clock = MonotonicClock::now;
 };
 

@@ -94,7 +94,7 @@ absl::Status JobExecutors::Start() {
   // A segment that exists by now was kept by an earlier scheduler's daemons.
   const bool goes_on = segment_ != nullptr;
   return daemons_->Want(
-      caller_.job().placements, caller_.job().restarts,
+      caller_.job().placements, caller_.job().spec.limits.restarts,
       goes_on ? segment_->devices().lost() : std::vector<uint32_t>());
 }
 

@@ -11,7 +11,6 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
           .spec = spec,
           .dataset_content = job.progress.dataset_content,
           .placements = ExecutorsOf(spec),
-          .restarts = spec.limits.restarts,
           .clock = clock};
 }
 

@@ -26,110 +26,113 @@ struct Write {
   }
 };
 
-// Copies between `value` and the field of a message, in the direction `copy`.
-#define FGNN_FIELD(value, message, field)       \
-  copy(                                         \
-      value, [&] { return (message).field(); }, \
-      [&](const auto& set) { (message).set_##field(set); })
+// Copies between a field of `part` and the message's field of that name, or of
+// the other name, in the direction `copy`.
+#define FGNN_FIELD_AS(field, message_field)                \
+  copy(                                                    \
+      part.field, [&] { return message.message_field(); }, \
+      [&](const auto& value) { message.set_##message_field(value); })
+#define FGNN_FIELD(field) FGNN_FIELD_AS(field, field)
 
 template <typename Copy, typename Spec, typename Message>
-void CopyModel(const Copy& copy, Spec& model, Message& message) {
-  FGNN_FIELD(model.kind, message, kind);
-  FGNN_FIELD(model.layers, message, layers);
-  FGNN_FIELD(model.hidden, message, hidden);
-  FGNN_FIELD(model.dropout, message, dropout);
-  FGNN_FIELD(model.input_dropout, message, input_dropout);
-  FGNN_FIELD(model.aggregator, message, aggregator);
-  FGNN_FIELD(model.heads, message, heads);
-  FGNN_FIELD(model.attention_dropout, message, attention_dropout);
-  FGNN_FIELD(model.normalization, message, normalization);
-  FGNN_FIELD(model.residual, message, residual);
-  FGNN_FIELD(model.degree_norm, message, degree_norm);
-  FGNN_FIELD(model.plugin, message, plugin);
-  FGNN_FIELD(model.file, message, file);
+void CopyModel(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(kind);
+  FGNN_FIELD(layers);
+  FGNN_FIELD(hidden);
+  FGNN_FIELD(dropout);
+  FGNN_FIELD(input_dropout);
+  FGNN_FIELD(aggregator);
+  FGNN_FIELD(heads);
+  FGNN_FIELD(attention_dropout);
+  FGNN_FIELD(normalization);
+  FGNN_FIELD(residual);
+  FGNN_FIELD(degree_norm);
+  FGNN_FIELD(plugin);
+  FGNN_FIELD(file);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopySampling(const Copy& copy, Spec& sampling, Message& message) {
-  FGNN_FIELD(sampling.kind, message, kind);
-  FGNN_FIELD(sampling.batch_size, message, batch_size);
-  FGNN_FIELD(sampling.threads, message, threads);
-  FGNN_FIELD(sampling.replace, message, replace);
-  FGNN_FIELD(sampling.resample, message, resample);
-  FGNN_FIELD(sampling.weights, message, weights);
-  FGNN_FIELD(sampling.plugin, message, plugin);
-  FGNN_FIELD(sampling.batch_dependency, message, batch_dependency);
-  FGNN_FIELD(sampling.order, message, order);
-  FGNN_FIELD(sampling.window, message, window);
+void CopySampling(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(kind);
+  FGNN_FIELD(batch_size);
+  FGNN_FIELD(threads);
+  FGNN_FIELD(replace);
+  FGNN_FIELD(resample);
+  FGNN_FIELD(weights);
+  FGNN_FIELD(plugin);
+  FGNN_FIELD(batch_dependency);
+  FGNN_FIELD(order);
+  FGNN_FIELD(window);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyWalks(const Copy& copy, Spec& sampling, Message& message) {
-  FGNN_FIELD(sampling.num_walks, message, num);
-  FGNN_FIELD(sampling.walk_length, message, length);
-  FGNN_FIELD(sampling.walk_restart, message, restart);
+void CopyWalks(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD_AS(num_walks, num);
+  FGNN_FIELD_AS(walk_length, length);
+  FGNN_FIELD_AS(walk_restart, restart);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyTraining(const Copy& copy, Spec& training, Message& message) {
-  FGNN_FIELD(training.epochs, message, epochs);
-  FGNN_FIELD(training.task, message, task);
-  FGNN_FIELD(training.negatives, message, negatives);
-  FGNN_FIELD(training.exclude_seed_edges, message, exclude_seed_edges);
-  FGNN_FIELD(training.optimizer, message, optimizer);
-  FGNN_FIELD(training.momentum, message, momentum);
-  FGNN_FIELD(training.learning_rate, message, learning_rate);
-  FGNN_FIELD(training.schedule, message, schedule);
-  FGNN_FIELD(training.plateau_epochs, message, plateau_epochs);
-  FGNN_FIELD(training.warmup_steps, message, warmup_steps);
-  FGNN_FIELD(training.weight_decay, message, weight_decay);
-  FGNN_FIELD(training.clip_norm, message, clip_norm);
-  FGNN_FIELD(training.seed, message, seed);
-  FGNN_FIELD(training.batches_per_step, message, batches_per_step);
-  FGNN_FIELD(training.label_smoothing, message, label_smoothing);
-  FGNN_FIELD(training.sync, message, sync);
-  FGNN_FIELD(training.staleness, message, staleness);
-  FGNN_FIELD(training.deterministic, message, deterministic);
-  FGNN_FIELD(training.precision, message, precision);
-  FGNN_FIELD(training.evaluate_every, message, evaluate_every);
-  FGNN_FIELD(training.patience, message, patience);
-  FGNN_FIELD(training.checkpoint_every, message, checkpoint_every);
-  FGNN_FIELD(training.checkpoint_steps, message, checkpoint_steps);
-  FGNN_FIELD(training.keep_checkpoints, message, keep_checkpoints);
-  FGNN_FIELD(training.threads, message, threads);
+void CopyTraining(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(epochs);
+  FGNN_FIELD(task);
+  FGNN_FIELD(negatives);
+  FGNN_FIELD(exclude_seed_edges);
+  FGNN_FIELD(optimizer);
+  FGNN_FIELD(momentum);
+  FGNN_FIELD(learning_rate);
+  FGNN_FIELD(schedule);
+  FGNN_FIELD(plateau_epochs);
+  FGNN_FIELD(warmup_steps);
+  FGNN_FIELD(weight_decay);
+  FGNN_FIELD(clip_norm);
+  FGNN_FIELD(seed);
+  FGNN_FIELD(batches_per_step);
+  FGNN_FIELD(label_smoothing);
+  FGNN_FIELD(sync);
+  FGNN_FIELD(staleness);
+  FGNN_FIELD(deterministic);
+  FGNN_FIELD(precision);
+  FGNN_FIELD(evaluate_every);
+  FGNN_FIELD(patience);
+  FGNN_FIELD(checkpoint_every);
+  FGNN_FIELD(checkpoint_steps);
+  FGNN_FIELD(keep_checkpoints);
+  FGNN_FIELD(threads);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyCache(const Copy& copy, Spec& cache, Message& message) {
-  FGNN_FIELD(cache.policy, message, policy);
-  FGNN_FIELD(cache.epochs, message, epochs);
-  FGNN_FIELD(cache.plugin, message, plugin);
+void CopyCache(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(policy);
+  FGNN_FIELD(epochs);
+  FGNN_FIELD(plugin);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyFeatures(const Copy& copy, Spec& features, Message& message) {
-  FGNN_FIELD(features.store, message, store);
-  FGNN_FIELD(features.ahead, message, ahead);
-  FGNN_FIELD(features.match, message, match);
+void CopyFeatures(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(store);
+  FGNN_FIELD(ahead);
+  FGNN_FIELD(match);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyDeviceRequest(const Copy& copy, Spec& request, Message& message) {
-  FGNN_FIELD(request.kind, message, kind);
-  FGNN_FIELD(request.min, message, min);
-  FGNN_FIELD(request.max, message, max);
+void CopyDeviceRequest(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(kind);
+  FGNN_FIELD(min);
+  FGNN_FIELD(max);
 }
 
 template <typename Copy, typename Spec, typename Message>
-void CopyJob(const Copy& copy, Spec& spec, Message& message) {
-  FGNN_FIELD(spec.dataset, message, dataset);
-  FGNN_FIELD(spec.executors, message, executors);
-  FGNN_FIELD(spec.samplers, message, samplers);
-  FGNN_FIELD(spec.trainers, message, trainers);
-  FGNN_FIELD(spec.switching, message, switching);
+void CopyJob(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(dataset);
+  FGNN_FIELD(executors);
+  FGNN_FIELD(samplers);
+  FGNN_FIELD(trainers);
+  FGNN_FIELD(switching);
 }
 
 #undef FGNN_FIELD
+#undef FGNN_FIELD_AS
 
 constexpr char kAuto[] = "auto";
 

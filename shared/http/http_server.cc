@@ -11,13 +11,6 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-
-// Time between two looks for a connection that waits for its client.
-constexpr std::chrono::milliseconds kLongestWait{100};
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
     const HostPort& address, HttpHandlers handlers, const HttpLimits& limits) {
   FGNN_ASSIGN_OR_RETURN(UniqueFd listener, ListenOn(address));
@@ -85,7 +78,7 @@ bool HttpServer::WaitForRoom() {
     }
     if (connections_.size() < most) return true;
     CutOneThatWaits();
-    changed_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+    changed_.WaitUntil(&lock, DeadlineIn(kTick),
                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                          if (stops_) return true;
                          for (const Connection& connection : connections_) {

@@ -141,8 +141,6 @@ class JobShape {
     const uint64_t place = PlaceInEpoch(seq).batch % batches_per_step_;
     return place >= first_place_ && place < first_place_ + local_places_;
   }
-  // Number LB of an epoch's batches that this host samples and trains.
-  uint64_t local_batches_per_epoch() const { return local_per_epoch_; }
 
   // Number of tasks of this segment. All task numbers are below it.
   TaskNumber num_tasks() const {

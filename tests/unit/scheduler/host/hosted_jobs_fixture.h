@@ -97,6 +97,13 @@ class StoppingCalls : public ExecutorCalls {
   }
 };
 
+// A spec of which only the most restarts of a daemon count.
+inline JobSpec WithRestarts(uint32_t restarts) {
+  JobSpec spec;
+  spec.limits.restarts = restarts;
+  return spec;
+}
+
 inline std::unique_ptr<JobSegment> SegmentOf(const std::string& job_id,
                                              uint32_t num_devices = 1) {
   SegmentOptions options;

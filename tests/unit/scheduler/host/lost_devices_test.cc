@@ -81,9 +81,8 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
   JobExecutors executors(host_->DaemonsOf("a"), &calls_,
                          {.job_id = "a",
-                          .spec = {},
-                          .placements = PairPerDevice({"cpu:0", "cpu:1"}),
-                          .restarts = 3},
+                          .spec = WithRestarts(3),
+                          .placements = PairPerDevice({"cpu:0", "cpu:1"})},
                          [] { return absl::OkStatus(); });
   FGNN_ASSERT_OK(executors.Start());
   FGNN_ASSERT_OK(executors.OpenSegment(a_->options()));

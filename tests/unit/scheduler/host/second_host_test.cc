@@ -176,11 +176,10 @@ class SecondHostTest : public testing::Test {
         std::make_unique<FarJobDaemons>(&host_), &calls_,
         ExecutorsOfJob{
             .job_id = "a",
-            .spec = {},
+            .spec = WithRestarts(3),
             .placements = {{"sampler.0", ExecutorRole::kSampler, "cpu:0"},
                            {"trainer.0", ExecutorRole::kTrainer, "cpu:1"},
-                           {"trainer.1", ExecutorRole::kTrainer, "cpu:2"}},
-            .restarts = 3},
+                           {"trainer.1", ExecutorRole::kTrainer, "cpu:2"}}},
         [] { return absl::OkStatus(); });
   }
   // Its daemons are attached.
