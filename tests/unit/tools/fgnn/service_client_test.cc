@@ -230,10 +230,10 @@ std::unique_ptr<RpcServer> StartOneThatTurnsAway(
 // A process that has just made many connections is one that the service lets
 // wait for a new one.
 TEST_F(ServiceClientTest, WaitsForAServiceThatTurnsItAwayForAWhile) {
-  constexpr int kConnectionsOfAnAttempt = 3;
+  // More than the client and gRPC make before the client asks a second time.
+  constexpr int kTurnedAway = 12;
   server_.reset();
-  server_ =
-      StartOneThatTurnsAway(state_dir_, kConnectionsOfAnAttempt + 1, "wait");
+  server_ = StartOneThatTurnsAway(state_dir_, kTurnedAway, "wait");
   EXPECT_THAT(ServiceClient::Connect({.state_dir = state_dir_}), IsOk());
 }
 
