@@ -35,7 +35,7 @@ int PrintGpus(const absl::StatusOr<std::string>& gpus) {
 SamplerCommands::SamplerCommands(Command app)
     : gpus_(app.AddSubcommand("gpus", "Name the GPUs of this machine")),
       profile_(app.AddSubcommand("profile", "Print a job's needs as JSON")) {
-  profile_.AddOption("--request", request_, "ProfileSamplingRequest as JSON")
+  profile_.AddOption("--request", request_, "ProfileSamplingCommand as JSON")
       .Required();
   profile_.AddOption("--device", device_, "Cores, or a GPU").Required();
 }

@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
   const AttachJobRequest& attachment = start.attachment;
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
-      OpenSampling(attachment.spec, HashString(attachment.job_id)));
+      OpenSampling(start.spec, HashString(attachment.job_id)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   sampling.factory = device_->ForJob(segment->options().topology_on_host != 0
                                          ? TopologyPlace::kHost
@@ -62,13 +62,13 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
-  options.num_threads = NumSamplers(attachment.spec);
+  options.num_threads = NumSamplers(start.spec);
   options.device = attachment.device;
   options.open_memory = [this](absl::Span<std::byte> memory) {
     return device_->Open(memory);
   };
   if (segment->cache_plan().rank_order_key == 0) {
-    options.counted_batches = OnlineBatches(attachment.spec, sampling);
+    options.counted_batches = OnlineBatches(start.spec, sampling);
   }
   options.totals = &totals_;
   options.on_failure =
@@ -91,21 +91,25 @@ void SamplerDaemon::AddMetrics(MetricPage& page) const {
 
 absl::StatusOr<SamplingProfile> SamplerDaemon::ProfileSampling(
     const ProfileSamplingRequest& request, const CallLimits& limits) {
-  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(request.spec));
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        executor_.SpecOf(request.job_id));
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(*spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return UnlessDeviceBroke(ProfileJob(request.spec, job, *device_,
-                                      request.num_batches, CheckOf(limits)));
+  return UnlessDeviceBroke(
+      ProfileJob(*spec, job, *device_, request.num_batches, CheckOf(limits)));
 }
 
 absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
-    const JobSpec& spec, const CallLimits& limits) {
+    const std::string& job_id, const CallLimits& limits) {
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        executor_.SpecOf(job_id));
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
-                        ValidateOnce(spec.dataset, state_dir_, check));
+                        ValidateOnce(spec->dataset, state_dir_, check));
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
-                        Dataset::Open(spec.dataset, Validation::kShapes));
+                        Dataset::Open(spec->dataset, Validation::kShapes));
   std::optional<std::string> warning;
-  if (spec.training.predicts_links()) {
+  if (spec->training.predicts_links()) {
     FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, check));
   } else {
     FGNN_ASSIGN_OR_RETURN(warning, UntrainedClassesWarning(dataset));
@@ -117,13 +121,14 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
 
 absl::Status SamplerDaemon::CountInputNodes(
     const CountInputNodesRequest& request, const CallLimits& limits) {
-  const JobSpec& spec = request.spec;
-  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        executor_.SpecOf(request.job_id));
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(*spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
-  return UnlessDeviceBroke(CountPart(spec, job,
+  return UnlessDeviceBroke(CountPart(*spec, job,
                                      {.part = request.part,
                                       .num_parts = request.num_parts,
-                                      .num_threads = NumSamplers(spec),
+                                      .num_threads = NumSamplers(*spec),
                                       .path = request.path,
                                       .check = CheckOf(limits)}))
       .status();
@@ -138,17 +143,18 @@ absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,
 
 absl::StatusOr<RankedVertices> SamplerDaemon::RankVertices(
     const RankVerticesRequest& request, const CallLimits& limits) {
-  const JobSpec& spec = request.spec;
-  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(spec));
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        executor_.SpecOf(request.job_id));
+  FGNN_ASSIGN_OR_RETURN(const JobSampling job, OpenSampling(*spec));
   const ExecutorDaemon::WatchedCall watched = WatchPlugin(job);
   FGNN_ASSIGN_OR_RETURN(
       const RankOrderFacts facts,
       UnlessDeviceBroke(MakeRankOrder(
-          spec, job,
+          *spec, job,
           {.counts = request.counts,
            .plugins = plugins_,
-           .num_threads = executor_.NumThreads(spec.sampling.threads),
-           .num_samplers = NumSamplers(spec),
+           .num_threads = executor_.NumThreads(spec->sampling.threads),
+           .num_samplers = NumSamplers(*spec),
            .check = CheckOf(limits)})));
   return RankedVertices{.rank_order_key = facts.key,
                         .needs_counts = facts.needs_counts};

@@ -44,7 +44,7 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
   absl::StatusOr<SamplingProfile> ProfileSampling(
       const ProfileSamplingRequest& request, const CallLimits& limits) override;
   absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const JobSpec& spec, const CallLimits& limits) override;
+      const std::string& job_id, const CallLimits& limits) override;
   absl::Status CountInputNodes(const CountInputNodesRequest& request,
                                const CallLimits& limits) override;
   absl::Status WriteCounts(const std::string& job_id,

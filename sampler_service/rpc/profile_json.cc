@@ -12,12 +12,12 @@ namespace fgnn {
 
 absl::StatusOr<std::string> AnswerSamplingProfile(const std::string& request,
                                                   SamplingProfiler profile) {
-  v1::ProfileSamplingRequest message;
+  v1::ProfileSamplingCommand message;
   const auto parsed =
       google::protobuf::util::JsonStringToMessage(request, &message);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--request is no ProfileSamplingRequest: ", parsed.ToString()));
+        "--request is no ProfileSamplingCommand: ", parsed.ToString()));
   }
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(message.spec()));
   FGNN_ASSIGN_OR_RETURN(const SamplingProfile measured,

@@ -16,7 +16,7 @@ namespace fgnn {
 using SamplingProfiler = absl::FunctionRef<absl::StatusOr<SamplingProfile>(
     const JobSpec& spec, uint32_t num_batches)>;
 
-// `request` is a v1.ProfileSamplingRequest as protobuf's JSON. Returns a
+// `request` is a v1.ProfileSamplingCommand as protobuf's JSON. Returns a
 // v1.ProfileSamplingResponse, in one line. InvalidArgument: it is no such
 // request. Other errors: those of the spec and of `profile`.
 absl::StatusOr<std::string> AnswerSamplingProfile(const std::string& request,

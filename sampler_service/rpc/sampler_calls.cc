@@ -4,7 +4,6 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
-#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/executor_proto.h"
 #include "shared/rpc/server.h"
 
@@ -19,10 +18,9 @@ class SamplerService final : public v1::SamplerService::Service {
                                const v1::ProfileSamplingRequest* request,
                                v1::ProfileSamplingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const ProfileSamplingRequest read,
-                            FromProto(*request));
-      FGNN_ASSIGN_OR_RETURN(const SamplingProfile profile,
-                            calls_->ProfileSampling(read, LimitsOf(*context)));
+      FGNN_ASSIGN_OR_RETURN(
+          const SamplingProfile profile,
+          calls_->ProfileSampling(FromProto(*request), LimitsOf(*context)));
       *response = ToProto(profile);
       return absl::OkStatus();
     });
@@ -32,9 +30,9 @@ class SamplerService final : public v1::SamplerService::Service {
                                const v1::ValidateDatasetRequest* request,
                                v1::ValidateDatasetResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(request->spec()));
-      FGNN_ASSIGN_OR_RETURN(const ValidatedDataset dataset,
-                            calls_->ValidateDataset(spec, LimitsOf(*context)));
+      FGNN_ASSIGN_OR_RETURN(
+          const ValidatedDataset dataset,
+          calls_->ValidateDataset(request->job_id(), LimitsOf(*context)));
       *response = ToProto(dataset);
       return absl::OkStatus();
     });
@@ -63,10 +61,9 @@ class SamplerService final : public v1::SamplerService::Service {
                             const v1::RankVerticesRequest* request,
                             v1::RankVerticesResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const RankVerticesRequest read,
-                            FromProto(*request));
-      FGNN_ASSIGN_OR_RETURN(const RankedVertices ranked,
-                            calls_->RankVertices(read, LimitsOf(*context)));
+      FGNN_ASSIGN_OR_RETURN(
+          const RankedVertices ranked,
+          calls_->RankVertices(FromProto(*request), LimitsOf(*context)));
       *response = ToProto(ranked);
       return absl::OkStatus();
     });

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/config/job_spec.h"
 #include "shared/executors/call_limits.h"
 #include "shared/executors/executor_messages.h"
 #include "shared/measured/profiles.h"
@@ -29,7 +28,7 @@ class SamplerCalls {
   virtual absl::StatusOr<SamplingProfile> ProfileSampling(
       const ProfileSamplingRequest& request, const CallLimits& limits) = 0;
   virtual absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const JobSpec& spec, const CallLimits& limits) = 0;
+      const std::string& job_id, const CallLimits& limits) = 0;
   virtual absl::Status CountInputNodes(const CountInputNodesRequest& request,
                                        const CallLimits& limits) = 0;
   virtual absl::Status WriteCounts(const std::string& job_id,

@@ -20,7 +20,6 @@
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"
 #include "scheduler/rpc/idle_end.h"
-#include "scheduler/rpc/spec_codec.h"
 #include "scheduler/run/job_runner.h"
 #include "scheduler/status_page/status_page.h"
 #include "scheduler/store/job_store.h"
@@ -83,8 +82,7 @@ std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
       StatusPageFacts{.version = options.version,
                       .state_dir = options.state_dir.string(),
                       .started_ms = UnixMilliseconds(),
-                      .devices = devices,
-                      .decode = DecodeSpec},
+                      .devices = devices},
       table, host);
 }
 
@@ -161,8 +159,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(
       parts->table, JobTable::Open(std::move(store), options.state_dir,
                                    {.max_of_user = options.max_jobs_per_user,
-                                    .devices = devices,
-                                    .read_demand = ReadDemand}));
+                                    .devices = devices}));
   // Interrupted jobs go on with the daemons that are left.
   const bool expect_survivors = parts->table->resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {
@@ -243,7 +240,6 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   runner.environment.calls = &parts->calls;
   runner.environment.paths = &parts->options.paths;
   runner.environment.totals = &parts->totals;
-  runner.decode = DecodeSpec;
   if (keeps_daemons) runner.kept = PairPerDevice(devices);
   parts->runner = std::make_unique<JobRunner>(std::move(runner));
   // What was opened is known by now, pages and port included.

@@ -37,6 +37,26 @@ Patience ExecutorCaller::WhileTicking() const {
   return {.timeout = kLongCall, .keep_going = tick_};
 }
 
+absl::Status ExecutorCaller::Open(const DaemonAddress& daemon) {
+  const std::pair key(daemon.name, daemon.pid);
+  if (told_.contains(key)) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(calls_->Open(daemon.socket,
+                                    {.job_id = job_.job_id, .spec = job_.spec},
+                                    WhileItMayGoOn()));
+  told_.insert(key);
+  return absl::OkStatus();
+}
+
+absl::Status ExecutorCaller::OpenEach(
+    const std::vector<DaemonAddress>& daemons) {
+  for (const DaemonAddress& daemon : daemons) {
+    const absl::Status opened = Open(daemon);
+    if (opened.ok() || IsLost(opened)) continue;
+    return Annotate(opened, daemon.name);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<DaemonAddress>> ExecutorCaller::WaitForSome(
     ExecutorRole role, bool attached, std::optional<DeviceKind> kind) {
   while (true) {
@@ -59,6 +79,7 @@ absl::Status ExecutorCaller::AfterLoss(const DaemonAddress& daemon,
   }
   LogWarning("{} was lost on the way: {}; trying again", daemon.name,
              MessageOf(status));
+  told_.erase({daemon.name, daemon.pid});
   // Usually the daemon died. A living daemon that cannot be reached twice is
   // killed: its socket may have been removed.
   if (daemons_->WaitUntilGone(daemon, DeadlineIn(std::chrono::seconds(1)))) {

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -65,14 +67,21 @@ class ExecutorCaller {
   // Returns the patience for long calls that call Tick() meanwhile.
   Patience WhileTicking() const;
 
+  // Tells the daemon the job's spec, unless it was told. Calls of daemons that
+  // are not attached need that. Unavailable: the daemon went away.
+  absl::Status Open(const DaemonAddress& daemon);
+  // Does so for each of them. One that went away is left to the calls that
+  // follow, which are Unavailable then.
+  absl::Status OpenEach(const std::vector<DaemonAddress>& daemons);
   // Waits for daemons of the role, and returns one or more. `attached`: only
   // daemons that are attached to the job. `kind`: only those on devices of this
   // kind; nullopt: of any kind.
   absl::StatusOr<std::vector<DaemonAddress>> WaitForSome(
       ExecutorRole role, bool attached,
       std::optional<DeviceKind> kind = std::nullopt);
-  // Calls `call` with the address of such a daemon, and returns its result: a
-  // Status or a StatusOr. Calls another daemon if the first one is lost.
+  // Calls `call` with the address of such a daemon, in which the job is open,
+  // and returns its result: a Status or a StatusOr. Calls another daemon if the
+  // first one is lost.
   template <typename Call>
   std::invoke_result_t<Call, const DaemonAddress&> CallAny(
       ExecutorRole role, bool attached, const Call& call,
@@ -82,10 +91,14 @@ class ExecutorCaller {
     for (int lost = 0;; ++lost) {
       FGNN_ASSIGN_OR_RETURN(const std::vector<DaemonAddress> daemons,
                             WaitForSome(role, attached, kind));
-      auto result = call(daemons.front());
-      if (result.ok()) return result;
+      absl::Status status = attached ? absl::OkStatus() : Open(daemons.front());
+      if (status.ok()) {
+        auto result = call(daemons.front());
+        if (result.ok()) return result;
+        status = StatusOf(result);
+      }
       FGNN_RETURN_IF_ERROR(
-          AfterLoss(daemons.front(), StatusOf(result), lost, &unreachable));
+          AfterLoss(daemons.front(), status, lost, &unreachable));
     }
   }
   // Decides what follows a failed call to `daemon`, after `lost` earlier calls
@@ -110,6 +123,8 @@ class ExecutorCaller {
   const ExecutorsOfJob job_;
   const KeepGoing keep_going_;
   const KeepGoing tick_;
+  // Daemons that were told the spec, by name and pid.
+  std::set<std::pair<std::string, pid_t>> told_;
 };
 
 }  // namespace fgnn

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "shared/config/job_spec.h"
 #include "shared/executors/executor_messages.h"
 #include "shared/measured/profiles.h"
 
@@ -32,6 +31,9 @@ struct Patience {
 class ExecutorCalls {
  public:
   virtual ~ExecutorCalls() = default;
+  virtual absl::Status Open(const std::string& socket,
+                            const OpenJobRequest& request,
+                            const Patience& patience) = 0;
   virtual absl::Status Attach(const std::string& socket,
                               const AttachJobRequest& request,
                               const Patience& patience) = 0;
@@ -47,7 +49,7 @@ class ExecutorCalls {
       const std::string& socket, const ProfileSamplingRequest& request,
       const Patience& patience) = 0;
   virtual absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const std::string& socket, const JobSpec& spec,
+      const std::string& socket, const std::string& job_id,
       const Patience& patience) = 0;
   virtual absl::Status CountInputNodes(const std::string& socket,
                                        const CountInputNodesRequest& request,

@@ -18,6 +18,7 @@ JobCalls::ProfileTogether(const std::vector<DeviceKind>& kinds,
         caller_->WaitForSome(ExecutorRole::kSampler, /*attached=*/false, kind));
     samplers.push_back(found.front());
   }
+  FGNN_RETURN_IF_ERROR(caller_->OpenEach(samplers));
   std::vector<absl::StatusOr<SamplingProfile>> profiles(
       kinds.size(), absl::UnavailableError("not begun"));
   FGNN_RETURN_IF_ERROR(CallTogether(
@@ -25,7 +26,7 @@ JobCalls::ProfileTogether(const std::vector<DeviceKind>& kinds,
       [&](size_t i, const KeepGoing& keep_going) {
         profiles[i] = caller_->calls().ProfileSampling(
             samplers[i].socket,
-            {.spec = caller_->job().spec, .num_batches = num_batches},
+            {.job_id = caller_->job().job_id, .num_batches = num_batches},
             {.timeout = kLongCall, .keep_going = keep_going});
       },
       [this] { return caller_->MayGoOn(); }));
@@ -55,7 +56,7 @@ absl::StatusOr<std::vector<SamplingProfile>> JobCalls::ProfileSampling(
           [&](const DaemonAddress& sampler) {
             return caller_->calls().ProfileSampling(
                 sampler.socket,
-                {.spec = caller_->job().spec, .num_batches = num_batches},
+                {.job_id = caller_->job().job_id, .num_batches = num_batches},
                 caller_->WhileItMayGoOn());
           },
           kinds[i]);
@@ -72,7 +73,7 @@ absl::StatusOr<TrainingProfile> JobCalls::ProfileTraining(
                           [&](const DaemonAddress& trainer) {
                             return caller_->calls().ProfileTraining(
                                 trainer.socket,
-                                {.spec = caller_->job().spec, .hops = hops},
+                                {.job_id = caller_->job().job_id, .hops = hops},
                                 caller_->WhileItMayGoOn());
                           });
 }

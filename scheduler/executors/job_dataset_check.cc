@@ -23,7 +23,7 @@ absl::StatusOr<ValidatedDataset> JobDatasetCheck::Validate() {
       ExecutorRole::kSampler, /*attached=*/false,
       [&](const DaemonAddress& sampler) {
         auto answer = caller_->calls().ValidateDataset(
-            sampler.socket, caller_->job().spec, caller_->WhileItMayGoOn());
+            sampler.socket, caller_->job().job_id, caller_->WhileItMayGoOn());
         answered = answer.status();
         was_lost |= ExecutorCaller::IsLost(answered);
         return answer;
@@ -71,8 +71,9 @@ absl::StatusOr<bool> JobDatasetCheck::IsAsBefore() {
   const DaemonAddress& sampler = samplers.front();
   LogInfo("job {}: files of {} have changed; {} reads them",
           caller_->job().job_id, caller_->job().spec.dataset, sampler.name);
+  FGNN_RETURN_IF_ERROR(caller_->OpenEach({sampler}));
   const absl::StatusOr<ValidatedDataset> validated =
-      caller_->calls().ValidateDataset(sampler.socket, caller_->job().spec,
+      caller_->calls().ValidateDataset(sampler.socket, caller_->job().job_id,
                                        caller_->WhileItMayGoOn());
   FGNN_RETURN_IF_ERROR(caller_->MayGoOn());
   if (ExecutorCaller::IsLost(validated.status())) {

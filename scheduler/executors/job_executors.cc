@@ -220,10 +220,10 @@ absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
                            return caller_.KeepsGoing();
                          }}));
   }
+  FGNN_RETURN_IF_ERROR(caller_.Open(ticket.daemon));
   return calls.Attach(
       socket,
       {.job_id = caller_.job().job_id,
-       .spec = caller_.job().spec,
        .owner = ticket.owner,
        .overflow_block = OverflowBlockOf(ticket, segment_->options()),
        .scheduler_generation = daemons_->terms().generation,

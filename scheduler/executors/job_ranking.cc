@@ -46,7 +46,7 @@ absl::StatusOr<RankedVertices> JobRanking::RankBy(
   return caller_->CallAny(
       ExecutorRole::kSampler, attached, [&](const DaemonAddress& sampler) {
         return caller_->calls().RankVertices(
-            sampler.socket, {.spec = caller_->job().spec, .counts = counts},
+            sampler.socket, {.job_id = caller_->job().job_id, .counts = counts},
             patience);
       });
 }
@@ -98,13 +98,14 @@ absl::Status JobRanking::CountInputNodes(
     const std::vector<std::filesystem::path>& files) {
   const auto request_of = [&](size_t part) {
     return CountInputNodesRequest{
-        .spec = caller_->job().spec,
+        .job_id = caller_->job().job_id,
         .part = static_cast<uint32_t>(part),
         .num_parts = static_cast<uint32_t>(files.size()),
         .path = files[part]};
   };
   const std::vector<DaemonAddress> samplers =
       caller_->daemons().Find(ExecutorRole::kSampler, /*attached=*/false);
+  FGNN_RETURN_IF_ERROR(caller_->OpenEach(samplers));
   std::vector<absl::Status> counted(files.size(),
                                     absl::UnavailableError("not begun"));
   FGNN_RETURN_IF_ERROR(CallTogether(

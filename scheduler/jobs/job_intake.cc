@@ -29,7 +29,7 @@ bool IsSame(const JobRequest& request, const Job& job) {
                                              job.trace == request.trace);
   const bool same_name =
       job.name == request.name || (request.resume && request.name.empty());
-  return job.spec_bytes == request.spec_bytes && same_files &&
+  return job.spec != nullptr && *job.spec == *request.spec && same_files &&
          job.user == request.user && same_name &&
          job.priority == request.priority && job.retries == request.retries &&
          job.time_limit_seconds == request.time_limit_seconds;
@@ -104,15 +104,6 @@ absl::StatusOr<std::string> JobIntake::NewId(int64_t now_ms) {
   }
   return absl::ResourceExhaustedError(
       "no free job id in this second; submit again");
-}
-
-absl::StatusOr<WantedDevices> JobIntake::ReadWanted(
-    const std::string& spec_bytes) const {
-  DeviceDemand demand;
-  if (options_.read_demand != nullptr) {
-    FGNN_ASSIGN_OR_RETURN(demand, options_.read_demand(spec_bytes));
-  }
-  return Resolve(demand, queue_->devices());
 }
 
 ActiveJob& JobIntake::Add(Job job, WantedDevices wanted) {
@@ -232,7 +223,8 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
     return absl::UnavailableError("the service is ending; start it again");
   }
   FGNN_RETURN_IF_ERROR(CheckHasRoom(request));
-  FGNN_ASSIGN_OR_RETURN(WantedDevices wanted, ReadWanted(request.spec_bytes));
+  FGNN_ASSIGN_OR_RETURN(WantedDevices wanted,
+                        Resolve(DemandOf(*request.spec), queue_->devices()));
   FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
   std::vector<std::string> after = request.after;
   FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
@@ -250,7 +242,7 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   Job job;
   job.submitted_ms = UnixMilliseconds();
   FGNN_ASSIGN_OR_RETURN(job.id, NewId(job.submitted_ms));
-  job.spec_bytes = request.spec_bytes;
+  job.spec = request.spec;
   job.run_dir = request.run_dir.empty()
                     ? CanonicalRunDir(OwnRunDir(request.user, job.id)).string()
                     : request.run_dir;
@@ -259,7 +251,6 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   job.trace = request.trace || owner.trace;
   job.resume = request.resume;
   job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
-  job.dataset = request.dataset;
   job.user = request.user;
   job.file_user = request.file_user;
   job.name = request.name.empty() ? owner.name : request.name;
@@ -267,7 +258,7 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
   job.retries = request.retries;
   job.time_limit_seconds = request.time_limit_seconds;
   job.progress.phase = "queued";
-  job.progress.epochs = request.epochs;
+  job.progress.epochs = request.spec->training.epochs;
   return job;
 }
 

@@ -29,9 +29,6 @@ class JobIntake {
     std::filesystem::path state_dir;
     size_t max_queued = 0;
     size_t max_of_user = 0;  // Jobs of one user; see JobTableOptions.
-    // Reader of the devices that a spec asks for; nullptr: every job has all
-    // devices.
-    DemandReader read_demand = nullptr;
   };
   // Borrows all arguments but the options.
   JobIntake(Options options, JobStore* store, ActiveJobs* jobs, JobQueue* queue,
@@ -47,8 +44,6 @@ class JobIntake {
   // Returns the job that an earlier request with this client key made; nullopt:
   // there is none. AlreadyExists: the earlier request asked for something else.
   absl::StatusOr<std::optional<Job>> FindSameRequest(const JobRequest& request);
-  // Returns the devices that a spec asks for.
-  absl::StatusOr<WantedDevices> ReadWanted(const std::string& spec_bytes) const;
   // Adds a job that the store has to the jobs in memory and to the queue.
   ActiveJob& Add(Job job, WantedDevices wanted);
 

@@ -94,8 +94,9 @@ absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
   const std::filesystem::path own = parts.intake.OwnRunDir(job.user, job.id);
   if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
   // A job whose spec cannot be read fails when it starts.
-  absl::StatusOr<WantedDevices> wanted =
-      parts.intake.ReadWanted(job.spec_bytes);
+  const DeviceDemand demand =
+      job.spec == nullptr ? DeviceDemand() : DemandOf(*job.spec);
+  absl::StatusOr<WantedDevices> wanted = Resolve(demand, parts.queue.devices());
   if (!wanted.ok()) {
     LogWarning("job {}: {}", job.id, MessageOf(wanted.status()));
     wanted = Resolve({}, parts.queue.devices());

@@ -25,8 +25,7 @@ absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
                        std::move(store),
                        JobIntake::Options{.state_dir = std::move(state_dir),
                                           .max_queued = options.max_queued,
-                                          .max_of_user = options.max_of_user,
-                                          .read_demand = options.read_demand},
+                                          .max_of_user = options.max_of_user},
                        *std::move(devices)),
                    std::move(reader)));
   FGNN_RETURN_IF_ERROR(RecoverJobs(*table->parts_));

@@ -31,7 +31,6 @@
 #include "scheduler/jobs/job_lookup.h"
 #include "scheduler/jobs/job_remover.h"
 #include "scheduler/jobs/submission_group.h"
-#include "scheduler/order/device_demand.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_lister.h"
 #include "scheduler/store/job_store.h"
@@ -50,9 +49,6 @@ struct JobTableOptions {
   // Names of the service's devices; no two share a core. At most as many jobs
   // as devices run at once; without devices, one job.
   std::vector<std::string> devices = {};
-  // Reader of the devices that a spec asks for; nullptr: every job has all
-  // devices.
-  DemandReader read_demand = nullptr;
 };
 
 // The jobs that have devices or wait for some.

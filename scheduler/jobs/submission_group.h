@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,15 +19,13 @@
 namespace fgnn {
 
 struct JobRequest {
-  std::string spec_bytes = {};  // Bytes of Job::spec_bytes.
+  std::shared_ptr<const JobSpec> spec = nullptr;  // As Job::spec.
   std::string run_dir = {};  // Absolute path; empty: <state dir>/runs/<job id>.
   std::string client_key = {};  // Key of the client's call; empty: none.
   bool digest = false;
   bool trace = false;
-  bool resume = false;        // Whether to go on from a checkpoint of run_dir.
-  bool changes_spec = false;  // Whether `resume` changes the run's spec.
-  uint32_t epochs = 0;
-  std::string dataset = {};
+  bool resume = false;         // Whether to go on from a checkpoint of run_dir.
+  bool changes_spec = false;   // Whether `resume` changes the run's spec.
   std::string user = {};       // Name of the user; empty: the job is nobody's.
   std::string file_user = {};  // Text of Job::file_user.
   // Whether the user may change all jobs, and has no limit of jobs.

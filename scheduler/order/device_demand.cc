@@ -16,6 +16,13 @@ absl::StatusOr<ResourceSet> ParseResources(const std::string& name) {
 
 }  // namespace
 
+DeviceDemand DemandOf(const JobSpec& spec) {
+  if (!spec.device_request.has_value()) return {.names = spec.devices};
+  return {.kind = spec.device_request->kind,
+          .min = spec.device_request->min,
+          .max = spec.device_request->max};
+}
+
 absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names) {
   DeviceSet set;
   for (const std::string& name : names) {

@@ -3,12 +3,12 @@
 #define FGNN_SCHEDULER_ORDER_DEVICE_DEMAND_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -21,10 +21,8 @@ struct DeviceDemand {
   uint32_t min = 0;          // Least number of devices; 0: not by number.
   uint32_t max = 0;
 };
-// Reads the demand from a job's spec_bytes; rpc/ gives it to jobs/. DataLoss:
-// the bytes are no spec.
-using DemandReader =
-    std::function<absl::StatusOr<DeviceDemand>(const std::string& spec_bytes)>;
+// Returns the devices that an effective spec asks for.
+DeviceDemand DemandOf(const JobSpec& spec);
 
 // Devices that a job has or asks for. Two running jobs never have devices that
 // share a resource.

@@ -9,7 +9,6 @@
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/executor_proto.h"
 #include "shared/rpc/status.h"
@@ -85,6 +84,13 @@ using Trainer = v1::TrainerService::Stub;
 
 }  // namespace
 
+absl::Status GrpcExecutorCalls::Open(const std::string& socket,
+                                     const OpenJobRequest& request,
+                                     const Patience& patience) {
+  return Call(socket, patience, &Executor::AsyncOpenJob, ToProto(request))
+      .status();
+}
+
 absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
                                        const AttachJobRequest& request,
                                        const Patience& patience) {
@@ -124,12 +130,11 @@ absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
 }
 
 absl::StatusOr<ValidatedDataset> GrpcExecutorCalls::ValidateDataset(
-    const std::string& socket, const JobSpec& spec, const Patience& patience) {
-  v1::ValidateDatasetRequest request;
-  *request.mutable_spec() = ToProto(spec);
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::ValidateDatasetResponse response,
-      Call(socket, patience, &Sampler::AsyncValidateDataset, request));
+    const std::string& socket, const std::string& job_id,
+    const Patience& patience) {
+  FGNN_ASSIGN_OR_RETURN(const v1::ValidateDatasetResponse response,
+                        Call(socket, patience, &Sampler::AsyncValidateDataset,
+                             Naming<v1::ValidateDatasetRequest>(job_id)));
   return FromProto(response);
 }
 

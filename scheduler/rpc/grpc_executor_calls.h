@@ -14,6 +14,8 @@ namespace fgnn {
 // connection.
 class GrpcExecutorCalls final : public ExecutorCalls {
  public:
+  absl::Status Open(const std::string& socket, const OpenJobRequest& request,
+                    const Patience& patience) override;
   absl::Status Attach(const std::string& socket,
                       const AttachJobRequest& request,
                       const Patience& patience) override;
@@ -27,7 +29,7 @@ class GrpcExecutorCalls final : public ExecutorCalls {
       const std::string& socket, const ProfileSamplingRequest& request,
       const Patience& patience) override;
   absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const std::string& socket, const JobSpec& spec,
+      const std::string& socket, const std::string& job_id,
       const Patience& patience) override;
   absl::Status CountInputNodes(const std::string& socket,
                                const CountInputNodesRequest& request,

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec_proto.h"
 #include "shared/rpc/executor_proto.h"
-#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -57,10 +57,7 @@ void ToMessage(const ExecutorView& view, v1::Executor* message) {
 void ToMessage(const Job& job, v1::Job* message) {
   message->set_job_id(PrintableText(job.id));
   message->set_state(static_cast<v1::JobState>(job.state));
-  if (!message->mutable_spec()->ParseFromString(job.spec_bytes)) {
-    LogWarning("job {}: its spec cannot be read", job.id);
-    message->clear_spec();  // The spec may have text that is not UTF-8.
-  }
+  if (job.spec != nullptr) *message->mutable_spec() = ToProto(*job.spec);
   // A damaged store may have text that is not UTF-8.
   message->set_run_dir(PrintableText(job.run_dir));
   message->set_submitted_ms(job.submitted_ms);

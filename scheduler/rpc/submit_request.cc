@@ -167,22 +167,22 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked,
                         SpecOf(request, check_resumed));
   FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
-  FGNN_ASSIGN_OR_RETURN(v1::JobSpec effective, MakeEffective(asked, devices));
+  FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
+                        MakeEffective(asked, devices));
   ReadRequest read;
   read.spec = FromProto(effective);
   read.notes = NotesOnJob(asked, effective);
   // A job that names no devices has all of the service, at each start those of
   // then: the run may go on where there are others.
-  if (asked.devices().empty()) effective.clear_devices();
-  read.request = {.spec_bytes = effective.SerializeAsString(),
+  JobSpec kept = read.spec;
+  if (asked.devices().empty()) kept.devices.clear();
+  read.request = {.spec = std::make_shared<const JobSpec>(std::move(kept)),
                   .run_dir = CanonicalRunDir(request.run_dir()).string(),
                   .client_key = request.client_key(),
                   .digest = request.digest(),
                   .trace = request.trace(),
                   .resume = request.resume(),
                   .changes_spec = !request.overrides().empty(),
-                  .epochs = effective.training().epochs(),
-                  .dataset = effective.dataset(),
                   .user = user,
                   .name = request.name(),
                   .priority = request.priority(),

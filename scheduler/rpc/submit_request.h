@@ -19,7 +19,7 @@ namespace fgnn {
 struct ReadRequest {
   JobRequest request;
   // Effective spec, with the devices that the service has now if the request
-  // names none; request.spec_bytes has none then.
+  // names none; request.spec has none then.
   JobSpec spec;
   std::vector<std::string> notes;  // Notes for the user, a line each.
 };

@@ -16,9 +16,8 @@
 
 namespace fgnn {
 
-JobRun::JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment)
-    : parts_(std::move(job), std::move(decoded), environment,
-             [this] { return KeepGoing(); }),
+JobRun::JobRun(Job job, const JobEnvironment& environment)
+    : parts_(std::move(job), environment, [this] { return KeepGoing(); }),
       run_(parts_.context),
       let_go_(&parts_) {}
 

@@ -33,7 +33,7 @@ namespace fgnn {
 // Not thread-safe; runs of several jobs may be under way at once.
 class JobRun {
  public:
-  JobRun(Job job, DecodedSpec decoded, const JobEnvironment& environment);
+  JobRun(Job job, const JobEnvironment& environment);
   JobRun(const JobRun&) = delete;
   JobRun& operator=(const JobRun&) = delete;
 

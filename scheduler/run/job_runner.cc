@@ -98,14 +98,15 @@ absl::Status JobRunner::WriteSummary(const JobRun& run, const std::string& id,
 void JobRunner::RunOne(const Job& job) {
   JobDispatcher& dispatcher = *options_.environment.dispatcher;
   LogInfo("job {}: starts, results in {}", job.id, job.run_dir);
-  absl::StatusOr<DecodedSpec> decoded = options_.decode(job);
-  if (!decoded.ok()) {
-    dispatcher.End(job.id, JobState::kFailed, decoded.status());
+  if (job.spec == nullptr) {
+    dispatcher.End(job.id, JobState::kFailed,
+                   absl::DataLossError("the job store holds a job whose spec "
+                                       "cannot be read; submit it again"));
     return;
   }
   JobEnvironment environment = options_.environment;
   environment.memory = &memory_;
-  JobRun run(job, *std::move(decoded), environment);
+  JobRun run(job, environment);
   absl::Status status = CatchExceptions([&] { return run.Run(); });
   // The job's end is told once all that it had is released.
   run.Release();

@@ -16,7 +16,6 @@ namespace fgnn {
 
 struct JobRunnerOptions {
   JobEnvironment environment;  // `memory` is set by the runner.
-  SpecDecoder decode;          // Decoder of specs, called on the jobs' threads.
   // Daemons that are kept ready on devices without a job, numbered by
   // PlaceExecutors(). Empty: the daemons of earlier jobs stay until other
   // daemons need their devices or the service ends.

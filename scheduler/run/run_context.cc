@@ -5,6 +5,13 @@
 namespace fgnn {
 namespace {
 
+// A job that was given devices has these in the place of those asked for.
+JobSpec WithDevicesOf(const Job& job) {
+  JobSpec spec = *job.spec;
+  if (!job.devices.empty()) spec.devices = job.devices;
+  return spec;
+}
+
 ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
                             const ShortageClock& clock) {
   return {.job_id = job.id,
@@ -16,11 +23,10 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
 
 }  // namespace
 
-RunContext::RunContext(Job job_to_run, DecodedSpec decoded_spec,
-                       const JobEnvironment& of_all_jobs, KeepGoing keep_going)
+RunContext::RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
+                       KeepGoing keep_going)
     : job(std::move(job_to_run)),
-      decoded(std::move(decoded_spec)),
-      spec(decoded.spec),
+      spec(WithDevicesOf(job)),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
                 ExecutorsFor(job, spec, environment.clock),

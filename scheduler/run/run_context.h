@@ -36,8 +36,8 @@ struct JobEnvironment {
 // Not thread-safe: for the job's thread.
 struct RunContext {
   // `keep_going`: see KeepGoing in executors/executor_calls.h.
-  RunContext(Job job_to_run, DecodedSpec decoded_spec,
-             const JobEnvironment& of_all_jobs, KeepGoing keep_going);
+  RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
+             KeepGoing keep_going);
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
@@ -47,8 +47,7 @@ struct RunContext {
   bool IsDue(uint32_t every, uint32_t epoch) const;
 
   const Job job;
-  const DecodedSpec decoded;
-  const JobSpec& spec;  // decoded.spec.
+  const JobSpec spec;  // Spec of the job, with the devices that it has.
   const JobEnvironment environment;
   JobExecutors executors;
 

@@ -17,10 +17,8 @@ namespace fgnn {
 
 // Not thread-safe: for the job's thread.
 struct RunParts {
-  RunParts(Job job, DecodedSpec decoded, const JobEnvironment& environment,
-           KeepGoing keep_going)
-      : context(std::move(job), std::move(decoded), environment,
-                std::move(keep_going)),
+  RunParts(Job job, const JobEnvironment& environment, KeepGoing keep_going)
+      : context(std::move(job), environment, std::move(keep_going)),
         planner(context.job.id, context.spec,
                 environment.host->options().state_dir),
         memory(&context),

@@ -193,10 +193,10 @@ absl::Status RunStart::OpenFolder() {
     return FindByRights(path);
   };
   if (run_.job.folder == FolderUse::kMake) {
-    FGNN_ASSIGN_OR_RETURN(run_.folder,
-                          RunFolder::Create(
-                              run_.job.run_dir, run_.decoded.yaml, Record(),
-                              [this] { return OwnFolder(); }, find));
+    FGNN_ASSIGN_OR_RETURN(
+        run_.folder, RunFolder::Create(
+                         run_.job.run_dir, ToYaml(*run_.job.spec), Record(),
+                         [this] { return OwnFolder(); }, find));
     run_.in_folder = true;
     return absl::OkStatus();
   }
@@ -235,7 +235,7 @@ absl::Status RunStart::EnterFolder() {
     FGNN_RETURN_IF_ERROR(OwnFolder());
   }
   run_.in_folder = true;
-  FGNN_RETURN_IF_ERROR(run_.folder->GoOn(run_.decoded.yaml, Record()));
+  FGNN_RETURN_IF_ERROR(run_.folder->GoOn(ToYaml(*run_.job.spec), Record()));
   FGNN_RETURN_IF_ERROR(GoBackTo(point_, *run_.folder));
   if (!point_.has_value()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(SetState(point_->state));

@@ -73,7 +73,7 @@ ordered_json JobsToJson(const std::vector<Job>& jobs) {
 ordered_json JobDetailsToJson(const Job& job) {
   ordered_json json = JobToJson(job);
   json["run_dir"] = Text(job.run_dir);
-  json["dataset"] = Text(job.dataset);
+  json["dataset"] = Text(job.spec == nullptr ? "" : job.spec->dataset);
   json["after"] = Texts(job.after);
   json["retries"] = job.retries;
   json["time_limit_seconds"] = job.time_limit_seconds;

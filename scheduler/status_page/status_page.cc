@@ -212,9 +212,9 @@ absl::StatusOr<ordered_json> StatusPage::OneJob(const std::string& job_id) {
   FGNN_ASSIGN_OR_RETURN(const JobVersion found, table_->Get(job_id));
   const Job& job = found.job;
   ordered_json json = {{"job", JobDetailsToJson(job)}};
-  const absl::StatusOr<DecodedSpec> spec = facts_.decode(job);
-  const bool is_shown = spec.ok() && spec->yaml.size() <= kLongestSpec;
-  json["spec"] = is_shown ? ordered_json(spec->yaml) : ordered_json();
+  const std::string spec = job.spec == nullptr ? "" : ToYaml(*job.spec);
+  const bool is_shown = !spec.empty() && spec.size() <= kLongestSpec;
+  json["spec"] = is_shown ? ordered_json(spec) : ordered_json();
   const uint32_t done = job.progress.epochs_done;
   const uint32_t after = done > kMostEpochs ? done - kMostEpochs : 0;
   // The run's folder may be gone, or not be the service's to read.

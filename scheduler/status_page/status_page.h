@@ -26,7 +26,6 @@ struct StatusPageFacts {
   std::string state_dir;
   int64_t started_ms = 0;  // Unix milliseconds of the service's start.
   std::vector<std::string> devices;
-  SpecDecoder decode;
 };
 
 // Thread-safe. A thread looks at the running jobs once a second. Answers are

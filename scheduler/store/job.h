@@ -3,13 +3,12 @@
 #define FGNN_SCHEDULER_STORE_JOB_H_
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
 #include "shared/config/job_spec.h"
@@ -59,15 +58,14 @@ enum class FolderUse : uint8_t {
 struct Job {
   std::string id;
   JobState state = JobState::kQueued;
-  // Serialised fgnn.v1.JobSpec; only rpc/ can read it. It is effective, but has
-  // no devices if the client asked for none.
-  std::string spec_bytes;
+  // Effective spec, but without devices if the client asked for none; nullptr:
+  // the store's cannot be read.
+  std::shared_ptr<const JobSpec> spec;
   std::string run_dir;  // Absolute path of the run folder.
   FolderUse folder = FolderUse::kMake;
   std::string client_key;
   bool digest = false;
   bool trace = false;
-  std::string dataset;  // Dataset as in the spec, to search for.
   // Name of the job's user; empty: nobody.
   std::string user;
   // The user by whose rights the run folder is opened, as ParseFileUser() reads
@@ -98,16 +96,6 @@ struct Job {
   absl::Status error;  // Reason why it failed or was cancelled.
   JobProgress progress;
 };
-
-// A decoded spec.
-struct DecodedSpec {
-  JobSpec spec;
-  std::string yaml;  // Text of job.yaml.
-};
-// Decodes a job's spec_bytes; rpc/ gives this to run/. If the job has been
-// given devices, those of `spec` are these, and `yaml` has the devices that it
-// asked for. DataLoss: the bytes are no spec.
-using SpecDecoder = std::function<absl::StatusOr<DecodedSpec>(const Job& job)>;
 
 // Returns the wall-clock time as Unix milliseconds. It is used for jobs' times
 // and ids only.

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "scheduler/store/job_schema.h"
 #include "scheduler/store/progress_json.h"
 #include "shared/base/status.h"
+#include "shared/config/job_spec.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -34,12 +36,21 @@ absl::Status ErrorOfRow(int64_t code, const std::string& message) {
                       message);
 }
 
+// Returns the spec in a row; nullptr: it is damaged.
+std::shared_ptr<const JobSpec> SpecOfRow(const std::string& id,
+                                         const std::string& bytes) {
+  absl::StatusOr<JobSpec> spec = SpecOfBytes(bytes);
+  if (spec.ok()) return std::make_shared<const JobSpec>(*std::move(spec));
+  LogWarning("job {}: {}", id, MessageOf(spec.status()));
+  return nullptr;
+}
+
 // Reads a job from a row. A damaged row becomes a failed job, so that it does
 // not hide other jobs.
 Job ReadRow(const StoreStatement& row) {
   Job job;
   job.id = row.Text(0);
-  job.spec_bytes = row.Text(2);
+  job.spec = SpecOfRow(job.id, row.Text(2));
   job.run_dir = row.Text(3);
   job.client_key = row.Text(4);
   job.digest = row.Integer(5) != 0;
@@ -50,7 +61,6 @@ Job ReadRow(const StoreStatement& row) {
   job.progress = ProgressFromJson(row.Text(11));
   job.resume = row.Integer(12) != 0;
   job.interruptions = static_cast<uint32_t>(row.Integer(13));
-  job.dataset = row.Text(14);
   job.user = row.Text(15);
   job.name = row.Text(16);
   job.priority = static_cast<int32_t>(row.Integer(17));
@@ -148,7 +158,7 @@ absl::Status JobStore::Insert(const Job& job) {
                        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
-  statement.BindBlob(job.spec_bytes);
+  statement.BindBlob(ToBytes(*job.spec));
   statement.Bind(job.run_dir);
   if (job.client_key.empty()) {
     statement.BindNull();
@@ -158,7 +168,7 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(int64_t{job.digest});
   statement.Bind(job.submitted_ms);
   BindCourse(job, statement);
-  statement.Bind(job.dataset);
+  statement.Bind(job.spec->dataset);
   statement.Bind(job.user);
   statement.Bind(job.name);
   statement.Bind(int64_t{job.priority});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "shared/config/objective.h"
 
 namespace fgnn {
@@ -29,6 +30,8 @@ struct ModelSpec {
   std::string degree_norm = "";  // "gcn" only: "both" or "right".
   std::string plugin = "";       // "plugin" only.
   std::string file = "";         // "torchscript" only: an absolute path.
+
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 
 struct SamplingSpec {
@@ -60,6 +63,8 @@ struct SamplingSpec {
   uint32_t matched_window() const {
     return order == "matched" && window > 1 ? window : 0;
   }
+
+  friend bool operator==(const SamplingSpec&, const SamplingSpec&) = default;
 };
 
 struct TrainingSpec {
@@ -103,6 +108,8 @@ struct TrainingSpec {
   uint32_t most_staleness() const {
     return sync == "bounded_staleness" ? staleness : 0;
   }
+
+  friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
 struct CacheSpec {
@@ -111,6 +118,8 @@ struct CacheSpec {
   std::optional<double> standby_capacity = std::nullopt;  // "factored" only.
   uint32_t epochs = 0;      // Number of epochs that are pre-sampled or counted.
   std::string plugin = "";  // Policy "plugin" only.
+
+  friend bool operator==(const CacheSpec&, const CacheSpec&) = default;
 };
 
 struct FeaturesSpec {
@@ -118,6 +127,8 @@ struct FeaturesSpec {
   // Batches whose features are extracted while another batch is trained.
   uint32_t ahead = 0;
   std::string match;  // "auto", "on" or "off"; see ChooseMatch().
+
+  friend bool operator==(const FeaturesSpec&, const FeaturesSpec&) = default;
 };
 
 // A request for devices of the service by number.
@@ -125,15 +136,22 @@ struct DeviceRequestSpec {
   std::string kind;  // "any", which is cores, "cpu" or "cuda".
   uint32_t min = 0;
   uint32_t max = 0;
+
+  friend bool operator==(const DeviceRequestSpec&,
+                         const DeviceRequestSpec&) = default;
 };
 
 struct LimitsSpec {
   // Limit of memory in bytes; nullopt: the memory of the machine.
   std::optional<uint64_t> memory_bytes;
   uint32_t restarts = 0;
+
+  friend bool operator==(const LimitsSpec&, const LimitsSpec&) = default;
 };
 
 struct JobSpec {
+  std::string preset =
+      "";               // Name of the preset that gave fields; may be empty.
   std::string dataset;  // Absolute path.
   ModelSpec model;
   SamplingSpec sampling;
@@ -164,7 +182,17 @@ struct JobSpec {
     return takes_turns() ? static_cast<uint32_t>(devices.size()) : samplers;
   }
   uint32_t num_trainers() const;
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
+
+// Returns the spec as bytes of fgnn.v1.JobSpec, for a disk.
+std::string ToBytes(const JobSpec& spec);
+// Reads the bytes of an effective spec. DataLoss: they are none.
+absl::StatusOr<JobSpec> SpecOfBytes(const std::string& bytes);
+
+// Returns the text of job.yaml.
+std::string ToYaml(const JobSpec& spec);
 
 }  // namespace fgnn
 

@@ -1,10 +1,12 @@
 // The fields that a JobSpec and its message share, each in one list that is
 // read both ways.
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "shared/config/field_doc.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/rules/job_rules.h"
 
@@ -125,6 +127,7 @@ void CopyDeviceRequest(const Copy& copy, Spec& part, Message& message) {
 template <typename Copy, typename Spec, typename Message>
 void CopyJob(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(dataset);
+  FGNN_FIELD(preset);
   FGNN_FIELD(executors);
   FGNN_FIELD(samplers);
   FGNN_FIELD(trainers);
@@ -136,9 +139,23 @@ void CopyJob(const Copy& copy, Spec& part, Message& message) {
 
 constexpr char kAuto[] = "auto";
 
-// Returns the text of a share; 17 digits tell all values apart.
+// Returns the bytes with the largest unit that leaves a whole number.
+std::string TextOfBytes(uint64_t bytes) {
+  constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {uint64_t{1} << 40, "TiB"}, {1'000'000'000'000, "TB"},
+      {uint64_t{1} << 30, "GiB"}, {1'000'000'000, "GB"},
+      {uint64_t{1} << 20, "MiB"}, {1'000'000, "MB"},
+      {uint64_t{1} << 10, "KiB"}, {1'000, "KB"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes > 0 && bytes % unit == 0) {
+      return absl::StrCat(bytes / unit, name);
+    }
+  }
+  return absl::StrCat(bytes);
+}
+
 std::string TextOfShare(const std::optional<double>& share) {
-  return share.has_value() ? absl::StrFormat("%.17g", *share) : kAuto;
+  return share.has_value() ? FormatDouble(*share) : kAuto;
 }
 
 }  // namespace
@@ -192,10 +209,21 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.mutable_queue()->set_slots(from.queue_slots);
   v1::LimitsSpec& limits = *to.mutable_limits();
   limits.set_memory(from.limits.memory_bytes.has_value()
-                        ? absl::StrCat(*from.limits.memory_bytes)
+                        ? TextOfBytes(*from.limits.memory_bytes)
                         : kAuto);
   limits.set_restarts(from.limits.restarts);
   return to;
+}
+
+std::string ToBytes(const JobSpec& spec) {
+  return ToProto(spec).SerializeAsString();
+}
+
+absl::StatusOr<JobSpec> SpecOfBytes(const std::string& bytes) {
+  v1::JobSpec spec;
+  if (spec.ParseFromString(bytes)) return FromProto(spec);
+  return absl::DataLossError(
+      "the job store holds a job whose spec cannot be read; submit it again");
 }
 
 }  // namespace fgnn

@@ -54,8 +54,8 @@ absl::StatusOr<v1::JobSpec> MakeEffective(
 // Converts an effective spec.
 JobSpec FromProto(const v1::JobSpec& spec);
 
-// Converts back. The request for devices is left out once the spec has devices,
-// and so is the preset.
+// Converts back. The request for devices is left out once the spec has devices.
+// Bytes of memory get the largest unit that leaves a whole number.
 v1::JobSpec ToProto(const JobSpec& spec);
 
 // Fills in, checks and converts a spec that comes from another process. An

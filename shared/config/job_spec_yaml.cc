@@ -65,4 +65,8 @@ std::string ToYaml(const v1::JobSpec& spec, bool with_help) {
   return yaml;
 }
 
+std::string ToYaml(const JobSpec& spec) {
+  return ToYaml(ToProto(spec), /*with_help=*/false);
+}
+
 }  // namespace fgnn

@@ -18,9 +18,14 @@
 
 namespace fgnn {
 
-struct AttachJobRequest {
+// A job whose spec a daemon is told. Later requests name it by its id.
+struct OpenJobRequest {
   std::string job_id;
   JobSpec spec;  // Effective spec.
+};
+
+struct AttachJobRequest {
+  std::string job_id;
   // Index of the daemon in the job's segment, [1, kMaxOwners].
   OwnerIndex owner = kNoOwner;
   // Number of the overflow block that a sampler owns; nullopt for trainers.
@@ -32,7 +37,7 @@ struct AttachJobRequest {
 };
 
 struct ProfileSamplingRequest {
-  JobSpec spec;
+  std::string job_id;
   uint32_t num_batches = 0;
 };
 
@@ -46,14 +51,14 @@ struct ValidatedDataset {
 
 // Part of the batches that are sampled to rank the vertices.
 struct CountInputNodesRequest {
-  JobSpec spec;
+  std::string job_id;
   uint32_t part = 0;  // Number of the part, in [0, num_parts).
   uint32_t num_parts = 1;
   std::filesystem::path path;  // Absolute path of the file for the counts.
 };
 
 struct RankVerticesRequest {
-  JobSpec spec;
+  std::string job_id;
   // Files with the counts of all parts or all samplers; empty: not counted yet.
   std::vector<std::filesystem::path> counts;
 };
@@ -65,7 +70,7 @@ struct RankedVertices {
 };
 
 struct ProfileTrainingRequest {
-  JobSpec spec;
+  std::string job_id;
   std::vector<HopSize> hops;  // Sizes of the hops, first hop first.
 };
 

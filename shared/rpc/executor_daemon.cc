@@ -129,10 +129,27 @@ absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
   return session->RequestScratch(job_id, number, DeadlineIn(kSegmentPatience));
 }
 
+void ExecutorDaemon::Open(OpenJobRequest request) {
+  auto spec = std::make_shared<const JobSpec>(std::move(request.spec));
+  const MutexLock lock(&mutex_);
+  open_job_ = std::move(request.job_id);
+  spec_ = std::move(spec);
+}
+
+absl::StatusOr<std::shared_ptr<const JobSpec>> ExecutorDaemon::SpecOf(
+    const std::string& job_id) const {
+  const MutexLock lock(&mutex_);
+  if (spec_ != nullptr && open_job_ == job_id) return spec_;
+  return absl::UnavailableError(
+      absl::StrCat("job ", job_id, " is not open in ", options_.name));
+}
+
 absl::Status ExecutorDaemon::Attach(const AttachJobRequest& attachment) {
   FGNN_ASSIGN_OR_RETURN(const bool is_new, seat_.Reserve(attachment));
   if (!is_new) return absl::OkStatus();
   const absl::Cleanup free_unless_taken = [this] { seat_.Free(); };
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        SpecOf(attachment.job_id));
   FGNN_ASSIGN_OR_RETURN(HostSession* const session, Session());
   if (!session->WaitForGeneration(attachment.scheduler_generation,
                                   DeadlineIn(kAnswerPatience))) {
@@ -153,7 +170,7 @@ absl::Status ExecutorDaemon::Attach(const AttachJobRequest& attachment) {
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<ExecutorJob> job,
       starter_->StartJob(
-          {attachment, segment,
+          {attachment, *spec, segment,
            [session, job_id = attachment.job_id](const absl::Status& failure) {
              session->ReportFailure(job_id, failure);
            }}));

@@ -55,6 +55,7 @@ int DaemonExitCode(const absl::Status& status);
 // The scheduler's request to start a job.
 struct ExecutorJobStart {
   const AttachJobRequest& attachment;
+  const JobSpec& spec;  // Effective spec of the job.
   // Asks the scheduler for the job's segment and maps it. Open the dataset and
   // other inputs first.
   absl::FunctionRef<absl::StatusOr<std::unique_ptr<Segment>>()> segment;
@@ -105,6 +106,11 @@ class ExecutorDaemon : private ExecutorHandler {
   // Waits for `stop`, and until all work in progress has ended.
   absl::Status ServeUntilStopped();
 
+  // Returns the spec of the job that was opened last. Any thread. Unavailable:
+  // that is another job; the scheduler opens this one and calls again.
+  absl::StatusOr<std::shared_ptr<const JobSpec>> SpecOf(
+      const std::string& job_id) const;
+
   // Calls `use` with the job, which stays attached until `use` has returned.
   // Returns the error of `use`. Any thread. FailedPrecondition: the daemon is
   // not attached to the job. Unavailable: it left the job to end.
@@ -140,7 +146,8 @@ class ExecutorDaemon : private ExecutorHandler {
   }
 
  private:
-  // ExecutorHandler. Attach() and Detach() are called one at a time.
+  // ExecutorHandler. Open(), Attach() and Detach() are called one at a time.
+  void Open(OpenJobRequest request) override;
   absl::Status Attach(const AttachJobRequest& attachment) override;
   absl::Status Detach(const std::string& job_id) override;
   std::string MetricsText() override;
@@ -164,7 +171,10 @@ class ExecutorDaemon : private ExecutorHandler {
 
   JobSeat seat_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  // The job that was opened last, and its spec.
+  std::string open_job_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const JobSpec> spec_ ABSL_GUARDED_BY(mutex_);
   CondVar registered_;  // Signals that session_ is there.
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
   std::set<const WatchedCall*> watched_calls_ ABSL_GUARDED_BY(mutex_);

@@ -166,10 +166,24 @@ SplitScore FromProto(const v1::SplitScore& message) {
           .scores = FromProto(message.scores())};
 }
 
+v1::OpenJobRequest ToProto(const OpenJobRequest& request) {
+  v1::OpenJobRequest message;
+  message.set_job_id(request.job_id);
+  *message.mutable_spec() = ToProto(request.spec);
+  return message;
+}
+
+absl::StatusOr<OpenJobRequest> FromProto(const v1::OpenJobRequest& message) {
+  if (message.job_id().empty()) {
+    return absl::InvalidArgumentError("job_id is empty");
+  }
+  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(message.spec()));
+  return OpenJobRequest{.job_id = message.job_id(), .spec = std::move(spec)};
+}
+
 v1::AttachJobRequest ToProto(const AttachJobRequest& request) {
   v1::AttachJobRequest message;
   message.set_job_id(request.job_id);
-  *message.mutable_spec() = ToProto(request.spec);
   message.set_owner(PlainIndex(request.owner));
   if (request.overflow_block.has_value()) {
     message.set_overflow_block(*request.overflow_block);
@@ -189,11 +203,8 @@ absl::StatusOr<AttachJobRequest> FromProto(
         absl::StrCat("attach: owner ", message.owner(),
                      " is out of range; it is 1 to ", kMaxOwners));
   }
-  absl::StatusOr<JobSpec> spec = ReadSpec(message.spec());
-  if (!spec.ok()) return Annotate(spec.status(), "attach");
   AttachJobRequest request = {
       .job_id = message.job_id(),
-      .spec = *std::move(spec),
       .owner = static_cast<OwnerIndex>(message.owner()),
       .overflow_block = std::nullopt,
       .scheduler_generation = message.scheduler_generation(),
@@ -206,16 +217,13 @@ absl::StatusOr<AttachJobRequest> FromProto(
 
 v1::ProfileSamplingRequest ToProto(const ProfileSamplingRequest& request) {
   v1::ProfileSamplingRequest message;
-  *message.mutable_spec() = ToProto(request.spec);
+  message.set_job_id(request.job_id);
   message.set_num_batches(request.num_batches);
   return message;
 }
 
-absl::StatusOr<ProfileSamplingRequest> FromProto(
-    const v1::ProfileSamplingRequest& message) {
-  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(message.spec()));
-  return ProfileSamplingRequest{.spec = std::move(spec),
-                                .num_batches = message.num_batches()};
+ProfileSamplingRequest FromProto(const v1::ProfileSamplingRequest& message) {
+  return {.job_id = message.job_id(), .num_batches = message.num_batches()};
 }
 
 v1::ValidateDatasetResponse ToProto(const ValidatedDataset& dataset) {
@@ -234,7 +242,7 @@ ValidatedDataset FromProto(const v1::ValidateDatasetResponse& message) {
 
 v1::CountInputNodesRequest ToProto(const CountInputNodesRequest& request) {
   v1::CountInputNodesRequest message;
-  *message.mutable_spec() = ToProto(request.spec);
+  message.set_job_id(request.job_id);
   message.set_part(request.part);
   message.set_num_parts(request.num_parts);
   message.set_path(request.path.string());
@@ -244,8 +252,7 @@ v1::CountInputNodesRequest ToProto(const CountInputNodesRequest& request) {
 absl::StatusOr<CountInputNodesRequest> FromProto(
     const v1::CountInputNodesRequest& message) {
   FGNN_RETURN_IF_ERROR(CheckAbsolute("counts", message.path()));
-  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(message.spec()));
-  return CountInputNodesRequest{.spec = std::move(spec),
+  return CountInputNodesRequest{.job_id = message.job_id(),
                                 .part = message.part(),
                                 .num_parts = message.num_parts(),
                                 .path = message.path()};
@@ -253,19 +260,16 @@ absl::StatusOr<CountInputNodesRequest> FromProto(
 
 v1::RankVerticesRequest ToProto(const RankVerticesRequest& request) {
   v1::RankVerticesRequest message;
-  *message.mutable_spec() = ToProto(request.spec);
+  message.set_job_id(request.job_id);
   for (const std::filesystem::path& path : request.counts) {
     message.add_counts(path.string());
   }
   return message;
 }
 
-absl::StatusOr<RankVerticesRequest> FromProto(
-    const v1::RankVerticesRequest& message) {
-  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(message.spec()));
-  return RankVerticesRequest{
-      .spec = std::move(spec),
-      .counts = {message.counts().begin(), message.counts().end()}};
+RankVerticesRequest FromProto(const v1::RankVerticesRequest& message) {
+  return {.job_id = message.job_id(),
+          .counts = {message.counts().begin(), message.counts().end()}};
 }
 
 v1::RankVerticesResponse ToProto(const RankedVertices& ranked) {
@@ -282,16 +286,13 @@ RankedVertices FromProto(const v1::RankVerticesResponse& message) {
 
 v1::ProfileTrainingRequest ToProto(const ProfileTrainingRequest& request) {
   v1::ProfileTrainingRequest message;
-  *message.mutable_spec() = ToProto(request.spec);
+  message.set_job_id(request.job_id);
   *message.mutable_hops() = ToProto(request.hops);
   return message;
 }
 
-absl::StatusOr<ProfileTrainingRequest> FromProto(
-    const v1::ProfileTrainingRequest& message) {
-  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(message.spec()));
-  return ProfileTrainingRequest{.spec = std::move(spec),
-                                .hops = FromProto(message.hops())};
+ProfileTrainingRequest FromProto(const v1::ProfileTrainingRequest& message) {
+  return {.job_id = message.job_id(), .hops = FromProto(message.hops())};
 }
 
 v1::EvaluateRequest ToProto(const EvaluateRequest& request) {

@@ -26,6 +26,7 @@ std::vector<HopSize> FromProto(const HopSizeMessages& messages);
 Scores FromProto(const v1::Scores& message);
 SplitScore FromProto(const v1::SplitScore& message);
 
+v1::OpenJobRequest ToProto(const OpenJobRequest& request);
 v1::AttachJobRequest ToProto(const AttachJobRequest& request);
 v1::ProfileSamplingRequest ToProto(const ProfileSamplingRequest& request);
 v1::CountInputNodesRequest ToProto(const CountInputNodesRequest& request);
@@ -34,15 +35,13 @@ v1::ProfileTrainingRequest ToProto(const ProfileTrainingRequest& request);
 v1::EvaluateRequest ToProto(const EvaluateRequest& request);
 v1::SaveCheckpointRequest ToProto(const SaveCheckpointRequest& request);
 
+absl::StatusOr<OpenJobRequest> FromProto(const v1::OpenJobRequest& message);
 absl::StatusOr<AttachJobRequest> FromProto(const v1::AttachJobRequest& message);
-absl::StatusOr<ProfileSamplingRequest> FromProto(
-    const v1::ProfileSamplingRequest& message);
+ProfileSamplingRequest FromProto(const v1::ProfileSamplingRequest& message);
 absl::StatusOr<CountInputNodesRequest> FromProto(
     const v1::CountInputNodesRequest& message);
-absl::StatusOr<RankVerticesRequest> FromProto(
-    const v1::RankVerticesRequest& message);
-absl::StatusOr<ProfileTrainingRequest> FromProto(
-    const v1::ProfileTrainingRequest& message);
+RankVerticesRequest FromProto(const v1::RankVerticesRequest& message);
+ProfileTrainingRequest FromProto(const v1::ProfileTrainingRequest& message);
 EvaluateRequest FromProto(const v1::EvaluateRequest& message);
 absl::StatusOr<SaveCheckpointRequest> FromProto(
     const v1::SaveCheckpointRequest& message);

@@ -26,6 +26,17 @@ class ExecutorServer::Impl final : public v1::ExecutorService::Service {
 
   void Shutdown(std::chrono::milliseconds grace) { server_->Shutdown(grace); }
 
+  grpc::Status OpenJob(grpc::ServerContext* context,
+                       const v1::OpenJobRequest* request,
+                       v1::OpenJobResponse*) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(OpenJobRequest read, FromProto(*request));
+      const MutexLock lock(&mutex_);
+      handler_->Open(std::move(read));
+      return absl::OkStatus();
+    });
+  }
+
   grpc::Status AttachJob(grpc::ServerContext* context,
                          const v1::AttachJobRequest* request,
                          v1::AttachJobResponse*) override {

@@ -19,14 +19,17 @@ class Service;
 
 namespace fgnn {
 
-// Carries out the scheduler's calls. Called on threads of the server; Attach()
-// and Detach() one at a time.
+// Carries out the scheduler's calls. Called on threads of the server; Open(),
+// Attach() and Detach() one at a time.
 class ExecutorHandler {
  public:
   virtual ~ExecutorHandler() = default;
+  // Keeps the job's spec for the calls that name the job by its id.
+  virtual void Open(OpenJobRequest request) = 0;
   // Takes part in the job; returns when the work loop is attached. Idempotent
   // for the same job id and scheduler generation. FailedPrecondition: the
-  // daemon is attached to another job, or by another scheduler.
+  // daemon is attached to another job, or by another scheduler. Unavailable:
+  // the job is not open.
   virtual absl::Status Attach(const AttachJobRequest& request) = 0;
   // Leaves the job. OK if the daemon is not attached to it.
   virtual absl::Status Detach(const std::string& job_id) = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/fault/traced_child.h"
@@ -39,7 +40,7 @@ class JournalFaultTest : public testing::Test {
   }
   static JobRequest Request() {
     JobRequest request;
-    request.spec_bytes = "spec";
+    request.spec = SharedJob();
     request.client_key = "key";
     return request;
   }

@@ -28,17 +28,19 @@ constexpr const char* kMethods[] = {
     "/fgnn.v1.JobService/Shutdown",       "/fgnn.v1.HostService/Register",
     "/fgnn.v1.HostService/Heartbeat",     "/fgnn.v1.ExecutorService/AttachJob",
     "/fgnn.v1.ExecutorService/DetachJob", "/fgnn.v1.ExecutorService/Stop",
-    "/fgnn.v1.JobService/NoSuchMethod",   "/fgnn.v1.JobService/PauseJob",
-    "/fgnn.v1.JobService/ContinueJob",    "/fgnn.v1.JobService/GetMetrics",
-    "/fgnn.v1.JobService/DeleteJob",      "/fgnn.v1.JobService/KeepRunning"};
+    "/fgnn.v1.ExecutorService/OpenJob",   "/fgnn.v1.JobService/NoSuchMethod",
+    "/fgnn.v1.JobService/PauseJob",       "/fgnn.v1.JobService/ContinueJob",
+    "/fgnn.v1.JobService/GetMetrics",     "/fgnn.v1.JobService/DeleteJob",
+    "/fgnn.v1.JobService/KeepRunning"};
 constexpr size_t kFirstOfHost = 7;
 constexpr size_t kFirstOfExecutor = 9;
-constexpr size_t kLastOfExecutor = 11;
-constexpr size_t kUnknown = 12;
+constexpr size_t kLastOfExecutor = 12;
+constexpr size_t kUnknown = 13;
 constexpr std::chrono::milliseconds kPatience{200};
 
 class Handler final : public ExecutorHandler {
  public:
+  void Open(OpenJobRequest) override {}
   absl::Status Attach(const AttachJobRequest&) override {
     return absl::OkStatus();
   }

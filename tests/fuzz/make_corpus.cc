@@ -150,9 +150,12 @@ void MakeRequests(const Corpus& corpus) {
   heartbeat.set_error_message("why");
   heartbeat.set_job_id("job");
   add("heartbeat", 8, heartbeat);
+  v1::OpenJobRequest open;
+  open.set_job_id("job");
+  *open.mutable_spec() = submit.spec();
+  add("open", 12, open);
   v1::AttachJobRequest attach;
   attach.set_job_id("job");
-  *attach.mutable_spec() = submit.spec();
   attach.set_owner(1);
   attach.set_overflow_block(-1);
   attach.set_scheduler_generation(1);

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<TrainingRound>> BenchTraining(
     uint32_t num_rounds, int num_threads, const BackendFactory& open);
 
 struct TrainingBenchOptions {
-  std::string request;  // A ProfileTrainingRequest as JSON, for its spec.
+  std::string request;  // A ProfileTrainingCommand as JSON, for its spec.
   std::string device;   // "cpu:0-3"
   std::filesystem::path tasks;
   uint32_t rounds = 3;

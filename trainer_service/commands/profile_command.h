@@ -21,7 +21,7 @@ using ThreadedProfiler = std::function<absl::StatusOr<TrainingProfile>(
     const Device& device, const JobSpec& spec, absl::Span<const HopSize> hops,
     int num_threads)>;
 
-// Answers a ProfileTrainingRequest, which is JSON, on this device ("cpu:0-3",
+// Answers a ProfileTrainingCommand, which is JSON, on this device ("cpu:0-3",
 // "cuda:0"). Returns the response as JSON. Pins the calling thread. Returns
 // errors of AnswerProfileRequest().
 absl::StatusOr<std::string> RunProfileCommand(const std::string& request,

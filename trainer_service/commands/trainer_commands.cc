@@ -38,14 +38,14 @@ TrainerCommands::TrainerCommands(Command app)
                      "Cores or a GPU; default: all cores");
   predict_.AddFlag("--json", json_, "Print one JSON document");
 
-  profile_.AddOption("--request", request_, "ProfileTrainingRequest as JSON")
+  profile_.AddOption("--request", request_, "ProfileTrainingCommand as JSON")
       .Required();
   profile_.AddOption("--device", device_, "Cores, or a GPU").Required();
 
   TrainingBenchOptions& bench = bench_options_;
   bench_
       .AddOption("--request", bench.request,
-                 "ProfileTrainingRequest as JSON, for its spec")
+                 "ProfileTrainingCommand as JSON, for its spec")
       .Required();
   bench_.AddOption("--device", bench.device, "Cores").Required();
   bench_.AddOption("--tasks", bench.tasks, "Folder of task-0, task-1, …")

@@ -29,10 +29,9 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
     const ExecutorJobStart& start) {
   const AttachJobRequest& attachment = start.attachment;
   const uint32_t num_threads =
-      executor_.NumThreads(attachment.spec.training.threads);
-  FGNN_ASSIGN_OR_RETURN(
-      std::unique_ptr<TrainerBackend> backend,
-      parts_.open(attachment.spec, static_cast<int>(num_threads)));
+      executor_.NumThreads(start.spec.training.threads);
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
+                        parts_.open(start.spec, static_cast<int>(num_threads)));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   backend->ShareTables(
       {.owner = attachment.owner,
@@ -48,7 +47,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   }
   TrainingJobOptions options;
   options.job_id = attachment.job_id;
-  options.spec = attachment.spec;
+  options.spec = start.spec;
   options.owner = attachment.owner;
   options.device = attachment.device;
   options.totals = &totals_;
@@ -66,9 +65,10 @@ void TrainerDaemon::AddMetrics(MetricPage& page) const {
 
 absl::StatusOr<TrainingProfile> TrainerDaemon::ProfileTraining(
     const ProfileTrainingRequest& request) {
-  const uint32_t num_threads =
-      executor_.NumThreads(request.spec.training.threads);
-  return fgnn::ProfileTraining(request.spec, request.hops,
+  FGNN_ASSIGN_OR_RETURN(const std::shared_ptr<const JobSpec> spec,
+                        executor_.SpecOf(request.job_id));
+  const uint32_t num_threads = executor_.NumThreads(spec->training.threads);
+  return fgnn::ProfileTraining(*spec, request.hops,
                                static_cast<int>(num_threads), parts_.open);
 }
 

@@ -11,13 +11,13 @@
 namespace fgnn {
 namespace {
 
-absl::StatusOr<v1::ProfileTrainingRequest> Parse(const std::string& request) {
-  v1::ProfileTrainingRequest message;
+absl::StatusOr<v1::ProfileTrainingCommand> Parse(const std::string& request) {
+  v1::ProfileTrainingCommand message;
   const auto parsed =
       google::protobuf::util::JsonStringToMessage(request, &message);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--request is no ProfileTrainingRequest: ", parsed.ToString()));
+        "--request is no ProfileTrainingCommand: ", parsed.ToString()));
   }
   return message;
 }
@@ -25,14 +25,14 @@ absl::StatusOr<v1::ProfileTrainingRequest> Parse(const std::string& request) {
 }  // namespace
 
 absl::StatusOr<JobSpec> SpecOfProfileRequest(const std::string& request) {
-  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingRequest message,
+  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingCommand message,
                         Parse(request));
   return ReadSpec(message.spec());
 }
 
 absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,
                                                  TrainingProfiler profile) {
-  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingRequest message,
+  FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingCommand message,
                         Parse(request));
   FGNN_ASSIGN_OR_RETURN(const JobSpec spec, ReadSpec(message.spec()));
   FGNN_ASSIGN_OR_RETURN(const TrainingProfile measured,

@@ -17,7 +17,7 @@ namespace fgnn {
 using TrainingProfiler = absl::FunctionRef<absl::StatusOr<TrainingProfile>(
     const JobSpec& spec, absl::Span<const HopSize> hops)>;
 
-// `request` is a v1.ProfileTrainingRequest as protobuf's JSON. Returns a
+// `request` is a v1.ProfileTrainingCommand as protobuf's JSON. Returns a
 // v1.ProfileTrainingResponse, in one line. InvalidArgument: it is no such
 // request. Other errors: those of the spec and of `profile`.
 absl::StatusOr<std::string> AnswerProfileRequest(const std::string& request,

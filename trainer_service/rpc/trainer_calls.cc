@@ -18,10 +18,8 @@ class TrainerService final : public v1::TrainerService::Service {
                                const v1::ProfileTrainingRequest* request,
                                v1::ProfileTrainingResponse* response) override {
     return ServeCall(*context, [&]() -> absl::Status {
-      FGNN_ASSIGN_OR_RETURN(const ProfileTrainingRequest read,
-                            FromProto(*request));
       FGNN_ASSIGN_OR_RETURN(const TrainingProfile profile,
-                            calls_->ProfileTraining(read));
+                            calls_->ProfileTraining(FromProto(*request)));
       *response = ToProto(profile);
       return absl::OkStatus();
     });

@@ -68,6 +68,10 @@ class FakeDaemon final : public ExecutorHandler,
     changed_.notify_all();
   }
 
+  void Open(OpenJobRequest request) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dataset_ = request.spec.dataset;
+  }
   absl::Status Attach(const AttachJobRequest& attachment) override {
     const HostSession* session = nullptr;
     {
@@ -102,14 +106,19 @@ class FakeDaemon final : public ExecutorHandler,
     return grpc::Status::OK;
   }
   grpc::Status ValidateDataset(grpc::ServerContext* /*context*/,
-                               const v1::ValidateDatasetRequest* request,
+                               const v1::ValidateDatasetRequest* /*request*/,
                                v1::ValidateDatasetResponse* response) override {
     if (dies_validating_) {
       // A sanitizer would make an exit code of it.
       ::signal(SIGBUS, SIG_DFL);
       ::raise(SIGBUS);
     }
-    const auto validated = ValidateOnce(request->spec().dataset(), {});
+    std::filesystem::path dataset;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      dataset = dataset_;
+    }
+    const auto validated = ValidateOnce(dataset, {});
     if (!validated.ok()) return ToGrpc(validated.status());
     response->set_state(validated->state);
     response->set_content(validated->content);
@@ -166,6 +175,7 @@ class FakeDaemon final : public ExecutorHandler,
   std::mutex mutex_;
   std::condition_variable changed_;
   const HostSession* session_ = nullptr;  // Guarded by mutex_.
+  std::string dataset_;  // Dataset of the open job; guarded by mutex_.
 };
 
 int Run(const std::map<std::string, std::string>& flags) {

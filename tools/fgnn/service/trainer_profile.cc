@@ -51,7 +51,7 @@ absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
 
 absl::StatusOr<std::string> ProfileRequestJson(
     const v1::JobSpec& spec, const std::vector<HopSize>& hops) {
-  v1::ProfileTrainingRequest request;
+  v1::ProfileTrainingCommand request;
   *request.mutable_spec() = spec;
   *request.mutable_hops() = ToProto(hops);
   std::string json;
@@ -66,7 +66,7 @@ absl::StatusOr<SamplingProfile> AskForSamplingProfile(
     const std::filesystem::path& sampler,
     const std::filesystem::path& state_dir, const v1::JobSpec& spec,
     uint32_t num_batches, const std::string& device) {
-  v1::ProfileSamplingRequest request;
+  v1::ProfileSamplingCommand request;
   *request.mutable_spec() = spec;
   request.set_num_batches(num_batches);
   std::string json;

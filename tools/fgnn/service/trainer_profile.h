@@ -23,7 +23,7 @@ absl::StatusOr<std::string> AskTrainer(const std::filesystem::path& trainer,
                                        const std::filesystem::path& state_dir,
                                        const std::vector<std::string>& args);
 
-// Returns a ProfileTrainingRequest for an effective spec and batches of these
+// Returns a ProfileTrainingCommand for an effective spec and batches of these
 // sizes, as the trainer's --request takes it.
 absl::StatusOr<std::string> ProfileRequestJson(
     const v1::JobSpec& spec, const std::vector<HopSize>& hops);

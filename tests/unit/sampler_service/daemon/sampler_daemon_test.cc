@@ -15,6 +15,7 @@
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "sampler_service/sampling/cpu/cpu_device_samplers.h"
+#include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
 #include "shared/graph/dataset.h"
@@ -82,12 +83,22 @@ class SamplerDaemonTest : public testing::Test {
     return spec;
   }
 
+  absl::Status Open(const std::string& job_id, const v1::JobSpec& spec) {
+    grpc::ClientContext context;
+    SetDeadline(context, kPatience);
+    v1::OpenJobRequest request;
+    request.set_job_id(job_id);
+    *request.mutable_spec() = spec;
+    v1::OpenJobResponse response;
+    return FromGrpc(executor_->OpenJob(&context, request, &response));
+  }
+
   absl::Status Attach(const std::string& job_id) {
+    FGNN_RETURN_IF_ERROR(Open(job_id, Spec()));
     grpc::ClientContext context;
     SetDeadline(context, kPatience);
     v1::AttachJobRequest request;
     request.set_job_id(job_id);
-    *request.mutable_spec() = Spec();
     request.set_owner(1);
     request.set_overflow_block(0);
     request.set_scheduler_generation(1);
@@ -106,10 +117,11 @@ class SamplerDaemonTest : public testing::Test {
 
   absl::StatusOr<v1::ProfileSamplingResponse> Profile(const v1::JobSpec& spec,
                                                       uint32_t num_batches) {
+    FGNN_RETURN_IF_ERROR(Open("profiled", spec));
     grpc::ClientContext context;
     SetDeadline(context, kPatience);
     v1::ProfileSamplingRequest request;
-    *request.mutable_spec() = spec;
+    request.set_job_id("profiled");
     request.set_num_batches(num_batches);
     v1::ProfileSamplingResponse response;
     const absl::Status status =
@@ -137,7 +149,6 @@ TEST_F(SamplerDaemonTest, WritesNoFileOfARelativeName) {
   grpc::ClientContext count_context;
   SetDeadline(count_context, kPatience);
   v1::CountInputNodesRequest count;
-  *count.mutable_spec() = Spec();
   count.set_num_parts(1);
   count.set_path("counts");
   v1::CountInputNodesResponse counted;
@@ -155,14 +166,18 @@ TEST_F(SamplerDaemonTest, WritesNoFileOfARelativeName) {
 }
 
 TEST_F(SamplerDaemonTest, ValidatesADataset) {
-  const auto validate = [this](v1::ValidateDatasetResponse* response) {
+  v1::ValidateDatasetRequest request;
+  request.set_job_id("job-8");
+  const auto validate = [&](v1::ValidateDatasetResponse* response) {
     grpc::ClientContext context;
     SetDeadline(context, kPatience);
-    v1::ValidateDatasetRequest request;
-    *request.mutable_spec() = Spec();
     return FromGrpc(sampler_->ValidateDataset(&context, request, response));
   };
   v1::ValidateDatasetResponse response;
+  EXPECT_THAT(validate(&response),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("job job-8 is not open")));
+  FGNN_ASSERT_OK(Open("job-8", Spec()));
   FGNN_ASSERT_OK(validate(&response));
   EXPECT_EQ(response.state(), FingerprintOf(job_.dataset()));
   EXPECT_NE(response.content(), 0U);
@@ -188,11 +203,11 @@ TEST_F(SamplerDaemonTest, WarnsOfTestEdgesThatAreInTheGraph) {
   for (const bool links : {false, true}) {
     grpc::ClientContext context;
     SetDeadline(context, kPatience);
+    v1::JobSpec spec = Spec();
+    if (links) spec.mutable_training()->set_task("link_prediction");
+    FGNN_ASSERT_OK(Open("job-8", spec));
     v1::ValidateDatasetRequest request;
-    *request.mutable_spec() = Spec();
-    if (links) {
-      request.mutable_spec()->mutable_training()->set_task("link_prediction");
-    }
+    request.set_job_id("job-8");
     v1::ValidateDatasetResponse response;
     FGNN_ASSERT_OK(
         FromGrpc(sampler_->ValidateDataset(&context, request, &response)));
@@ -341,10 +356,11 @@ TEST_F(BreakingDeviceTest, EndsTheProcessThatProfiles) {
 
 TEST_F(BreakingDeviceTest, EndsTheProcessThatCountsInputNodes) {
   const auto count = [this] {
+    (void)Open("job-8", Spec());
     grpc::ClientContext context;
     SetDeadline(context, kPatience);
     v1::CountInputNodesRequest request;
-    *request.mutable_spec() = Spec();
+    request.set_job_id("job-8");
     request.set_num_parts(1);
     request.set_path((state_ / "counts").string());
     v1::CountInputNodesResponse response;

@@ -37,6 +37,10 @@ class StoppingCalls : public ExecutorCalls {
                                           const Patience&) override {
     return absl::UnimplementedError("");
   }
+  absl::Status Open(const std::string&, const OpenJobRequest&,
+                    const Patience&) override {
+    return absl::OkStatus();
+  }
   absl::Status Attach(const std::string&, const AttachJobRequest&,
                       const Patience&) override {
     return absl::OkStatus();
@@ -51,7 +55,7 @@ class StoppingCalls : public ExecutorCalls {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<ValidatedDataset> ValidateDataset(const std::string&,
-                                                   const JobSpec&,
+                                                   const std::string&,
                                                    const Patience&) override {
     return absl::UnimplementedError("");
   }

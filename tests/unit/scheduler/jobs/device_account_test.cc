@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -57,6 +58,7 @@ TEST_F(DeviceAccountTest, AJobThatEndedInTheFutureCountsAsOneThatEndsNow) {
   JobStore store = JobStore::Open(folder / "jobs.sqlite").value();
   Job job;
   job.id = "j-1";
+  job.spec = SharedJob();
   job.user = "early";
   job.state = JobState::kCompleted;
   job.device_seconds = 0.1;

@@ -10,6 +10,7 @@
 
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/clock.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -32,7 +33,7 @@ class JobQueueTest : public testing::Test {
                  .value();
   }
   std::string Submit(JobRequest request = {}) {
-    request.spec_bytes = "spec";
+    request.spec = SharedJob();
     return table_->Submit(request).value().id;
   }
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
@@ -257,7 +258,7 @@ TEST_F(JobQueueTest, WhereOneFailsThoseAfterItFailAndNameIt) {
                                           HasSubstr("job " + first + ",")));
   }
   JobRequest late;
-  late.spec_bytes = "spec";
+  late.spec = SharedJob();
   late.after = {first};
   EXPECT_THAT(
       table_->Submit(late),
@@ -270,9 +271,11 @@ TEST_F(JobQueueTest, WhereOneFailsThoseAfterItFailAndNameIt) {
 TEST_F(JobQueueTest, AServiceThatEndedBetweenFailsThoseAfterAtItsNextStart) {
   Job first;
   first.id = "first";
+  first.spec = SharedJob();
   first.state = JobState::kFailed;
   Job second;
   second.id = "second";
+  second.spec = SharedJob();
   second.after = {"first"};
   table_.reset();
   {

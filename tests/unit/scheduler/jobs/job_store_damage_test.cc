@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/jobs/job_table.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/full_disk.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -56,7 +57,7 @@ class JobStoreDamageTest : public testing::Test {
   }
   void MakeRoom() { Execute("DROP TRIGGER full"); }
   std::string Submit(const std::vector<std::string>& after = {}) {
-    return table_->Submit({.spec_bytes = "spec", .after = after})->id;
+    return table_->Submit({.spec = SharedJob(), .after = after})->id;
   }
   void Start(const std::string& id) {
     const auto job = table_->dispatcher().StartNext(Deadline::min());

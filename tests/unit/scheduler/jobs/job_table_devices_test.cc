@@ -2,16 +2,20 @@
 // what a restart of the service makes of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/clock.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -24,18 +28,18 @@ using testing::IsEmpty;
 
 constexpr std::chrono::seconds kDevicesWait{60};
 
-// Specs of these tests are names, "cpu:0 cpu:1", a number, or "1 to 2".
-absl::StatusOr<DeviceDemand> ReadDemand(const std::string& spec) {
-  if (spec == "torn") return absl::DataLossError("no spec");
-  DeviceDemand demand;
-  if (absl::SimpleAtoi(spec, &demand.min)) return demand;
-  const std::vector<std::string> range = absl::StrSplit(spec, " to ");
-  if (range.size() == 2 && absl::SimpleAtoi(range[0], &demand.min) &&
-      absl::SimpleAtoi(range[1], &demand.max)) {
-    return demand;
+// Returns the spec of a job that asks for devices by name, "cpu:0 cpu:1", for a
+// number, or for "1 to 2".
+std::shared_ptr<const JobSpec> SpecFor(const std::string& devices) {
+  JobSpec spec = *SharedJob();
+  DeviceRequestSpec request = {.kind = "any"};
+  const std::vector<std::string> range = absl::StrSplit(devices, " to ");
+  if (!absl::SimpleAtoi(range.front(), &request.min)) {
+    spec.devices = absl::StrSplit(devices, ' ', absl::SkipEmpty());
+  } else if (absl::SimpleAtoi(range.back(), &request.max)) {
+    spec.device_request = request;
   }
-  demand.names = absl::StrSplit(spec, ' ', absl::SkipEmpty());
-  return demand;
+  return std::make_shared<const JobSpec>(std::move(spec));
 }
 
 class JobTableDevicesTest : public testing::Test {
@@ -45,12 +49,11 @@ class JobTableDevicesTest : public testing::Test {
   void Reopen(const std::vector<std::string>& devices) {
     table_.reset();
     table_ = JobTable::Open(JobStore::Open(folder_ / "jobs.sqlite").value(),
-                            folder_.path(),
-                            {.devices = devices, .read_demand = ReadDemand})
+                            folder_.path(), {.devices = devices})
                  .value();
   }
   std::string Submit(const std::string& spec, JobRequest request = {}) {
-    request.spec_bytes = spec;
+    request.spec = SpecFor(spec);
     return table_->Submit(request).value().id;
   }
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
@@ -107,7 +110,7 @@ TEST_F(JobTableDevicesTest, AJobThatEndsLetsAnotherThreadStartTheNext) {
 
 TEST_F(JobTableDevicesTest, MoreThanTheServiceHasIsRefused) {
   EXPECT_THAT(
-      table_->Submit({.spec_bytes = "4"}),
+      table_->Submit({.spec = SpecFor("4")}),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "devices: needs 4 devices, the service has 3: cpu:0 cpu:1 "
                "cpu:2; ask for fewer or start it with --devices"));
@@ -277,18 +280,23 @@ TEST_F(JobTableDevicesTest, ATimeLimitLetsAShortJobGoBefore) {
 }
 
 TEST_F(JobTableDevicesTest, ASpecThatCannotBeReadCostsNoOtherJob) {
+  const std::string torn = Submit("1");
+  const std::string next = Submit("1");
   table_.reset();
-  {
-    JobStore store = JobStore::Open(folder_ / "jobs.sqlite").value();
-    Job torn;
-    torn.id = "torn";
-    torn.spec_bytes = "torn";
-    FGNN_ASSERT_OK(store.Insert(torn));
-  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_ / "jobs.sqlite").c_str(), &database),
+            SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database,
+                         "UPDATE jobs SET spec = x'ff' WHERE number = "
+                         "(SELECT min(number) FROM jobs)",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
   Reopen({"cpu:0", "cpu:1"});
-  EXPECT_THAT(Start("torn"), ElementsAre("cpu:0", "cpu:1"));
-  EXPECT_THAT(table_->Submit({.spec_bytes = "torn"}),
-              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(JobOf(torn).spec, nullptr);
+  EXPECT_THAT(Start(torn), ElementsAre("cpu:0", "cpu:1"));
+  Complete(torn);  // The runner fails it.
+  EXPECT_THAT(Start(next), ElementsAre("cpu:0"));
 }
 
 // A start took the job nearly nothing, so that seconds are left worth one.

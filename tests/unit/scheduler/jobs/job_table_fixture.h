@@ -11,6 +11,7 @@
 
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/clock.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/temp_folder.h"
 
 namespace fgnn {
@@ -18,10 +19,10 @@ namespace fgnn {
 inline constexpr std::chrono::seconds kLong{30};
 inline constexpr size_t kMaxQueued = 5;
 
-inline JobRequest RequestOf(const std::string& spec,
+inline JobRequest RequestOf(const std::string& dataset,
                             const std::string& key = "") {
   JobRequest request;
-  request.spec_bytes = spec;
+  request.spec = SharedJob(dataset);
   request.client_key = key;
   return request;
 }

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
   JobRequest request;
-  request.spec_bytes = "spec";
+  request.spec = SharedJob();
   request.run_dir = "/run";
   request.resume = true;
   const std::string id = table_->Submit(request)->id;
@@ -106,12 +106,12 @@ TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
   EXPECT_EQ(ResumeAs("ann")->id, id_);
   table_->dispatcher().End(id_, JobState::kCompleted, absl::OkStatus());
   // Jobs that never had the folder do not make it theirs.
-  EXPECT_EQ(table_
-                ->Submit({.spec_bytes = "spec",
-                          .run_dir = request_.run_dir,
-                          .user = "bob"})
-                ->user,
-            "bob");
+  EXPECT_EQ(
+      table_
+          ->Submit(
+              {.spec = SharedJob(), .run_dir = request_.run_dir, .user = "bob"})
+          ->user,
+      "bob");
   table_->dispatcher().End(Start().id, JobState::kFailed,
                            absl::UnknownError("not empty"));
   for (const char* other : {"bob", ""}) {

@@ -62,7 +62,7 @@ TEST_F(JobTableTest, TheSameKeyNamesTheSameJobAcrossRestarts) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(id)));
   EXPECT_THAT(
       table_->Submit(
-          {.spec_bytes = "spec", .run_dir = "/elsewhere", .client_key = "key"}),
+          {.spec = SharedJob(), .run_dir = "/elsewhere", .client_key = "key"}),
       StatusIs(absl::StatusCode::kAlreadyExists));
 }
 

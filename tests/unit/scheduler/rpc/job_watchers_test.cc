@@ -13,6 +13,7 @@
 #include "scheduler/store/job_store.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -72,7 +73,7 @@ class JobWatchersTest : public testing::Test {
   ~JobWatchersTest() override { server_.reset(); }
 
   std::string Submit() {
-    return table_->Submit({.spec_bytes = "spec"}).value().id;
+    return table_->Submit({.spec = SharedJob()}).value().id;
   }
   std::unique_ptr<Watching> Watch(const std::string& id) {
     auto watching = std::make_unique<Watching>();

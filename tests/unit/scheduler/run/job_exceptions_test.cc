@@ -24,8 +24,9 @@ class JobExceptionsTest : public JobRunTest {
   ~JobExceptionsTest() override { table_->Close(); }
 
   Job RunNext(JobRequest request = {}) {
-    request.spec_bytes = "spec";
+    request.spec = SharedSpec();
     request.digest = true;
+    calls_.dataset = spec_.dataset;
     id_ = table_->Submit(request).value().id;
     EXPECT_TRUE(table_->WaitForChange(id_, 0, /*only_end=*/true,
                                       DeadlineIn(std::chrono::seconds(60))));
@@ -35,16 +36,9 @@ class JobExceptionsTest : public JobRunTest {
     return {.environment = {.dispatcher = &table_->dispatcher(),
                             .host = host_.get(),
                             .calls = &calls_},
-            .decode =
-                [this](const Job&) {
-                  if (decode_) decode_();
-                  calls_.dataset = spec_.dataset;
-                  return DecodedSpec{.spec = spec_, .yaml = "effective\n"};
-                },
             .kept = {}};
   }
 
-  std::function<void()> decode_;
   std::optional<JobRunner> runner_;  // Last: it uses the above.
 };
 
@@ -70,16 +64,6 @@ TEST_F(JobExceptionsTest, AnExceptionOfACallAmongSeveralFailsTheJobAlone) {
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInternal,
                                   HasSubstr("no such thing")));
-}
-
-TEST_F(JobExceptionsTest, AnExceptionBeforeItRunsFailsTheJobAlone) {
-  decode_ = [] { throw std::length_error("vector::reserve"); };
-  const Job job = RunNext();
-  EXPECT_EQ(job.state, JobState::kFailed);
-  EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kInternal,
-                                  HasSubstr("vector::reserve")));
-  decode_ = nullptr;
-  EXPECT_EQ(RunNext().state, JobState::kCompleted);
 }
 
 TEST_F(JobExceptionsTest, AJobWhoseThreadCannotBeStartedFailsAlone) {

@@ -66,7 +66,7 @@ TEST_F(JobLetGoTest, AJobGivesWayToOneOfHigherPriorityAndThenGoesOn) {
   while_it_runs_ = [&] {
     WaitUntilHeld();
     JobRequest request;
-    request.spec_bytes = "spec";
+    request.spec = SharedSpec();
     request.priority = 1;
     high = table_->Submit(request)->id;
   };

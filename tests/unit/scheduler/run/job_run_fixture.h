@@ -80,6 +80,10 @@ class JobRunTest : public testing::Test {
         IsOk());
   }
 
+  // Returns spec_ as it is now.
+  std::shared_ptr<const JobSpec> SharedSpec() const {
+    return std::make_shared<const JobSpec>(spec_);
+  }
   // Runs the job as the service does. Returns the job at its end.
   Job Run() { return Run({}); }
   // Resumes the job in the folder of the run before.
@@ -91,7 +95,7 @@ class JobRunTest : public testing::Test {
                             temp_.path())
                  .value();
     JobRequest request = request_;
-    request.spec_bytes = "spec";
+    if (request.spec == nullptr) request.spec = SharedSpec();
     request.digest = true;
     request.resume = !resumed_dir.empty();
     if (request.resume) request.run_dir = resumed_dir.string();
@@ -101,16 +105,11 @@ class JobRunTest : public testing::Test {
 
   // Runs the job of id_, which waits in table_.
   Job RunToItsEnd() {
+    calls_.dataset = spec_.dataset;
     const JobRunner runner({.environment = {.dispatcher = &table_->dispatcher(),
                                             .host = host_.get(),
                                             .calls = &calls_,
                                             .clock = clock_},
-                            .decode =
-                                [this](const Job&) {
-                                  calls_.dataset = spec_.dataset;
-                                  return DecodedSpec{.spec = spec_,
-                                                     .yaml = "effective\n"};
-                                },
                             .kept = {}});
     if (while_it_runs_) while_it_runs_();
     EXPECT_TRUE(table_->WaitForChange(id_, 0, /*only_end=*/true,

@@ -16,6 +16,20 @@ using testing::HasSubstr;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
+TEST_F(JobRunTest, TheSpecIsReadOnceAndEachDaemonIsToldItOnce) {
+  calls_.evaluations = {1, 2, 3, 4, 3};
+  request_.spec = SharedSpec();
+  const JobSpec* spec = nullptr;
+  calls_.on_attach = [&] { spec = table_->Get(id_)->job.spec.get(); };
+  const Job job = Run();
+  ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
+  EXPECT_EQ(spec, request_.spec.get());
+  EXPECT_EQ(calls_.opened.size(), 2U);
+  for (const auto& [daemon, jobs] : calls_.opened) {
+    EXPECT_THAT(jobs, testing::ElementsAre(job.id)) << daemon;
+  }
+}
+
 TEST_F(JobRunTest, ADeviceThatTakesTurnsHasAPlanAndIsInTheMetrics) {
   spec_.executors = "factored";
   spec_.samplers = 0;
@@ -51,7 +65,7 @@ TEST_F(JobRunTest, EveryBatchOfEveryEpochIsTrainedOnceAndRecorded) {
   calls_.evaluations = {1, 2, 3, 4, 3};
   const Job job = Run();
   ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
-  EXPECT_EQ(ReadRun("job.yaml"), "effective\n");
+  EXPECT_EQ(ReadRun("job.yaml"), ToYaml(spec_));
   EXPECT_EQ(calls_.profiled_batches, 5U);
   EXPECT_THAT(calls_.profiled_hops,
               ElementsAre(HopSize{4, 9, 5}, HopSize{9, 20, 11}));

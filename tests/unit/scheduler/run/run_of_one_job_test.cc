@@ -40,7 +40,7 @@ class RunOfOneJobTest : public JobRunTest {
 TEST_F(RunOfOneJobTest, AJobThatWasInterruptedBeforeItHadAFolderTakesNoOther) {
   OpenTable();
   const fs::path run_dir = temp_ / "run";
-  id_ = table_->Submit({.spec_bytes = "spec", .run_dir = run_dir.string()})->id;
+  id_ = table_->Submit({.spec = SharedSpec(), .run_dir = run_dir.string()})->id;
   ASSERT_TRUE(table_->dispatcher().StartNext(Deadline::max()).has_value());
   OpenTable();  // The service died while it prepared the job.
   fs::create_directories(run_dir);
@@ -161,7 +161,7 @@ TEST_F(RunOfOneJobTest, AJobThatWaitsForRoomCanBeCancelled) {
 TEST_F(RunOfOneJobTest, AFolderInWhichNoRunHasBegunStaysFree) {
   const fs::path run_dir = temp_ / "run";
   OpenTable();
-  id_ = table_->Submit({.spec_bytes = "spec", .run_dir = run_dir.string()})->id;
+  id_ = table_->Submit({.spec = SharedSpec(), .run_dir = run_dir.string()})->id;
   FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(id_));
   calls_.on_attach = [this] {
     EXPECT_THAT(table_->Cancel(id_, absl::CancelledError("by hand")), IsOk());
@@ -174,7 +174,7 @@ TEST_F(RunOfOneJobTest, AFolderInWhichNoRunHasBegunStaysFree) {
   calls_.on_attach = nullptr;
   OpenTable();
   id_ = table_
-            ->Submit({.spec_bytes = "spec",
+            ->Submit({.spec = SharedSpec(),
                       .run_dir = run_dir.string(),
                       .digest = true})
             ->id;

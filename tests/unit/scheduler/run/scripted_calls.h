@@ -51,6 +51,11 @@ class ScriptedCalls final : public ExecutorCalls {
   }
   FakeExecutor& daemon(const std::string& name) { return *daemons_.at(name); }
 
+  absl::Status Open(const std::string& socket, const OpenJobRequest& call,
+                    const Patience& /*patience*/) override {
+    opened[socket].push_back(call.job_id);
+    return absl::OkStatus();
+  }
   absl::Status Attach(const std::string& socket, const AttachJobRequest& call,
                       const Patience& /*patience*/) override {
     if (on_attach) on_attach();
@@ -90,16 +95,16 @@ class ScriptedCalls final : public ExecutorCalls {
   }
   // Validates the dataset as a sampler does.
   absl::StatusOr<ValidatedDataset> ValidateDataset(
-      const std::string& /*socket*/, const JobSpec& /*spec*/,
+      const std::string& /*socket*/, const std::string& /*job_id*/,
       const Patience& /*patience*/) override {
     FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
                           ValidateOnce(dataset, {}));
-    FGNN_ASSIGN_OR_RETURN(const Dataset opened,
+    FGNN_ASSIGN_OR_RETURN(const Dataset graph,
                           Dataset::Open(dataset, Validation::kShapes));
     return ValidatedDataset{
         .state = folder.state,
         .content = folder.content,
-        .warning = UntrainedClassesWarning(opened).value().value_or("")};
+        .warning = UntrainedClassesWarning(graph).value().value_or("")};
   }
   absl::Status CountInputNodes(const std::string& socket,
                                const CountInputNodesRequest& call,
@@ -262,6 +267,8 @@ class ScriptedCalls final : public ExecutorCalls {
   std::function<void()> before_save;
   std::function<void(const fs::path&)> on_save;
   // The calls so far.
+  // Ids of the jobs that each daemon was told the spec of.
+  std::map<std::string, std::vector<std::string>> opened;
   std::vector<std::string> evaluated;
   struct Shared {
     std::vector<std::string> trainers;

@@ -26,7 +26,7 @@ class TakeOverTest : public JobRunTest {
                             temp_.path())
                  .value();
     JobRequest request;
-    request.spec_bytes = "spec";
+    request.spec = SharedSpec();
     request.digest = true;
     id_ = table_->Submit(request)->id;
     EXPECT_TRUE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
@@ -134,9 +134,12 @@ class TakeOverTest : public JobRunTest {
     }
     for (const auto& [name, owner] : kOwners) RegisterHere(name, id_, owner);
     table_.reset();
-    table_ = JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
-                            temp_.path())
-                 .value();
+    JobStore store = JobStore::Open(temp_ / "jobs.sqlite").value();
+    Job job = store.Unfinished()->front();
+    job.spec = SharedSpec();  // The test has chosen by now.
+    EXPECT_THAT(store.Delete(id_), IsOk());
+    EXPECT_THAT(store.Insert(job), IsOk());
+    table_ = JobTable::Open(std::move(store), temp_.path()).value();
     if (pause_first_) {
       EXPECT_THAT(table_->Pause(id_), IsOk());
     }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "scheduler/store/progress_json.h"
+#include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -19,7 +20,7 @@ using testing::HasSubstr;
 Job SomeJob(const std::string& id) {
   Job job;
   job.id = id;
-  job.spec_bytes = std::string("spec\0bytes", 10);
+  job.spec = SharedJob();
   job.run_dir = "/runs/" + id;
   job.client_key = "key of " + id;
   job.digest = true;
@@ -51,7 +52,7 @@ TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].id, job.id);
   EXPECT_EQ(jobs[0].state, JobState::kQueued);
-  EXPECT_EQ(jobs[0].spec_bytes, job.spec_bytes);
+  EXPECT_EQ(*jobs[0].spec, *job.spec);
   EXPECT_EQ(jobs[0].run_dir, job.run_dir);
   EXPECT_EQ(jobs[0].client_key, job.client_key);
   EXPECT_TRUE(jobs[0].digest);
@@ -238,7 +239,6 @@ TEST_F(JobStoreTest, ChangingAJobThatIsNotThereIsAnError) {
 
 TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   Job job = SomeJob("one");
-  job.dataset = "/data";
   job.user = "ann";
   job.file_user = "1000:1000,4";
   job.name = "a name";
@@ -258,7 +258,6 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].state, JobState::kPaused);
-  EXPECT_EQ(jobs[0].dataset, "/data");
   EXPECT_EQ(jobs[0].user, "ann");
   EXPECT_EQ(jobs[0].name, "a name");
   EXPECT_EQ(jobs[0].priority, -7);
@@ -282,7 +281,7 @@ TEST_F(JobStoreTest, JobsAreFoundByWhatIsKnownOfThem) {
     Job job = SomeJob(id);
     job.user = user;
     job.name = name;
-    job.dataset = "/data/Papers";
+    job.spec = SharedJob("/data/Papers");
     FGNN_ASSERT_OK(store.Insert(job));
     job.state = state;
     if (state == JobState::kFailed) job.error = absl::InternalError("it BROKE");

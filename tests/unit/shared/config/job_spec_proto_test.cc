@@ -111,7 +111,6 @@ TEST(ToProtoTest, EveryFieldComesBack) {
     v1::JobSpec spec;
     filler.Fill(&spec);
     num_booleans = filler.num_booleans();
-    spec.clear_preset();  // Its fields have been filled in.
     v1::JobSpec answered = spec;
     answered.clear_device_request();
     EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(spec)), answered))
@@ -120,6 +119,26 @@ TEST(ToProtoTest, EveryFieldComesBack) {
     EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(spec)), spec));
   }
   EXPECT_GT(num_booleans, 3);
+}
+
+// The job store keeps bytes, and a run's folder the text.
+TEST(ToProtoTest, AnEffectiveSpecStaysAsItIs) {
+  for (const char* const yaml :
+       {"preset: fgnn/pinsage", "limits: {memory: 3GiB}",
+        "limits: {memory: 1500MB}", "limits: {memory: 1025}",
+        "cache: {capacity: 0.1}", "model: {kind: gat}",
+        "training: {task: link_prediction}", "devices: {min: 1, max: 2}",
+        "sampling: {kind: random_walk}\nmodel: {kind: pinsage}"}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        const v1::JobSpec written,
+        ParseJobYaml(absl::StrCat("dataset: /d\n", yaml, "\n"), "test"));
+    FGNN_ASSERT_OK_AND_ASSIGN(const v1::JobSpec effective,
+                              MakeEffective(written, {"cpu:0"}));
+    const JobSpec spec = FromProto(effective);
+    EXPECT_EQ(ToYaml(spec), ToYaml(effective, /*with_help=*/false)) << yaml;
+    EXPECT_EQ(SpecOfBytes(ToBytes(spec)).value(), spec) << yaml;
+  }
+  EXPECT_THAT(SpecOfBytes("\xff"), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST(ToProtoTest, WhatIsPlannedStaysAuto) {

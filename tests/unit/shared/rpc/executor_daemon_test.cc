@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
 #include "shared/config/state_dir.h"
@@ -84,12 +85,26 @@ class ExecutorDaemonTest : public testing::Test, public JobStarter {
   }
 
   absl::Status Attach(const std::string& job_id, uint64_t generation = 1) {
+    FGNN_RETURN_IF_ERROR(Open(job_id));
+    return AttachOpened(job_id, generation);
+  }
+
+  absl::Status Open(const std::string& job_id) {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(30));
+    v1::OpenJobRequest request;
+    request.set_job_id(job_id);
+    request.mutable_spec()->set_dataset("/nowhere");
+    request.mutable_spec()->add_devices("cpu:0");
+    v1::OpenJobResponse response;
+    return FromGrpc(stub_->OpenJob(&context, request, &response));
+  }
+
+  absl::Status AttachOpened(const std::string& job_id, uint64_t generation) {
     grpc::ClientContext context;
     SetDeadline(context, std::chrono::seconds(30));
     v1::AttachJobRequest request;
     request.set_job_id(job_id);
-    request.mutable_spec()->set_dataset("/nowhere");
-    request.mutable_spec()->add_devices("cpu:0");
     request.set_owner(1);
     request.set_device(3);
     request.set_scheduler_generation(generation);
@@ -138,6 +153,18 @@ TEST_F(ExecutorDaemonTest, TellsItsOwnFiguresBesideTheCommonOnes) {
   FGNN_ASSERT_OK(Attach("job"));
   EXPECT_THAT(metrics(), HasSubstr("fgnn_executor_working 1\n"));
   FGNN_ASSERT_OK(Detach("job"));
+}
+
+TEST_F(ExecutorDaemonTest, KnowsTheSpecOfTheJobThatWasOpenedLast) {
+  EXPECT_THAT(AttachOpened("a", 1), StatusIs(absl::StatusCode::kUnavailable,
+                                             HasSubstr("job a is not open")));
+  FGNN_ASSERT_OK(Open("a"));
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto spec, daemon_.SpecOf("a"));
+  EXPECT_EQ(spec->dataset, "/nowhere");
+  FGNN_ASSERT_OK(Open("b"));
+  EXPECT_THAT(daemon_.SpecOf("a"), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(spec->dataset, "/nowhere");  // A call that runs keeps its own.
+  FGNN_ASSERT_OK(AttachOpened("b", 1));
 }
 
 TEST_F(ExecutorDaemonTest, AJobThatCannotStartLeavesTheDaemonFree) {

@@ -68,9 +68,12 @@ TEST(ExecutorProtoTest, AScoreThatIsNotKnownStaysSo) {
 
 // A field of the struct that the converter forgot would be missing here.
 TEST(ExecutorProtoTest, RequestsComeBackWhole) {
-  const JobSpec spec = DefaultJob();
+  FGNN_ASSERT_OK_AND_ASSIGN(const OpenJobRequest opened,
+                            FromProto(ToProto(OpenJobRequest{
+                                .job_id = "job", .spec = DefaultJob()})));
+  EXPECT_EQ(opened.job_id, "job");
+  EXPECT_EQ(opened.spec.dataset, DefaultJob().dataset);
   const AttachJobRequest attach = {.job_id = "job",
-                                   .spec = spec,
                                    .owner = OwnerIndex{3},
                                    .overflow_block = 0,
                                    .scheduler_generation = 5,
@@ -78,21 +81,21 @@ TEST(ExecutorProtoTest, RequestsComeBackWhole) {
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachJobRequest attached,
                             FromProto(ToProto(attach)));
   EXPECT_EQ(attached.job_id, attach.job_id);
-  EXPECT_EQ(attached.spec.dataset, spec.dataset);
   EXPECT_EQ(attached.owner, attach.owner);
   EXPECT_EQ(attached.overflow_block, 0U);
   EXPECT_EQ(attached.scheduler_generation, 5U);
   EXPECT_EQ(attached.device, 6U);
   const CountInputNodesRequest count = {
-      .spec = spec, .part = 1, .num_parts = 2, .path = "/counts"};
+      .job_id = "job", .part = 1, .num_parts = 2, .path = "/counts"};
   FGNN_ASSERT_OK_AND_ASSIGN(const CountInputNodesRequest counted,
                             FromProto(ToProto(count)));
+  EXPECT_EQ(counted.job_id, "job");
   EXPECT_EQ(counted.part, 1U);
   EXPECT_EQ(counted.num_parts, 2U);
   EXPECT_EQ(counted.path, "/counts");
-  FGNN_ASSERT_OK_AND_ASSIGN(const RankVerticesRequest ranked,
-                            FromProto(ToProto(RankVerticesRequest{
-                                .spec = spec, .counts = {"/a", "/b"}})));
+  const RankVerticesRequest ranked = FromProto(
+      ToProto(RankVerticesRequest{.job_id = "job", .counts = {"/a", "/b"}}));
+  EXPECT_EQ(ranked.job_id, "job");
   EXPECT_EQ(ranked.counts.size(), 2U);
   EXPECT_EQ(ranked.counts[1], "/b");
   const EvaluateRequest evaluated =

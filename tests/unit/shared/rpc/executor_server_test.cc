@@ -25,6 +25,9 @@ using testing::SizeIs;
 
 class RecordingHandler final : public ExecutorHandler {
  public:
+  void Open(OpenJobRequest request) override {
+    opened.push_back(std::move(request));
+  }
   absl::Status Attach(const AttachJobRequest& attachment) override {
     attachments.push_back(attachment);
     return answer;
@@ -36,6 +39,7 @@ class RecordingHandler final : public ExecutorHandler {
   std::string MetricsText() override { return "fgnn_x 1\n"; }
   void RequestStop() override { ++stops; }
 
+  std::vector<OpenJobRequest> opened;
   std::vector<AttachJobRequest> attachments;
   std::vector<std::string> detached;
   int stops = 0;
@@ -53,13 +57,16 @@ class ExecutorServerTest : public testing::Test {
         const auto channel,
         MakeChannel(ExecutorSocketPath(folder_.path(), "sampler.0")));
     stub_ = v1::ExecutorService::NewStub(channel);
-    v1::JobSpec written;
-    written.set_dataset("/data/packages");
-    FGNN_ASSERT_OK_AND_ASSIGN(*request_.mutable_spec(),
-                              MakeEffective(written, {"cpu:0"}));
     request_.set_job_id("job-1");
     request_.set_owner(3);
     request_.set_scheduler_generation(5);
+  }
+
+  absl::Status Open(const v1::OpenJobRequest& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(30));
+    v1::OpenJobResponse response;
+    return FromGrpc(stub_->OpenJob(&context, request, &response));
   }
 
   absl::Status Attach() {
@@ -87,11 +94,28 @@ TEST_F(ExecutorServerTest, TranslatesAnAttachment) {
   EXPECT_EQ(first.owner, OwnerIndex{3});
   EXPECT_EQ(first.overflow_block, std::nullopt);
   EXPECT_EQ(first.scheduler_generation, 5U);
-  EXPECT_EQ(first.spec.dataset, "/data/packages");
-  EXPECT_THAT(first.spec.sampling.fanouts, ElementsAre(10, 10));
   EXPECT_EQ(first.device, 0U);
   EXPECT_EQ(handler_.attachments[1].overflow_block, 2U);
   EXPECT_EQ(handler_.attachments[1].device, 1U);
+}
+
+TEST_F(ExecutorServerTest, ReadsTheSpecOfAJobThatIsOpened) {
+  v1::JobSpec written;
+  written.set_dataset("/data/packages");
+  v1::OpenJobRequest request;
+  FGNN_ASSERT_OK_AND_ASSIGN(*request.mutable_spec(),
+                            MakeEffective(written, {"cpu:0"}));
+  EXPECT_THAT(Open(request), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      HasSubstr("job_id")));
+  request.set_job_id("job-1");
+  FGNN_ASSERT_OK(Open(request));
+  request.mutable_spec()->mutable_model()->set_layers(7);
+  EXPECT_THAT(Open(request), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      HasSubstr("model.layers is 7")));
+  ASSERT_THAT(handler_.opened, SizeIs(1));
+  EXPECT_EQ(handler_.opened[0].job_id, "job-1");
+  EXPECT_EQ(handler_.opened[0].spec.dataset, "/data/packages");
+  EXPECT_THAT(handler_.opened[0].spec.sampling.fanouts, ElementsAre(10, 10));
 }
 
 TEST_F(ExecutorServerTest, PassesTheHandlersErrorOn) {
@@ -126,9 +150,6 @@ TEST_F(ExecutorServerTest, ChecksWhatItIsSent) {
                                    HasSubstr("owner")));
   }
   request_.set_owner(1);
-  request_.mutable_spec()->mutable_model()->set_layers(7);
-  EXPECT_THAT(Attach(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                 HasSubstr("model.layers is 7")));
   request_.clear_job_id();
   EXPECT_THAT(Attach(), StatusIs(absl::StatusCode::kInvalidArgument,
                                  HasSubstr("job_id")));

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
@@ -97,10 +98,19 @@ class TrainerDaemonTest : public testing::Test {
     return FromGrpc((stub.*method)(&context, request, response));
   }
 
+  absl::Status Open(const std::string& job_id, const v1::JobSpec& spec) {
+    v1::OpenJobRequest request;
+    request.set_job_id(job_id);
+    *request.mutable_spec() = spec;
+    v1::OpenJobResponse response;
+    return Call(*executor_, &v1::ExecutorService::Stub::OpenJob, request,
+                &response);
+  }
+
   absl::Status Attach(const std::string& job_id) {
+    FGNN_RETURN_IF_ERROR(Open(job_id, Spec()));
     v1::AttachJobRequest request;
     request.set_job_id(job_id);
-    *request.mutable_spec() = Spec();
     request.set_owner(2);
     request.set_overflow_block(-1);
     request.set_scheduler_generation(1);
@@ -144,8 +154,9 @@ class TrainerDaemonTest : public testing::Test {
 TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   ASSERT_TRUE(host_.WaitForRegistrations(1));
   EXPECT_EQ(host_.registrations()[0].role(), "trainer");
+  FGNN_ASSERT_OK(Open(kJobId, Spec()));
   v1::ProfileTrainingRequest request;
-  *request.mutable_spec() = Spec();
+  request.set_job_id(kJobId);
   for (const uint64_t num_destinations : {8, 32}) {
     v1::HopSize* hop = request.add_hops();
     hop->set_num_destinations(num_destinations);
@@ -162,7 +173,9 @@ TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   EXPECT_GT(response.program_bytes(), 0U);
   EXPECT_GT(response.evaluation_bytes() + response.evaluation_shared_bytes(),
             response.checkpoint_bytes());
-  request.mutable_spec()->set_dataset((folder_ / "none").string());
+  v1::JobSpec spec = Spec();
+  spec.set_dataset((folder_ / "none").string());
+  FGNN_ASSERT_OK(Open(kJobId, spec));
   EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
                    request, &response),
               StatusIs(absl::StatusCode::kNotFound));
