@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,12 @@
 #include "tools/fgnn/service/service_place.h"
 
 namespace fgnn {
+
+enum class CommandPlace {
+  kAnyMachine,   // Calls a service, or reads its folder.
+  kThisMachine,  // Reads or starts what is on this machine, without --server.
+  kWithoutService,  // Neither calls a service nor reads its folder.
+};
 
 // Lives in main() while the command line is parsed and the command runs.
 struct CommandContext {
@@ -21,6 +28,8 @@ struct CommandContext {
   std::filesystem::path tls_dir;  // As above.
   bool insecure = false;          // As above.
   bool json = false;
+  // Places of the commands below the root; kAnyMachine for others.
+  std::map<std::string, CommandPlace> places;
   bool quiet = false;  // A flag of the commands that follow a job.
 
   // State folder if no flag names one; empty if it is not known.

@@ -18,27 +18,26 @@
 namespace fgnn {
 namespace {
 
-// Commands that neither call a service nor read its folder.
-constexpr const char* kWithoutService[] = {"bench", "completion", "dataset",
-                                           "help", "simulate"};
+// Returns the place of the command that the words named.
+CommandPlace ChosenPlace(Command root, const CommandContext& context) {
+  const std::optional<Command> command = root.Chosen();
+  const auto found = command.has_value() ? context.places.find(command->Name())
+                                         : context.places.end();
+  return found == context.places.end() ? CommandPlace::kAnyMachine
+                                       : found->second;
+}
 
 absl::Status CheckStateDir(Command root, const CommandContext& context) {
   if (!context.state_dir.empty() || !context.server.empty()) {
     return absl::OkStatus();
   }
-  const std::optional<Command> command = root.Chosen();
-  if (command.has_value() &&
-      absl::c_linear_search(kWithoutService, command->Name())) {
+  if (ChosenPlace(root, context) == CommandPlace::kWithoutService) {
     return absl::OkStatus();
   }
   return context.default_state_dir_status.ok()
              ? absl::InvalidArgumentError("--state-dir is empty")
              : context.default_state_dir_status;
 }
-
-// Commands that read or start what is on this machine.
-constexpr const char* kOnThisMachine[] = {"logs", "metrics", "plan",
-                                          "plot", "predict", "up"};
 
 // Decides between --server and --state-dir, where both are known: a flag counts
 // before the environment. InvalidArgument: both are flags, or the command works
@@ -53,11 +52,9 @@ absl::Status CheckServer(Command root, CommandContext& context) {
     context.server.clear();
     return absl::OkStatus();
   }
-  const std::optional<Command> command = root.Chosen();
-  if (command.has_value() &&
-      absl::c_linear_search(kOnThisMachine, command->Name())) {
+  if (ChosenPlace(root, context) == CommandPlace::kThisMachine) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'fgnn ", command->Name(),
+        "'fgnn ", root.Chosen()->Name(),
         "' works on the service's own machine only; call it there, without "
         "--server and FGNN_SERVER"));
   }

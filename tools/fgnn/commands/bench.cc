@@ -287,6 +287,7 @@ absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
 void AddBenchGroup(Command app, CommandContext& context) {
   const Command bench = app.AddSubcommand(
       "bench", "What this machine makes of a dataset, and what bounds it");
+  context.places["bench"] = CommandPlace::kWithoutService;
   bench.NeedSubcommand();
 
   const Command sample =

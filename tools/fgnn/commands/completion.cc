@@ -7,9 +7,10 @@
 
 namespace fgnn {
 
-void AddCompletionCommand(Command app, CommandContext&) {
+void AddCompletionCommand(Command app, CommandContext& context) {
   const Command completion = app.AddSubcommand(
       "completion", "Completion for a shell: source <(fgnn completion bash)");
+  context.places["completion"] = CommandPlace::kWithoutService;
   completion.NeedSubcommand();
   completion.AddSubcommand("bash", "The script for bash").OnRun([app] {
     std::cout << BashCompletion(app);

@@ -8,6 +8,7 @@ namespace fgnn {
 void AddDatasetGroup(Command app, CommandContext& context) {
   const Command dataset =
       app.AddSubcommand("dataset", "Make, look at and check dataset folders");
+  context.places["dataset"] = CommandPlace::kWithoutService;
   dataset.NeedSubcommand();
   const Command import =
       dataset.AddSubcommand("import", "Make a dataset folder from real input");

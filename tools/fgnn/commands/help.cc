@@ -38,6 +38,7 @@ absl::Status Help(Command app, const std::vector<std::string>& words) {
 void AddHelpCommand(Command app, CommandContext& context) {
   const Command help =
       app.AddSubcommand("help", "Explain a command, as its --help does");
+  context.places["help"] = CommandPlace::kWithoutService;
   const auto words = std::make_shared<std::vector<std::string>>();
   help.AddOption("COMMAND", *words, "The command's words").Takes("WORD");
   help.OnRun([app, words, &context] { context.status = Help(app, *words); });

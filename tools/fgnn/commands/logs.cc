@@ -108,6 +108,7 @@ void AddLogsCommand(Command app, CommandContext& context) {
       "logs",
       "What the scheduler and the daemons said of a job; without JOB, all that "
       "they said");
+  context.places["logs"] = CommandPlace::kThisMachine;
   const auto job_id = std::make_shared<std::string>();
   const auto daemon = std::make_shared<std::string>();
   logs.AddOption("JOB", *job_id, kJobHelp).Takes("JOB");

@@ -330,6 +330,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
 void AddPlanCommand(Command app, CommandContext& context) {
   const Command plan = app.AddSubcommand(
       "plan", "What a job would take, measured before anything is started");
+  context.places["plan"] = CommandPlace::kThisMachine;
   const auto flags = std::make_shared<PlanFlags>();
   plan.AddOption("JOB", flags->job_file, "Job file (YAML)")
       .Required()

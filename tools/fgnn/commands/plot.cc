@@ -115,6 +115,7 @@ void AddPlotCommands(Command app, CommandContext& context) {
       "plot",
       "Draw how jobs went, side by side: loss, validation, hit rate and what "
       "takes the time of an epoch, as SVG");
+  context.places["plot"] = CommandPlace::kThisMachine;
   const auto names = std::make_shared<std::vector<std::string>>();
   const auto out = std::make_shared<std::filesystem::path>("plot.svg");
   plot.AddOption("JOB", *names, kRunHelp).Required().Takes("JOB");
@@ -126,6 +127,7 @@ void AddPlotCommands(Command app, CommandContext& context) {
       "metrics",
       "Print a line of CSV for each epoch of a job: its loss, scores, seconds, "
       "stages and learning rate");
+  context.places["metrics"] = CommandPlace::kThisMachine;
   const auto name = std::make_shared<std::string>();
   metrics.AddOption("JOB", *name, kRunHelp).Required().Takes("JOB");
   metrics.OnRun(

@@ -91,6 +91,7 @@ void AddPredictCommand(Command app, CommandContext& context) {
                         "Classes, numbers, probabilities or embeddings of a "
                         "dataset's vertices, or links between them, by a "
                         "trained model");
+  context.places["predict"] = CommandPlace::kThisMachine;
   const auto flags = std::make_shared<PredictFlags>();
   predict.AddOption("RUN", flags->run, "Run folder, or job id")
       .Required()

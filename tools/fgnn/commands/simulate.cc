@@ -239,6 +239,7 @@ void AddTimes(Command app, SimulateFlags& flags) {
 void AddSimulateCommand(Command app, CommandContext& context) {
   const Command simulate = app.AddSubcommand(
       "simulate", "Plans and predicted epochs for given times of a batch");
+  context.places["simulate"] = CommandPlace::kWithoutService;
   const auto flags = std::make_shared<SimulateFlags>();
   AddTimes(simulate, *flags);
   simulate.AddOption("--devices", flags->devices,

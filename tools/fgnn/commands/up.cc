@@ -298,6 +298,7 @@ void AddUpCommand(Command app, CommandContext& context) {
       app.AddSubcommand("up",
                         "Start the service on this machine; one that runs "
                         "stays, also if it was to end after its last job");
+  context.places["up"] = CommandPlace::kThisMachine;
   const auto flags = std::make_shared<UpFlags>();
   up.AddOption("--devices", flags->devices,
                "Where daemons run: cpu:0, cpu:0-3, cuda:0; several apart by "
