@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "shared/base/threads/exceptions.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 
@@ -26,8 +28,10 @@ absl::Status CallTogether(
   std::vector<Notification> done(count);
   std::vector<absl::Status> thrown(count);
   std::vector<Thread> threads;
+  const std::string job_id = LogJob::Current();
   for (size_t i = 0; i < count; ++i) {
     absl::StatusOr<Thread> thread = Thread::Start("fgnn-call", [&, i] {
+      const LogJob about(job_id);
       thrown[i] = CatchExceptions([&] {
         call(i, keep_going);
         return absl::OkStatus();

@@ -50,6 +50,7 @@ void DaemonStopper::SignalAll(const std::vector<DaemonAddress>& daemons,
   for (const DaemonAddress& address : daemons) {
     const Daemon* const daemon = state_->table.Find(address);
     if (daemon == nullptr) continue;
+    const LogJob about(daemon->job());
     LogWarning("{} (pid {}) {}: signal {}", address.name, address.pid, why,
                signal);
     if (const absl::Status sent = daemon->process->Signal(signal); !sent.ok()) {

@@ -126,11 +126,13 @@ void DaemonWatch::WaitForEvent() {
 void DaemonWatch::Check(Deadline now) {
   // Deaths come first: other daemons wait for what the dead ones held.
   for (auto& [name, daemon] : state_->table.daemons()) {
+    const LogJob about(daemon.job());
     if (daemon.process.has_value() && daemon.process->HasEnded()) {
       Bury(daemon, now);
     }
   }
   for (auto& [name, daemon] : state_->table.daemons()) {
+    const LogJob about(daemon.job());
     if (daemon.process.has_value()) {
       daemon.process->FollowMemory(now);
       CheckHealth(daemon, now);

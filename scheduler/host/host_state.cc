@@ -48,6 +48,7 @@ absl::Status HostState::Kill(Daemon& daemon, const std::string& why,
   if (!daemon.killed_for.empty() || !daemon.process.has_value()) {
     return absl::OkStatus();
   }
+  const LogJob about(daemon.job());
   LogError("{} (pid {}) {}; killed", daemon.placement.name,
            daemon.process->pid(), why);
   daemon.killed_for = why;

@@ -60,6 +60,7 @@ void ActiveJobs::Remove(const std::string& id) {
 
 // A forbidden step is logged, and the job stays in its state.
 void ActiveJobs::Go(ActiveJob& active, JobState state) {
+  const LogJob about(active.job.id);
   if (!CanGo(active.job.state, state)) {
     LogError("job {}: no way from {} to {}", active.job.id,
              NameOf(active.job.state), NameOf(state));
@@ -77,6 +78,7 @@ void ActiveJobs::Go(ActiveJob& active, JobState state) {
 // as interrupted, which is safe.
 void ActiveJobs::Save(ActiveJob& active) {
   const std::string& id = active.job.id;
+  const LogJob about(id);
   const absl::Status saved = store_->Update(active.job);
   if (saved.ok()) {
     unsaved_.erase(id);
@@ -89,6 +91,7 @@ void ActiveJobs::Save(ActiveJob& active) {
 void ActiveJobs::SaveUnsaved() {
   const std::vector<std::string> unsaved(unsaved_.begin(), unsaved_.end());
   for (const std::string& id : unsaved) {
+    const LogJob about(id);
     ActiveJob& active = jobs_.at(id);
     Save(active);
     if (unsaved_.contains(id)) continue;  // The disk is still full.

@@ -58,6 +58,7 @@ bool CompleteIfItWas(Job& job) {
 
 // Decides whether a job that ran when the service ended goes on or ends.
 void SettleInterrupted(Job& job) {
+  const LogJob about(job.id);
   if (CompleteIfItWas(job)) return;
   ++job.interruptions;
   if (job.state == JobState::kPreparing) ++job.progress.deaths_in_preparing;
@@ -89,6 +90,7 @@ void SettleInterrupted(Job& job) {
 // Adds a job that has not ended to the jobs in memory.
 absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
+  const LogJob about(job.id);
   // The service's own folder of runs may have been moved and replaced by a
   // link.
   const std::filesystem::path own = parts.intake.OwnRunDir(job.user, job.id);

@@ -298,6 +298,7 @@ grpc::Status JobServiceAdapter::DeleteJob(grpc::ServerContext* context,
                                      RunCallerOf(caller_, user),
                                      facts_.state_dir);
             }));
+        const LogJob about(own.id);
         LogInfo("job {}: deleted by {}", own.id, caller_.name);
         ToMessage(own, removed, response);
         return absl::OkStatus();

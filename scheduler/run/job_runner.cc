@@ -48,6 +48,7 @@ void JobRunner::StartNext() {
     if (!are_kept_.load()) KeepDaemons();
     return;
   }
+  const LogJob about(job->id);
   const absl::Status started =
       CatchExceptions([&] { return StartThread(*job); });
   if (started.ok() || dispatcher.TryAgain(job->id, started)) return;
@@ -59,6 +60,7 @@ void JobRunner::StartNext() {
 absl::Status JobRunner::StartThread(const Job& job) {
   RunningJob& run = running_.emplace_back();
   absl::StatusOr<Thread> thread = Thread::Start("job", [this, &run, job] {
+    const LogJob about(job.id);
     const absl::Status failure = CatchExceptions([&] {
       RunOne(job);
       return absl::OkStatus();

@@ -310,6 +310,7 @@ absl::StatusOr<std::vector<Job>> JobStore::Unfinished() {
   FGNN_ASSIGN_OR_RETURN(std::vector<Job> jobs, ReadAll(statement));
   std::erase_if(jobs, [](const Job& job) {
     if (!IsFinal(job.state)) return false;
+    const LogJob about(job.id);
     LogWarning("job {} is left out: {}", job.id, MessageOf(job.error));
     return true;
   });

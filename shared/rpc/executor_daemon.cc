@@ -182,6 +182,7 @@ absl::Status ExecutorDaemon::Attach(const AttachJobRequest& attachment) {
 
 absl::Status ExecutorDaemon::Detach(const std::string& job_id) {
   if (!seat_.IsOf(job_id)) return absl::OkStatus();
+  const LogJob about(job_id);
   LeaveJob();
   LogInfo("detached from job {}", job_id);
   return absl::OkStatus();

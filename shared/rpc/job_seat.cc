@@ -33,6 +33,7 @@ absl::StatusOr<bool> JobSeat::Reserve(const AttachJobRequest& attachment) {
                      " has been succeeded"));
   }
   reserved_ = true;
+  SetLogJob(attachment.job_id);
   return true;
 }
 
@@ -66,6 +67,7 @@ void JobSeat::Free() {
   reserved_ = false;
   if (job_ != nullptr) return;
   attachment_ = {};
+  SetLogJob("");
   segment_.Reset();
   leaving_ = false;
 }

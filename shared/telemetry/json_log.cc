@@ -4,7 +4,6 @@
 #include <spdlog/formatter.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "nlohmann/json.hpp"
 #include "shared/base/json_text.h"
+#include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
@@ -23,20 +23,13 @@ bool Consume(std::string_view prefix, std::string_view& text) {
   return true;
 }
 
-// Takes a job's id off the beginning; "": there is none.
-std::string_view ConsumeJob(std::string_view& text) {
-  if (!Consume("job ", text)) return "";
-  const size_t size = std::min(text.find_first_of(": "), text.size());
-  const std::string_view id = text.substr(0, size);
-  // An id begins with the date of its submission.
-  if (id.empty() || id.front() < '0' || id.front() > '9') return "";
-  text.remove_prefix(size);
-  return id;
-}
-
-std::optional<uint64_t> ConsumeBatch(std::string_view& text) {
+// Returns the batch that a message of "job ID: batch N" names.
+std::optional<uint64_t> BatchIn(std::string_view text, std::string_view job) {
   uint64_t batch = 0;
-  if (!Consume(": batch ", text)) return std::nullopt;
+  if (!Consume("job ", text) || !Consume(job, text) ||
+      !Consume(": batch ", text)) {
+    return std::nullopt;
+  }
   const auto read =
       std::from_chars(text.data(), text.data() + text.size(), batch);
   if (read.ec != std::errc()) return std::nullopt;
@@ -55,6 +48,7 @@ class JsonFormatter final : public spdlog::formatter {
     const std::string text = JsonLogLine(
         line.time, WordOf(line.level),
         std::string_view(line.logger_name.data(), line.logger_name.size()),
+        LogJob::Current(),
         std::string_view(line.payload.data(), line.payload.size()));
     out.append(text);
     out.push_back('\n');
@@ -72,7 +66,7 @@ void LogAsJson() {
 
 std::string JsonLogLine(std::chrono::system_clock::time_point time,
                         std::string_view level, std::string_view process,
-                        std::string_view message) {
+                        std::string_view job, std::string_view message) {
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(
           time.time_since_epoch())
@@ -83,11 +77,9 @@ std::string JsonLogLine(std::chrono::system_clock::time_point time,
                    fmt::gmtime(milliseconds / 1000), milliseconds % 1000)},
       {"level", level},
       {"process", process}};
-  std::string_view text = message;
-  const std::string_view job = ConsumeJob(text);
   if (!job.empty()) {
     line["job"] = job;
-    const std::optional<uint64_t> batch = ConsumeBatch(text);
+    const std::optional<uint64_t> batch = BatchIn(message, job);
     if (batch.has_value()) line["batch"] = *batch;
   }
   line["message"] = message;

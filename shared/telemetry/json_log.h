@@ -18,12 +18,12 @@ void LogAsJson();
 //    "job":"20260131-115900-7f3a","batch":17,"message":"job 2026…: batch 17:
 //    …"}
 //
-// `job` and `batch` are there if the message begins with "job ID" and goes on
-// with ": batch N". All daemons begin their lines about a batch so. Together
-// the two name a batch in every daemon.
+// An empty `job` is left out. `batch` is there if the message begins with the
+// job and goes on with ": batch N". All daemons begin their lines about a batch
+// so. Together the two name a batch in every daemon.
 std::string JsonLogLine(std::chrono::system_clock::time_point time,
                         std::string_view level, std::string_view process,
-                        std::string_view message);
+                        std::string_view job, std::string_view message);
 
 }  // namespace fgnn
 

@@ -4,13 +4,43 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "shared/base/printable_text.h"
+#include "shared/base/threads/mutex.h"
 
 namespace fgnn {
 namespace {
+
+thread_local const LogJob* innermost = nullptr;
+
+struct ProcessJob {
+  Mutex mutex;
+  std::string id ABSL_GUARDED_BY(mutex);
+};
+
+// It is never destroyed: threads may log while the program ends.
+ProcessJob& TheProcessJob() {
+  static auto* const job = new ProcessJob;
+  return *job;
+}
+
+// Writes the field of the line's job and a blank; nothing if there is none.
+class JobField final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg&, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string job = LogJob::Current();
+    if (!job.empty()) out.append("job=" + job + " ");
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+    return std::make_unique<JobField>();
+  }
+};
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
@@ -30,11 +60,32 @@ void InitLog(std::string_view process_name) {
   auto logger = std::make_shared<spdlog::logger>(
       std::string(process_name),
       std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-      "%Y-%m-%dT%H:%M:%S.%eZ %L %n: %v", spdlog::pattern_time_type::utc));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(
+      spdlog::pattern_time_type::utc);
+  formatter->add_flag<JobField>('*').set_pattern(
+      "%Y-%m-%dT%H:%M:%S.%eZ %L %*%n: %v");
+  logger->set_formatter(std::move(formatter));
   // Every line is flushed: the last line of a killed process matters most.
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
+}
+
+LogJob::LogJob(std::string job_id)
+    : job_id_(std::move(job_id)), before_(std::exchange(innermost, this)) {}
+
+LogJob::~LogJob() { innermost = before_; }
+
+std::string LogJob::Current() {
+  if (innermost != nullptr) return innermost->job_id_;
+  ProcessJob& job = TheProcessJob();
+  const MutexLock lock(&job.mutex);
+  return job.id;
+}
+
+void SetLogJob(std::string job_id) {
+  ProcessJob& job = TheProcessJob();
+  const MutexLock lock(&job.mutex);
+  job.id = std::move(job_id);
 }
 
 void LogLine(LogLevel level, std::string_view message) {

@@ -72,6 +72,12 @@ struct Daemon {
     return wanted_by.empty() && attachment.owner != kNoOwner;
   }
 
+  // Returns the id of the job that it works on, or else that of the job that it
+  // belongs to; empty: none.
+  const std::string& job() const {
+    return attachment.job_id.empty() ? wanted_by : attachment.job_id;
+  }
+
   ExecutorPlacement placement;
   // Process with its pidfd; nullopt: dead.
   std::optional<DaemonProcess> process;

@@ -71,6 +71,7 @@ absl::StatusOr<DevicePlan> DaemonDevices::Switch(const std::string& job_id,
   }
   FGNN_RETURN_IF_ERROR(Annotate(devices.Switch(index, plan), device));
   if (was_lost) StartAgain(job_id, index, now);
+  const LogJob about(job_id);
   LogInfo("job {}: {} is {} {}{}", job_id, device,
           was_lost ? "back as" : "switched to",
           plan.has_value() ? WordOf(*plan) : "what is planned",
@@ -99,6 +100,7 @@ bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
     if (IsOn(other, job_id, daemon.number)) other.restarts.due.reset();
   }
   const std::string& device = daemon.placement.device;
+  const LogJob about(job_id);
   LogWarning(
       "job {}: {} is lost, and the job goes on with {}: {}; once that is "
       "mended, 'fgnn switch {} auto --job {}' brings it back",

@@ -82,6 +82,7 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
     daemon.attachment.owner = registration.owner;
     daemon.number = registration.number;
   }
+  const LogJob about(daemon.job());
   LogInfo("{} on {} is there, pid {}", registration.name, registration.device,
           registration.pid);
   return absl::OkStatus();

@@ -24,11 +24,9 @@ struct LogSelection {
   std::string job;   // The job's whole id.
 };
 
-// Returns the selected lines of one file. A line without a time (a library's
-// message, a crash) belongs to the line before it. A line that names jobs
-// belongs to them. Another line of a daemon that is attached to a job belongs
-// to that job, and so does a line of the scheduler about such a daemon. All
-// other lines belong to no job.
+// Returns the selected lines of one file, as text or as JSON. A line is about
+// the job of its field (LogJob). A line without a time (a library's message, a
+// crash) belongs to the line before it.
 std::vector<LogLine> SelectLogLines(std::istream& in,
                                     const LogSelection& selection);
 

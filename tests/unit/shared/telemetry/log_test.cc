@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "shared/base/threads/thread.h"
 
 namespace fgnn {
 namespace {
 
+using testing::ElementsAre;
 using testing::MatchesRegex;
 
 constexpr char kStamp[] =
@@ -28,6 +33,34 @@ TEST(LogTest, ALineHasTimeLevelNameAndMessage) {
               MatchesRegex(std::string(kStamp) +
                            "I sampler.0: attached to job-7 with 8 slots\n" +
                            kStamp + "W sampler.0: late\n"));
+}
+
+TEST(LogTest, ALineHasAFieldForTheJobThatItIsAbout) {
+  InitLog("x");
+  testing::internal::CaptureStderr();
+  SetLogJob("job-1");
+  LogInfo("of the process");
+  {
+    const LogJob outer("job-2");
+    LogInfo("of the thread");
+    {
+      const LogJob inner("");
+      LogInfo("of none");
+    }
+    LogInfo("of the thread again");
+    Thread("other", [] { LogInfo("of another thread"); }).Join();
+  }
+  SetLogJob("");
+  LogInfo("of none");
+  const std::vector<std::string> lines = absl::StrSplit(
+      testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  std::vector<std::string> messages;
+  for (const std::string& line : lines) messages.push_back(MessageIn(line));
+  EXPECT_THAT(messages,
+              ElementsAre("I job=job-1 x: of the process",
+                          "I job=job-2 x: of the thread", "I x: of none",
+                          "I job=job-2 x: of the thread again",
+                          "I job=job-1 x: of another thread", "I x: of none"));
 }
 
 TEST(LogTest, AMessageIsOneLineAndBracesInItAreText) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace fgnn {
@@ -48,62 +49,23 @@ TEST(LogLinesTest, WithoutLimitsSelectsAll) {
 constexpr char kOurs[] = "20260101-000000-00aa";
 constexpr char kOther[] = "20260101-000000-00bb";
 
-// Lines of "NUMBER: TEXT" with "{ours}" and "{other}" for ids: the numbers of
-// those that are selected.
-std::string SelectedOf(const std::vector<std::string>& lines) {
-  std::string text;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    text += absl::StrCat(
-        "2026-01-01T00:00:01.000Z I a: ",
-        absl::StrReplaceAll(lines[i], {{"{ours}", kOurs}, {"{other}", kOther}}),
-        "\n  more of ", i, "\n");
-  }
-  std::istringstream log(text);
-  std::string selected;
-  for (const LogLine& line :
-       SelectLogLines(log, {.from = "", .to = "", .job = kOurs})) {
-    const size_t more = line.text.find("  more of ");
-    if (more != std::string::npos) selected += line.text.substr(more + 10);
-  }
-  return selected;
-}
-
-TEST(LogLinesTest, LeavesOutLinesThatNameOtherJobsOnly) {
-  EXPECT_EQ(SelectedOf({"job {ours}: starts", "job {other}: starts", "stops",
-                        "job {other} gives way to job {ours}",
-                        "a job 1234 of nobody's"}),
-            "03");
-}
-
-TEST(LogLinesTest, ADaemonSpeaksOfTheJobThatItIsAttachedTo) {
-  EXPECT_EQ(SelectedOf({"registered with scheduler generation 1",
-                        "attached to job {other} as owner 1", "a warning",
-                        "detached from job {other}", "between",
-                        "attached to job {ours} as owner 2", "an error",
-                        "detached from job {ours}", "after"}),
-            "567");
-}
-
-TEST(LogLinesTest, ADaemonThatComesBackIsAttachedToNothing) {
-  EXPECT_EQ(SelectedOf({"attached to job {other} as owner 1", "a warning",
-                        "registered with scheduler generation 1", "an error"}),
-            "");
-}
-
-TEST(LogLinesTest, TheSchedulerSpeaksOfTheJobWhoseDaemonItNames) {
-  EXPECT_EQ(SelectedOf({"started sampler.0 on cpu:0, pid 7",
-                        "attached sampler.0 to job {ours} as owner 1",
-                        "attached trainer.0 to job {other} as owner 1",
-                        "sampler.0 (pid 7) died of signal 9",
-                        "gave back 2 slots of sampler.0 (pid 7)",
-                        "sampler.01 (pid 6) died of signal 9",
-                        "trainer.0 (pid 8) died of signal 9",
-                        "attached sampler.0 to job {other} as owner 3",
-                        "sampler.0 (pid 9) died of signal 9",
-                        "attached sampler.0 to job {ours} as owner 4",
-                        "job {ours}: failed: it was lost",
-                        "sampler.0 (pid 9) has ended"}),
-            "134910");
+TEST(LogLinesTest, ALineIsAboutTheJobOfItsFieldAndAboutNoOther) {
+  const std::string time = "2026-01-01T00:00:01.000Z";
+  const std::string ours = absl::StrCat(time, " I job=", kOurs, " a: starts");
+  const std::string json =
+      absl::StrCat("{\"time\":\"", time, "\",\"level\":\"info\",\"job\":\"",
+                   kOurs, "\",\"message\":\"starts\"}");
+  std::istringstream log(absl::StrJoin(
+      {ours, std::string("  more of it"),
+       absl::StrCat(time, " I job=", kOther, " a: job ", kOurs),
+       std::string("  more of the other"), json,
+       absl::StrReplaceAll(json, {{kOurs, kOther}}),
+       absl::StrCat(time, " W a: job=", kOurs), absl::StrCat(time, " I"),
+       absl::StrCat("{\"job\":\"", kOurs, "\"}"), std::string("{no JSON")},
+      "\n"));
+  EXPECT_THAT(
+      TextsOf(SelectLogLines(log, {.from = time, .to = time, .job = kOurs})),
+      ElementsAre(ours, "  more of it", json));
 }
 
 TEST(LogLinesTest, MergesFilesByTimeAndKeepsTheOrderOfEquals) {
