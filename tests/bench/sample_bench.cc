@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
   fgnn::CommandLine line("The sampler in turns with another one",
                          "fgnn_bench_sample");
   const fgnn::Command app = line.root();
-  const auto flags = fgnn::AddSampleFlags(app);
+  fgnn::BenchFlags flags;
+  fgnn::AddSampleFlags(app, flags);
   app.AddOption("--baseline", baseline,
                 "two-step, a sampler that makes the same batches by way of a "
                 "list of edges; bare-loop, a loop that draws and maps ids and "
@@ -30,10 +31,10 @@ int main(int argc, char** argv) {
   app.AddFlag("--json", context.json, "Print JSON");
   if (const auto code = line.ParseMain(argc, argv)) return *code;
   const bool is_two_step = baseline == "two-step";
-  flags->options.baseline = fgnn::SampleBaseline{
+  flags.options.baseline = fgnn::SampleBaseline{
       baseline, is_two_step ? fgnn::NewTwoStepSampler : fgnn::NewBareLoop,
       /*makes_same_batches=*/is_two_step};
-  const absl::Status status = fgnn::BenchSample(*flags, context);
+  const absl::Status status = fgnn::BenchSample(flags, context);
   if (status.ok()) return 0;
   std::cerr << "fgnn_bench_sample: " << fgnn::MessageOf(status) << "\n";
   return 1;

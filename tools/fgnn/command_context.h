@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "shared/command_line/command_line.h"
 #include "tools/fgnn/service/service_place.h"
 
 namespace fgnn {
@@ -47,6 +49,25 @@ struct CommandContext {
   // Exit code if it is neither, e.g. 130 after Ctrl-C.
   std::optional<int> exit_code;
 };
+
+// Has the command call `run` with flags of its own. Returns these flags, which
+// live as long as the command, for its options to set.
+template <typename Flags, typename Context>
+Flags& OnRun(Command command, CommandContext& context,
+             absl::Status (*run)(const Flags&, Context&)) {
+  const auto flags = std::make_shared<Flags>();
+  command.OnRun(
+      [flags, run, &context] { context.status = run(*flags, context); });
+  return *flags;
+}
+// The same for a function that sets the result itself.
+template <typename Flags>
+Flags& OnRun(Command command, CommandContext& context,
+             void (*run)(const Flags&, CommandContext&)) {
+  const auto flags = std::make_shared<Flags>();
+  command.OnRun([flags, run, &context] { run(*flags, context); });
+  return *flags;
+}
 
 // Returns the service that the flags name.
 ServicePlace PlaceOf(const CommandContext& context);

@@ -24,11 +24,9 @@
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 constexpr uint32_t kMostBatches = 100000;
 // Most batches: all are kept in memory.
 constexpr uint32_t kMostIdMapBatches = 1000;
-constexpr uint32_t kMostRounds = 1000000;
 constexpr uint32_t kMostEpochs = 10000;
 // Most batches whose rows are compared: all are kept in memory.
 constexpr uint32_t kMostMatchBatches = 10000;
@@ -45,8 +43,10 @@ struct BenchInput {
   }
 };
 
-absl::StatusOr<BenchInput> OpenInput(BenchFlags& flags) {
-  SamplerOptions& sampling = flags.options.sampling;
+// Sets the options of the sampling.
+absl::StatusOr<BenchInput> OpenInput(const BenchFlags& flags,
+                                     SamplerOptions& sampling) {
+  sampling = flags.options.sampling;
   FGNN_ASSIGN_OR_RETURN(sampling.algorithm,
                         SamplingAlgorithmOf(flags.algorithm));
   FGNN_RETURN_IF_ERROR(ValidateBenchFlags(flags.options));
@@ -62,11 +62,13 @@ absl::StatusOr<BenchInput> OpenInput(BenchFlags& flags) {
   return input;
 }
 
-absl::Status BenchIdMap(BenchFlags flags, const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(const BenchInput input, OpenInput(flags));
+absl::Status BenchIdMap(const BenchFlags& flags,
+                        const CommandContext& context) {
   IdMapReport report = {flags.options, {}};
+  FGNN_ASSIGN_OR_RETURN(const BenchInput input,
+                        OpenInput(flags, report.options.sampling));
   FGNN_ASSIGN_OR_RETURN(report.result,
-                        RunIdMapBench(input.view(), flags.options));
+                        RunIdMapBench(input.view(), report.options));
   PrintReport(report, context);
   return absl::OkStatus();
 }
@@ -80,15 +82,16 @@ struct CacheFlags {
   CacheBenchOptions options;
 };
 
-absl::Status BenchCache(CacheFlags flags, const CommandContext& context) {
-  CacheBenchOptions& options = flags.options;
+absl::Status BenchCache(const CacheFlags& flags,
+                        const CommandContext& context) {
+  CacheBenchOptions options = flags.options;
   for (const std::string& word : flags.policies) {
     FGNN_ASSIGN_OR_RETURN(CachePolicy policy, CachePolicyOf(word));
     options.policies.push_back(std::move(policy));
   }
   options.threads = flags.input.options.threads;
-  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
-  options.sampling = flags.input.options.sampling;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened,
+                        OpenInput(flags.input, options.sampling));
   CacheReport report = {
       opened.dataset.name(),
       opened.dataset.num_nodes(),
@@ -108,11 +111,12 @@ struct MatchFlags {
   MatchBenchOptions options;
 };
 
-absl::Status BenchMatch(MatchFlags flags, const CommandContext& context) {
-  MatchBenchOptions& options = flags.options;
+absl::Status BenchMatch(const MatchFlags& flags,
+                        const CommandContext& context) {
+  MatchBenchOptions options = flags.options;
   options.threads = flags.input.options.threads;
-  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags.input));
-  options.sampling = flags.input.options.sampling;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened,
+                        OpenInput(flags.input, options.sampling));
   MatchReport report = {opened.dataset.name(),
                         opened.dataset.features().row_bytes(),
                         options,
@@ -125,9 +129,7 @@ absl::Status BenchMatch(MatchFlags flags, const CommandContext& context) {
 // Adds the flags that every command takes.
 void AddInputFlags(Command app, BenchFlags* flags) {
   SampleBenchOptions& options = flags->options;
-  app.AddOption("--dataset", flags->dataset, "Dataset folder")
-      .Required()
-      .Takes("DIR");
+  AddDatasetFlag(app, flags->dataset);
   // Plugins are left out, as they belong to a service.
   std::vector<std::string> algorithms = SamplingKinds();
   algorithms.pop_back();
@@ -151,98 +153,63 @@ void AddInputFlags(Command app, BenchFlags* flags) {
   app.AddOption("--restart", options.sampling.walks.restart,
                 "random_walk: odds that a walk ends before a step")
       .ShowDefault();
-  app.AddOption("--fanouts", options.sampling.fanouts,
-                "Edges per vertex and hop, next to the seeds first; -1: all")
-      .SplitAt(',')
-      .Takes("LIST")
-      .ShowDefault("15,10,5");
-  app.AddOption("--batch-size", options.sampling.batch_size, "Seeds of a batch")
-      .Between(uint32_t{1}, UINT32_MAX)
-      .ShowDefault();
-  app.AddOption("--seed", options.sampling.seed, "Seed of every random choice")
-      .ShowDefault();
+  AddFanoutsFlag(app, options.sampling.fanouts);
+  AddBatchSizeFlag(app, options.sampling.batch_size);
+  AddSeedFlag(app, options.sampling.seed);
 }
 
-void AddThreadsFlag(Command app, uint32_t& threads) {
-  app.AddOption("--threads", threads, "Samplers side by side")
-      .Between(uint32_t{1}, kMostThreads)
-      .ShowDefault();
-}
-
-// Adds the flags of commands that measure in rounds.
-std::shared_ptr<BenchFlags> AddFlags(Command app, uint32_t most_batches) {
-  // Shared with the callback, which lives as long as the app.
-  auto flags = std::make_shared<BenchFlags>();
-  AddInputFlags(app, flags.get());
-  SampleBenchOptions& options = flags->options;
-  app.AddOption("--batches", options.batches, "Batches of a round")
-      .Between(uint32_t{1}, most_batches)
-      .ShowDefault();
-  app.AddOption("--rounds", options.rounds, "Rounds; the fastest counts")
-      .Between(uint32_t{1}, kMostRounds)
-      .ShowDefault();
-  return flags;
+void AddSamplersFlag(Command app, BenchFlags* flags) {
+  AddThreadsFlag(app, flags->options.threads, "Samplers side by side");
 }
 
 void AddCacheCommand(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
       "cache", "Hit rates of a feature cache, by policy and capacity");
-  auto flags = std::make_shared<CacheFlags>();
-  AddInputFlags(app, &flags->input);
-  AddThreadsFlag(app, flags->input.options.threads);
-  CacheBenchOptions& options = flags->options;
+  CacheFlags& flags = OnRun(app, context, &BenchCache);
+  AddInputFlags(app, &flags.input);
+  AddSamplersFlag(app, &flags.input);
+  CacheBenchOptions& options = flags.options;
   app.AddOption("--capacities", options.capacities,
                 "Shares of the vertices that are cached")
       .SplitAt(',')
       .Takes("LIST")
       .ShowDefault("0.01,0.05,0.1,0.2,0.3");
-  app.AddOption("--policies", flags->policies,
+  app.AddOption("--policies", flags.policies,
                 absl::StrCat("Policies to compare: ",
                              absl::StrJoin(HotnessPolicies(), ", "),
                              "; presc#K pre-samples K epochs, auto#K at "
                              "most K"))
       .SplitAt(',')
       .Takes("LIST")
-      .ShowDefault(absl::StrJoin(flags->policies, ","));
-  app.AddOption("--epochs", options.epochs,
-                "Epochs to measure, from epoch 0 of the seed")
-      .Between(uint32_t{1}, kMostEpochs)
-      .ShowDefault();
-  app.AddOption("--presample-epochs", options.presample_epochs,
-                "Epochs that presc pre-samples, none of them measured")
-      .Between(uint32_t{1}, kMostEpochs)
-      .ShowDefault();
-  app.AddOption("--row-bytes", flags->row_bytes,
+      .ShowDefault(absl::StrJoin(flags.policies, ","));
+  AddNumberFlag(app, "--epochs", options.epochs, kMostEpochs,
+                "Epochs to measure, from epoch 0 of the seed");
+  AddNumberFlag(app, "--presample-epochs", options.presample_epochs,
+                kMostEpochs,
+                "Epochs that presc pre-samples, none of them measured");
+  app.AddOption("--row-bytes", flags.row_bytes,
                 "Bytes of a vertex's features; default: the dataset's");
-  app.AddOption("--plot", flags->plot,
+  app.AddOption("--plot", flags.plot,
                 "Also draw hit rates over capacities, as SVG")
       .Takes("FILE");
-  app.OnRun(
-      [flags, &context] { context.status = BenchCache(*flags, context); });
 }
 
 void AddMatchCommand(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
       "match",
       "Rows to load with those of the batches before, as drawn and matched");
-  auto flags = std::make_shared<MatchFlags>();
-  AddInputFlags(app, &flags->input);
-  AddThreadsFlag(app, flags->input.options.threads);
-  MatchBenchOptions& options = flags->options;
-  app.AddOption("--batches", options.batches,
-                "Batches to measure, from batch 0 of the seed")
-      .Between(uint32_t{1}, kMostMatchBatches)
-      .ShowDefault();
-  app.AddOption("--window", options.window,
+  MatchFlags& flags = OnRun(app, context, &BenchMatch);
+  AddInputFlags(app, &flags.input);
+  AddSamplersFlag(app, &flags.input);
+  MatchBenchOptions& options = flags.options;
+  AddNumberFlag(app, "--batches", options.batches, kMostMatchBatches,
+                "Batches to measure, from batch 0 of the seed");
+  AddNumberFlag(app, "--window", options.window, uint32_t{kMaxWindow},
                 absl::StrCat("Batches that are reordered together; up to ",
-                             kMostBestWindow, " also by the best order"))
-      .Between(uint32_t{1}, kMaxWindow)
-      .ShowDefault();
-  app.AddOption("--trainers", options.trainers,
+                             kMostBestWindow, " also by the best order"));
+  AddNumberFlag(app, "--trainers", options.trainers, kMostTrainers,
                 "Trainers that batches are dealt to, by their places in a step "
-                "of as many batches")
-      .Between(uint32_t{1}, kMostTrainers)
-      .ShowDefault();
+                "of as many batches");
   app.AddOption("--cache", options.caches,
                 "Shares of the vertices that are cached")
       .SplitAt(',')
@@ -253,33 +220,34 @@ void AddMatchCommand(Command bench, CommandContext& context) {
       .SplitAt(',')
       .Takes("LIST")
       .ShowDefault("1,8,32");
-  app.OnRun(
-      [flags, &context] { context.status = BenchMatch(*flags, context); });
 }
 
 }  // namespace
 
-std::shared_ptr<BenchFlags> AddSampleFlags(Command app) {
-  auto flags = AddFlags(app, kMostBatches);
-  AddThreadsFlag(app, flags->options.threads);
-  app.AddOption("--dump", flags->dump,
+void AddSampleFlags(Command app, BenchFlags& flags) {
+  AddInputFlags(app, &flags);
+  AddRoundsFlags(app, flags.options.batches, kMostBatches,
+                 flags.options.rounds);
+  AddSamplersFlag(app, &flags);
+  app.AddOption("--dump", flags.dump,
                 "Also write the job's first batches to DIR/batch-<i>.npz")
       .Takes("DIR");
-  return flags;
 }
 
-absl::Status BenchSample(BenchFlags flags, const CommandContext& context) {
-  flags.options.thread_allocations = context.thread_allocations;
-  FGNN_ASSIGN_OR_RETURN(const BenchInput opened, OpenInput(flags));
+absl::Status BenchSample(const BenchFlags& flags,
+                         const CommandContext& context) {
+  SampleBenchOptions options = flags.options;
+  options.thread_allocations = context.thread_allocations;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened,
+                        OpenInput(flags, options.sampling));
   const SamplerInput input = opened.view();
   if (!flags.dump.empty()) {
-    FGNN_RETURN_IF_ERROR(DumpBatches(input, flags.options, flags.dump));
+    FGNN_RETURN_IF_ERROR(DumpBatches(input, options, flags.dump));
   }
   FGNN_ASSIGN_OR_RETURN(const SampleBenchResult result,
-                        RunSampleBench(input, flags.options));
+                        RunSampleBench(input, options));
   const SampleReport report = {
-      flags.options, result,
-      RandomReadsPerSecond(input.graph, flags.options.rounds)};
+      options, result, RandomReadsPerSecond(input.graph, options.rounds)};
   PrintReport(report, context);
   return absl::OkStatus();
 }
@@ -292,16 +260,14 @@ void AddBenchGroup(Command app, CommandContext& context) {
 
   const Command sample =
       bench.AddSubcommand("sample", "Sampled edges per second");
-  const auto flags = AddSampleFlags(sample);
-  sample.OnRun(
-      [flags, &context] { context.status = BenchSample(*flags, context); });
+  AddSampleFlags(sample, OnRun(sample, context, &BenchSample));
 
   const Command idmap = bench.AddSubcommand(
       "idmap", "Global ids mapped to local ids per second, by each id map");
-  const auto idmap_flags = AddFlags(idmap, kMostIdMapBatches);
-  idmap.OnRun([idmap_flags, &context] {
-    context.status = BenchIdMap(*idmap_flags, context);
-  });
+  BenchFlags& flags = OnRun(idmap, context, &BenchIdMap);
+  AddInputFlags(idmap, &flags);
+  AddRoundsFlags(idmap, flags.options.batches, kMostIdMapBatches,
+                 flags.options.rounds);
   AddBenchExtract(bench, context);
   AddCacheCommand(bench, context);
   AddMatchCommand(bench, context);

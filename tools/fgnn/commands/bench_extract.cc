@@ -9,6 +9,7 @@
 #include "tools/bench/aggregate_bench.h"
 #include "tools/bench/extract_bench.h"
 #include "tools/bench/files/generated_features.h"
+#include "tools/fgnn/commands/bench.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/bench_report.h"
 #include "tools/fgnn/reports/print_report.h"
@@ -18,10 +19,8 @@
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kMostThreads = 1024;
 // Most batches: all are kept in memory.
 constexpr uint32_t kMostBatches = 1000;
-constexpr uint32_t kMostRounds = 1000000;
 constexpr uint64_t kMostRows = uint64_t{1} << 32;
 constexpr uint64_t kMostColumns = uint64_t{1} << 24;
 
@@ -128,19 +127,10 @@ void AddInputFlags(Command app, ExtractFlags& flags) {
 }
 
 void AddRunFlags(Command app, ExtractBenchOptions& options) {
-  app.AddOption("--batch-rows", options.batch_rows,
-                "Rows of a batch, all different")
-      .Between(uint64_t{1}, kMostRows)
-      .ShowDefault();
-  app.AddOption("--batches", options.batches, "Batches of a round")
-      .Between(uint32_t{1}, kMostBatches)
-      .ShowDefault();
-  app.AddOption("--rounds", options.rounds, "Rounds; the fastest counts")
-      .Between(uint32_t{1}, kMostRounds)
-      .ShowDefault();
-  app.AddOption("--threads", options.threads, "Threads that share a batch")
-      .Between(uint32_t{1}, kMostThreads)
-      .ShowDefault();
+  AddNumberFlag(app, "--batch-rows", options.batch_rows, kMostRows,
+                "Rows of a batch, all different");
+  AddRoundsFlags(app, options.batches, kMostBatches, options.rounds);
+  AddThreadsFlag(app, options.threads, "Threads that share a batch");
   const Option capacity =
       app.AddOption("--capacity", options.capacity, "Rows of the hot table")
           .Between(uint64_t{0}, kMostRows)
@@ -150,8 +140,7 @@ void AddRunFlags(Command app, ExtractBenchOptions& options) {
                 "are equally likely")
       .Between(0.0, 1.0)
       .Needs(capacity);
-  app.AddOption("--seed", options.seed, "Seed of every random choice")
-      .ShowDefault();
+  AddSeedFlag(app, options.seed);
 }
 
 }  // namespace
@@ -159,16 +148,13 @@ void AddRunFlags(Command app, ExtractBenchOptions& options) {
 void AddBenchExtract(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
       "extract", "Bytes of features per second, beside a plain copy");
-  // Shared with the callback, which lives as long as the app.
-  auto flags = std::make_shared<ExtractFlags>();
-  AddInputFlags(app, *flags);
-  AddRunFlags(app, flags->options);
-  app.AddOption("--edges-per-row", flags->edges_per_row,
+  ExtractFlags& flags = OnRun(app, context, &BenchExtract);
+  AddInputFlags(app, flags);
+  AddRunFlags(app, flags.options);
+  app.AddOption("--edges-per-row", flags.edges_per_row,
                 "Make a first layer's means over so many edges for each row, "
                 "of rows where they lie beside copies")
       .Between(0.5, 1000.0);
-  app.OnRun(
-      [flags, &context] { context.status = BenchExtract(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -19,6 +18,7 @@
 #include "shared/minibatch/batches_per_epoch.h"
 #include "tools/bench/files/task_files.h"
 #include "tools/bench/sample_bench.h"
+#include "tools/fgnn/commands/bench.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/epoch_report.h"
 #include "tools/fgnn/reports/print_report.h"
@@ -192,26 +192,16 @@ void BenchTrain(const EpochFlags& flags, CommandContext& context) {
 }
 
 void AddFlags(Command app, EpochFlags& flags) {
-  app.AddOption("--dataset", flags.dataset, "Dataset folder")
-      .Required()
-      .Takes("DIR");
+  AddDatasetFlag(app, flags.dataset);
   app.AddOption("--model", flags.model, "Kind of model").ShowDefault();
   app.AddOption("--layers", flags.layers, "Layers; one per fanout");
   app.AddOption("--hidden", flags.hidden, "Width of the hidden layers")
       .ShowDefault();
-  app.AddOption("--fanouts", flags.fanouts,
-                "Edges per vertex and hop, next to the seeds first; -1: all")
-      .SplitAt(',')
-      .Takes("LIST")
-      .ShowDefault("15,10,5");
-  app.AddOption("--batch-size", flags.batch_size, "Seeds of a batch")
-      .Between(uint32_t{1}, UINT32_MAX)
-      .ShowDefault();
-  app.AddOption("--batches", flags.batches,
+  AddFanoutsFlag(app, flags.fanouts);
+  AddBatchSizeFlag(app, flags.batch_size);
+  AddNumberFlag(app, "--batches", flags.batches, kMostBatches,
                 "epoch: fewest batches that count, in whole epochs after "
-                "the first; train: batches of a round")
-      .Between(uint32_t{1}, kMostBatches)
-      .ShowDefault();
+                "the first; train: batches of a round");
   app.AddOption("--precision", flags.precision, "f32 or bf16").ShowDefault();
   app.AddOption("--devices", flags.devices,
                 "Where executors run, e.g. cpu:0-1; default: all cores");
@@ -224,16 +214,11 @@ void AddBenchTraining(Command bench, CommandContext& context) {
       "train",
       "Milliseconds a trained batch, sampling included, with neither queue, "
       "board nor daemons");
-  auto train_flags = std::make_shared<EpochFlags>();
-  AddFlags(train, *train_flags);
-  train.OnRun([train_flags, &context] { BenchTrain(*train_flags, context); });
+  AddFlags(train, OnRun(train, context, &BenchTrain));
   const Command app = bench.AddSubcommand(
       "epoch",
       "Milliseconds a trained batch, through a whole service of its own");
-  // Shared with the callback, which lives as long as the app.
-  auto flags = std::make_shared<EpochFlags>();
-  AddFlags(app, *flags);
-  app.OnRun([flags, &context] { BenchEpoch(*flags, context); });
+  AddFlags(app, OnRun(app, context, &BenchEpoch));
 }
 
 }  // namespace fgnn

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,13 +10,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "shared/base/files/plain_file.h"
-#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/job_help.h"
 #include "tools/fgnn/reports/epoch_metrics.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/reports/print_report.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/service_client.h"
 
@@ -116,11 +114,7 @@ absl::Status ListDevices(const CommandContext& context) {
     const absl::StatusOr<v1::Job> job = client.GetJob(device.job_id());
     if (job.ok()) FillTogether(*job, &device);
   }
-  if (context.json) {
-    std::cout << JsonText(ToJson(devices), 2) << "\n";
-  } else {
-    std::cout << DeviceTableText(devices);
-  }
+  PrintAnswer(ToJson(devices), DeviceTableText(devices), context);
   return absl::OkStatus();
 }
 
@@ -132,13 +126,11 @@ absl::Status Switch(const SwitchFlags& flags, const CommandContext& context) {
   request.set_device(flags.device);
   request.set_role(flags.role);
   FGNN_ASSIGN_OR_RETURN(const v1::Device device, client.SwitchDevice(request));
-  if (context.json) {
-    std::cout << JsonText(ToJson(device), 2) << "\n";
-  } else {
-    std::cout << device.name() << " of job " << device.job_id() << ": "
-              << device.plan()
-              << (device.by_hand() ? ", by hand\n" : ", as planned\n");
-  }
+  PrintAnswer(ToJson(device),
+              absl::StrCat(device.name(), " of job ", device.job_id(), ": ",
+                           device.plan(),
+                           device.by_hand() ? ", by hand\n" : ", as planned\n"),
+              context);
   return absl::OkStatus();
 }
 
@@ -153,22 +145,20 @@ void AddDeviceCommands(Command app, CommandContext& context) {
       "switch",
       "Have a device of a running job sample or train from now on, also one "
       "that the job has lost");
-  const auto flags = std::make_shared<SwitchFlags>();
-  change
-      .AddOption("DEVICE", flags->device, "Device, as 'fgnn devices' names it")
+  SwitchFlags& flags = OnRun(change, context, &Switch);
+  change.AddOption("DEVICE", flags.device, "Device, as 'fgnn devices' names it")
       .Required()
       .Takes("DEVICE");
   change
-      .AddOption("ROLE", flags->role,
+      .AddOption("ROLE", flags.role,
                  "Role: sampler, trainer, or auto, as the planner says")
       .Required()
       .OneOf({"sampler", "trainer", "auto"});
   change
       .AddOption(
-          "--job", flags->job_id,
+          "--job", flags.job_id,
           std::string(kJobHelp) + "; default: the one that has the device")
       .Takes("JOB");
-  change.OnRun([flags, &context] { context.status = Switch(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -1,22 +1,17 @@
 // doctor: lists what this machine has and lacks.
 #include <algorithm>
-#include <iostream>
 #include <vector>
 
-#include "shared/base/json_text.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/machine_checks.h"
+#include "tools/fgnn/reports/print_report.h"
 
 namespace fgnn {
 namespace {
 
 void Doctor(CommandContext& context) {
   const std::vector<MachineCheck> checks = CheckMachine(context.state_dir);
-  if (context.json) {
-    std::cout << JsonText(ChecksJson(checks), 2) << "\n";
-  } else {
-    std::cout << ChecksText(checks);
-  }
+  PrintAnswer(ChecksJson(checks), ChecksText(checks), context);
   const bool all_ok =
       std::all_of(checks.begin(), checks.end(),
                   [](const MachineCheck& check) { return check.ok; });

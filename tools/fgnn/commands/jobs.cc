@@ -1,12 +1,8 @@
 // submit, jobs, show, watch, pause, cancel.
 #include <cstdint>
-#include <functional>
-#include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "tools/fgnn/commands/commands.h"
@@ -14,6 +10,7 @@
 #include "tools/fgnn/history/job_history.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/reports/print_report.h"
 #include "tools/fgnn/service/follow.h"
 #include "tools/fgnn/service/interrupt.h"
 #include "tools/fgnn/service/job_request.h"
@@ -21,10 +18,6 @@
 
 namespace fgnn {
 namespace {
-
-void PrintJson(const nlohmann::ordered_json& json) {
-  std::cout << JsonText(json, 2) << "\n";
-}
 
 absl::Status Submit(const JobRequestFlags& flags,
                     const CommandContext& context) {
@@ -36,14 +29,10 @@ absl::Status Submit(const JobRequestFlags& flags,
   const v1::Job& job = submitted.job();
   const std::vector<std::string> notes(submitted.notes().begin(),
                                        submitted.notes().end());
-  if (context.json) {
-    PrintJson({{"job_id", job.job_id()},
-               {"run_dir", job.run_dir()},
-               {"notes", notes}});
-  } else {
-    PrintNotes(notes);
-    std::cout << job.job_id() << "\n";
-  }
+  if (!context.json) PrintNotes(notes);
+  PrintAnswer(
+      {{"job_id", job.job_id()}, {"run_dir", job.run_dir()}, {"notes", notes}},
+      job.job_id() + "\n", context);
   return absl::OkStatus();
 }
 
@@ -65,11 +54,7 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
   }
   FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const auto jobs, history.ListJobs(request));
-  if (context.json) {
-    PrintJson(ToJson(jobs));
-  } else {
-    std::cout << JobListText(jobs);
-  }
+  PrintAnswer(ToJson(jobs), JobListText(jobs), context);
   return absl::OkStatus();
 }
 
@@ -90,16 +75,19 @@ void AddListFlags(Command jobs, ListFlags& flags) {
       .Takes("TEXT");
 }
 
-absl::Status Show(const std::string& job_id, bool spec_only,
-                  const CommandContext& context) {
+struct ShowFlags {
+  std::string job_id;
+  bool spec_only = false;
+};
+
+absl::Status Show(const ShowFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
-  FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(job_id));
-  if (context.json) {
-    PrintJson(spec_only ? ToJson(job.spec()) : ToJson(job));
-  } else if (spec_only) {
-    std::cout << ToYaml(job.spec(), /*with_help=*/true);
+  FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(flags.job_id));
+  if (flags.spec_only) {
+    PrintAnswer(ToJson(job.spec()), ToYaml(job.spec(), /*with_help=*/true),
+                context);
   } else {
-    std::cout << JobText(job);
+    PrintAnswer(ToJson(job), JobText(job), context);
   }
   return absl::OkStatus();
 }
@@ -120,30 +108,20 @@ void Watch(const std::string& job_id, CommandContext& context) {
                 context);
 }
 
-absl::Status Change(
-    const std::string& job_id,
-    absl::StatusOr<v1::Job> (ServiceClient::*change)(const std::string&),
-    const CommandContext& context) {
+template <absl::StatusOr<v1::Job> (ServiceClient::*change)(const std::string&)>
+absl::Status Change(const std::string& job_id, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, (client.*change)(job_id));
-  if (context.json) {
-    PrintJson(ToJson(job));
-  } else {
-    std::cout << "job " << job.job_id() << " " << StateName(job.state())
-              << "\n";
-  }
+  PrintAnswer(
+      ToJson(job),
+      absl::StrCat("job ", job.job_id(), " ", StateName(job.state()), "\n"),
+      context);
   return absl::OkStatus();
 }
 
-Command AddJobIdCommand(Command app, const std::string& name,
-                        const std::string& description,
-                        std::function<void(const std::string&)> run) {
-  const Command command = app.AddSubcommand(name, description);
-  const auto job_id = std::make_shared<std::string>();
-  command.AddOption("JOB", *job_id, kJobHelp).Required().Takes("JOB");
-  command.OnRun([job_id, run = std::move(run)] { run(*job_id); });
-  return command;
+void AddJobArgument(Command command, std::string& job_id) {
+  command.AddOption("JOB", job_id, kJobHelp).Required().Takes("JOB");
 }
 
 }  // namespace
@@ -151,42 +129,35 @@ Command AddJobIdCommand(Command app, const std::string& name,
 void AddJobCommands(Command app, CommandContext& context) {
   const Command submit = app.AddSubcommand(
       "submit", "Queue a job with the running service; prints its id");
-  const auto flags = std::make_shared<JobRequestFlags>();
-  AddJobRequestFlags(submit, *flags);
-  submit.OnRun([flags, &context] { context.status = Submit(*flags, context); });
+  AddJobRequestFlags(submit, OnRun(submit, context, &Submit));
 
   const Command jobs = app.AddSubcommand(
       "jobs", "List jobs, newest first; also while no service runs");
-  const auto list = std::make_shared<ListFlags>();
-  AddListFlags(jobs, *list);
-  jobs.OnRun([list, &context] { context.status = ListJobs(*list, context); });
+  AddListFlags(jobs, OnRun(jobs, context, &ListJobs));
 
-  const auto spec_only = std::make_shared<bool>(false);
-  AddJobIdCommand(app, "show",
-                  "One job: state, progress, executors; also while no service "
-                  "runs",
-                  [spec_only, &context](const std::string& job_id) {
-                    context.status = Show(job_id, *spec_only, context);
-                  })
-      .AddFlag("--spec", *spec_only,
+  const Command show = app.AddSubcommand(
+      "show",
+      "One job: state, progress, executors; also while no service runs");
+  ShowFlags& shown = OnRun(show, context, &Show);
+  AddJobArgument(show, shown.job_id);
+  show.AddFlag("--spec", shown.spec_only,
                "Print the effective job file instead, every field explained");
-  AddQuietFlag(AddJobIdCommand(app, "watch", "Follow a job until it ends",
-                               [&context](const std::string& job_id) {
-                                 Watch(job_id, context);
-                               }),
-               context);
-  AddJobIdCommand(app, "pause",
-                  "Have a job let go of its devices, with a checkpoint of "
-                  "where it is; 'fgnn resume JOB' goes on with it",
-                  [&context](const std::string& job_id) {
-                    context.status =
-                        Change(job_id, &ServiceClient::Pause, context);
-                  });
-  AddJobIdCommand(
-      app, "cancel", "End a job; returns once nothing of it is left",
-      [&context](const std::string& job_id) {
-        context.status = Change(job_id, &ServiceClient::Cancel, context);
-      });
+
+  const Command watch =
+      app.AddSubcommand("watch", "Follow a job until it ends");
+  AddJobArgument(watch, OnRun(watch, context, &Watch));
+  AddQuietFlag(watch, context);
+
+  const Command pause = app.AddSubcommand(
+      "pause",
+      "Have a job let go of its devices, with a checkpoint of where it is; "
+      "'fgnn resume JOB' goes on with it");
+  AddJobArgument(pause, OnRun(pause, context, &Change<&ServiceClient::Pause>));
+
+  const Command cancel = app.AddSubcommand(
+      "cancel", "End a job; returns once nothing of it is left");
+  AddJobArgument(cancel,
+                 OnRun(cancel, context, &Change<&ServiceClient::Cancel>));
 }
 
 }  // namespace fgnn

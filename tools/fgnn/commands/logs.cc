@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -65,10 +64,15 @@ absl::StatusOr<std::vector<std::string>> DaemonsWithLogs(
   return names;
 }
 
-absl::Status PrintLogs(const std::string& job_id, const std::string& daemon,
-                       const CommandContext& context) {
+struct LogsFlags {
+  std::string job_id;
+  std::string daemon;
+};
+
+absl::Status PrintLogs(const LogsFlags& flags, const CommandContext& context) {
+  const std::string& daemon = flags.daemon;
   FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
-                        SelectionFor(job_id, context.state_dir));
+                        SelectionFor(flags.job_id, context.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> daemons,
                         DaemonsWithLogs(context.state_dir));
   bool known = daemon.empty();
@@ -109,15 +113,11 @@ void AddLogsCommand(Command app, CommandContext& context) {
       "What the scheduler and the daemons said of a job; without JOB, all that "
       "they said");
   context.places["logs"] = CommandPlace::kThisMachine;
-  const auto job_id = std::make_shared<std::string>();
-  const auto daemon = std::make_shared<std::string>();
-  logs.AddOption("JOB", *job_id, kJobHelp).Takes("JOB");
-  logs.AddOption("--daemon", *daemon,
+  LogsFlags& flags = OnRun(logs, context, &PrintLogs);
+  logs.AddOption("JOB", flags.job_id, kJobHelp).Takes("JOB");
+  logs.AddOption("--daemon", flags.daemon,
                  "Show the lines of this daemon only, e.g. sampler.0")
       .Takes("NAME");
-  logs.OnRun([job_id, daemon, &context] {
-    context.status = PrintLogs(*job_id, *daemon, context);
-  });
 }
 
 }  // namespace fgnn

@@ -1,6 +1,5 @@
 // plan: computes what a job would take, before any part of it is started.
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -331,16 +330,15 @@ void AddPlanCommand(Command app, CommandContext& context) {
   const Command plan = app.AddSubcommand(
       "plan", "What a job would take, measured before anything is started");
   context.places["plan"] = CommandPlace::kThisMachine;
-  const auto flags = std::make_shared<PlanFlags>();
-  plan.AddOption("JOB", flags->job_file, "Job file (YAML)")
+  PlanFlags& flags = OnRun(plan, context, &Plan);
+  plan.AddOption("JOB", flags.job_file, "Job file (YAML)")
       .Required()
       .Takes("FILE");
-  plan.AddOption("--set", flags->overrides,
+  plan.AddOption("--set", flags.overrides,
                  "Override a field of the job, e.g. cache.capacity=0.2; may "
                  "be given again")
       .Takes("KEY=VALUE")
       .OneWordEach();
-  plan.OnRun([flags, &context] { context.status = Plan(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -1,7 +1,6 @@
 // plot and metrics: how runs went, as a picture and as a table.
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "tools/fgnn/reports/epoch_metrics.h"
 #include "tools/fgnn/reports/epoch_trend.h"
 #include "tools/fgnn/reports/metrics_csv.h"
+#include "tools/fgnn/reports/print_report.h"
 #include "tools/fgnn/reports/run_plot.h"
 
 namespace fgnn {
@@ -56,9 +56,13 @@ void TellApart(const std::vector<MeasuredRun>& runs,
   }
 }
 
-absl::Status Plot(const std::vector<std::string>& names,
-                  const std::filesystem::path& out,
-                  const CommandContext& context) {
+struct PlotFlags {
+  std::vector<std::string> names;
+  std::filesystem::path out = "plot.svg";
+};
+
+absl::Status Plot(const PlotFlags& flags, const CommandContext& context) {
+  const std::filesystem::path& out = flags.out;
   if (out.extension() != ".svg") {
     return absl::InvalidArgumentError(
         absl::StrCat("--out ", out.string(),
@@ -66,24 +70,18 @@ absl::Status Plot(const std::vector<std::string>& names,
   }
   std::vector<MeasuredRun> runs;
   std::vector<PlottedRun> plotted;
-  for (const std::string& name : names) {
+  for (const std::string& name : flags.names) {
     FGNN_ASSIGN_OR_RETURN(MeasuredRun run, ReadRun(name, context));
     plotted.push_back({run.run.name, run.epochs});
     runs.push_back(std::move(run));
   }
   TellApart(runs, plotted);
   FGNN_RETURN_IF_ERROR(WriteFileAtomically(out, ToSvg(plotted)));
-  if (!context.json) {
-    std::cout << out.string() << "\n";
-    return absl::OkStatus();
-  }
   nlohmann::ordered_json folders = nlohmann::ordered_json::array();
   for (const MeasuredRun& run : runs)
     folders.push_back(run.run.folder.string());
-  std::cout << JsonText(nlohmann::ordered_json{{"file", out.string()},
-                                               {"run_dirs", folders}},
-                        2)
-            << "\n";
+  PrintAnswer({{"file", out.string()}, {"run_dirs", folders}},
+              out.string() + "\n", context);
   return absl::OkStatus();
 }
 
@@ -116,22 +114,20 @@ void AddPlotCommands(Command app, CommandContext& context) {
       "Draw how jobs went, side by side: loss, validation, hit rate and what "
       "takes the time of an epoch, as SVG");
   context.places["plot"] = CommandPlace::kThisMachine;
-  const auto names = std::make_shared<std::vector<std::string>>();
-  const auto out = std::make_shared<std::filesystem::path>("plot.svg");
-  plot.AddOption("JOB", *names, kRunHelp).Required().Takes("JOB");
-  plot.AddOption("--out", *out, "File to write").Takes("FILE").ShowDefault();
-  plot.OnRun(
-      [names, out, &context] { context.status = Plot(*names, *out, context); });
+  PlotFlags& flags = OnRun(plot, context, &Plot);
+  plot.AddOption("JOB", flags.names, kRunHelp).Required().Takes("JOB");
+  plot.AddOption("--out", flags.out, "File to write")
+      .Takes("FILE")
+      .ShowDefault();
 
   const Command metrics = app.AddSubcommand(
       "metrics",
       "Print a line of CSV for each epoch of a job: its loss, scores, seconds, "
       "stages and learning rate");
   context.places["metrics"] = CommandPlace::kThisMachine;
-  const auto name = std::make_shared<std::string>();
-  metrics.AddOption("JOB", *name, kRunHelp).Required().Takes("JOB");
-  metrics.OnRun(
-      [name, &context] { context.status = PrintMetrics(*name, context); });
+  metrics.AddOption("JOB", OnRun(metrics, context, &PrintMetrics), kRunHelp)
+      .Required()
+      .Takes("JOB");
 }
 
 }  // namespace fgnn

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -92,15 +91,15 @@ void AddPredictCommand(Command app, CommandContext& context) {
                         "dataset's vertices, or links between them, by a "
                         "trained model");
   context.places["predict"] = CommandPlace::kThisMachine;
-  const auto flags = std::make_shared<PredictFlags>();
-  predict.AddOption("RUN", flags->run, "Run folder, or job id")
+  PredictFlags& flags = OnRun(predict, context, &Predict);
+  predict.AddOption("RUN", flags.run, "Run folder, or job id")
       .Required()
       .Takes("RUN");
-  predict.AddOption("--dataset", flags->dataset, "Dataset folder")
+  predict.AddOption("--dataset", flags.dataset, "Dataset folder")
       .Required()
       .Takes("DIR");
   predict
-      .AddOption("--what", flags->what,
+      .AddOption("--what", flags.what,
                  "classes; values, of node_regression; probabilities, f32 "
                  "[vertices, classes]; embeddings, what the last layer is "
                  "given, f32 [vertices, hidden]; for link prediction: scores "
@@ -110,25 +109,23 @@ void AddPredictCommand(Command app, CommandContext& context) {
               "neighbours"});
   predict
       .AddOption(
-          "--out", flags->out,
+          "--out", flags.out,
           "File to write: .npy, or for classes, values, scores and neighbours "
           ".csv with the names of vertices, classes and values; an apostrophe "
           "stands before names that a spreadsheet would run")
       .Required()
       .Takes("FILE");
   predict
-      .AddOption("--checkpoint", flags->checkpoint,
+      .AddOption("--checkpoint", flags.checkpoint,
                  "Checkpoint file; default: that of the best epoch")
       .Takes("FILE");
-  AddChoices(predict, *flags);
+  AddChoices(predict, flags);
   predict
-      .AddOption("--device", flags->device,
+      .AddOption("--device", flags.device,
                  "Cores (cpu:0-7) or a GPU (cuda:0) that compute; default: all "
                  "cores")
       .Takes("DEVICE");
-  predict.AddFlag("--force", flags->force, "Overwrite the file of --out");
-  predict.OnRun(
-      [flags, &context] { context.status = Predict(*flags, context); });
+  predict.AddFlag("--force", flags.force, "Overwrite the file of --out");
 }
 
 }  // namespace fgnn

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -167,25 +166,24 @@ void AddRemovalCommands(Command app, CommandContext& context) {
       "rm",
       "Delete jobs that have ended, with the files that their runs have made; "
       "also while no service runs");
-  const auto names = std::make_shared<std::vector<std::string>>();
-  rm.AddOption("JOB", *names, kJobHelp).Required().Takes("JOB");
-  rm.OnRun([names, &context] { context.status = Remove(*names, context); });
+  rm.AddOption("JOB", OnRun(rm, context, &Remove), kJobHelp)
+      .Required()
+      .Takes("JOB");
 
   const Command prune = app.AddSubcommand(
       "prune",
       "Do as rm does with all jobs that ended some time ago; also while no "
       "service runs");
-  const auto flags = std::make_shared<PruneFlags>();
+  PruneFlags& flags = OnRun(prune, context, &Prune);
   prune
-      .AddOption("--older", flags->older,
+      .AddOption("--older", flags.older,
                  "Jobs that ended at least so long ago, e.g. 30d, 12h")
       .Required()
       .Takes("TIME");
-  prune.AddOption("--user", flags->user, "Jobs of this user; default: your own")
+  prune.AddOption("--user", flags.user, "Jobs of this user; default: your own")
       .Takes("NAME");
-  prune.AddFlag("--dry-run", flags->dry_run,
+  prune.AddFlag("--dry-run", flags.dry_run,
                 "List what would be deleted, and delete nothing");
-  prune.OnRun([flags, &context] { context.status = Prune(*flags, context); });
 }
 
 }  // namespace fgnn

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -14,6 +13,7 @@
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/reports/message_json.h"
+#include "tools/fgnn/reports/print_report.h"
 #include "tools/fgnn/service/forced_end.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/service_client.h"
@@ -83,7 +83,7 @@ absl::Status EndRemotely(bool by_force, const CommandContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status Down(bool by_force, const CommandContext& context) {
+absl::Status Down(const bool& by_force, const CommandContext& context) {
   if (PlaceOf(context).is_remote()) return EndRemotely(by_force, context);
   const std::filesystem::path state_dir =
       std::filesystem::absolute(context.state_dir);
@@ -104,11 +104,7 @@ absl::Status ShowStatus(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(PlaceOf(context)));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
-  if (context.json) {
-    std::cout << JsonText(ToJson(info), 2) << "\n";
-  } else {
-    std::cout << ServiceText(info);
-  }
+  PrintAnswer(ToJson(info), ServiceText(info), context);
   return absl::OkStatus();
 }
 
@@ -117,12 +113,9 @@ absl::Status ShowStatus(const CommandContext& context) {
 void AddServiceCommands(Command app, CommandContext& context) {
   const Command down = app.AddSubcommand(
       "down", "Stop the service; jobs that run are cancelled");
-  const auto by_force = std::make_shared<bool>(false);
-  down.AddFlag("--force", *by_force,
+  down.AddFlag("--force", OnRun(down, context, &Down),
                "End a service that does not answer, by the pid in its lock; "
                "its jobs go on after the next 'fgnn up'");
-  down.OnRun(
-      [by_force, &context] { context.status = Down(*by_force, context); });
 
   app.AddSubcommand("status", "The service, its executors and its jobs")
       .OnRun([&context] { context.status = ShowStatus(context); });

@@ -1,7 +1,6 @@
 // simulate: computes plans and epochs for given times of a batch; nothing is
 // started.
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -240,58 +239,56 @@ void AddSimulateCommand(Command app, CommandContext& context) {
   const Command simulate = app.AddSubcommand(
       "simulate", "Plans and predicted epochs for given times of a batch");
   context.places["simulate"] = CommandPlace::kWithoutService;
-  const auto flags = std::make_shared<SimulateFlags>();
-  AddTimes(simulate, *flags);
-  simulate.AddOption("--devices", flags->devices,
+  SimulateFlags& flags = OnRun(simulate, context, &RunSimulate);
+  AddTimes(simulate, flags);
+  simulate.AddOption("--devices", flags.devices,
                      "Number of devices; default: as many as times are given");
   simulate
-      .AddOption("--samplers", flags->samplers,
+      .AddOption("--samplers", flags.samplers,
                  "Devices that sample; auto: the planner's number")
       .Takes("auto|N")
       .ShowDefault();
   simulate
-      .AddOption("--most-samplers", flags->most_samplers,
+      .AddOption("--most-samplers", flags.most_samplers,
                  "Devices that have memory to sample; default: all")
       .Between(uint32_t{1}, UINT32_MAX);
-  simulate.AddOption("--most-trainers", flags->most_trainers,
+  simulate.AddOption("--most-trainers", flags.most_trainers,
                      "Devices that have memory to be planned to train; 0: "
                      "standby trainers alone; default: all");
-  simulate.AddOption("--batches", flags->batches, "Batches of an epoch")
+  simulate.AddOption("--batches", flags.batches, "Batches of an epoch")
       .Between(uint64_t{1}, kMostBatches)
       .ShowDefault();
   simulate
-      .AddOption("--batches-per-step", flags->batches_per_step,
+      .AddOption("--batches-per-step", flags.batches_per_step,
                  "Batches of a step; default: as many as devices train")
       .Between(uint32_t{1}, UINT32_MAX);
   simulate
-      .AddOption("--slots", flags->slots,
+      .AddOption("--slots", flags.slots,
                  "Slots of the queue; default: 8 for each device")
       .Between(uint32_t{1}, UINT32_MAX);
   simulate
-      .AddOption("--staleness", flags->staleness,
+      .AddOption("--staleness", flags.staleness,
                  "Steps that trainers may be ahead")
       .ShowDefault();
   simulate
-      .AddOption("--spread", flags->spread,
+      .AddOption("--spread", flags.spread,
                  "Spread of a batch's times: standard deviation over mean")
       .Between(0.0, kMostSpread)
       .ShowDefault();
   simulate
-      .AddOption("--epochs", flags->epochs,
+      .AddOption("--epochs", flags.epochs,
                  "Epochs to simulate; the result is their mean")
       .Between(uint32_t{1}, kMostEpochs)
       .ShowDefault();
-  simulate.AddFlag("!--no-switching", flags->switching,
+  simulate.AddFlag("!--no-switching", flags.switching,
                    "Devices that sample never train");
-  simulate.AddFlag("--time-sharing", flags->time_sharing,
+  simulate.AddFlag("--time-sharing", flags.time_sharing,
                    "Every device samples and trains in turn");
-  simulate.AddOption("--seed", flags->seed, "Seed of the spread").ShowDefault();
+  simulate.AddOption("--seed", flags.seed, "Seed of the spread").ShowDefault();
   simulate
-      .AddOption("--trace", flags->trace,
+      .AddOption("--trace", flags.trace,
                  "Also write the timeline of the plan, as a Chrome trace")
       .Takes("FILE");
-  simulate.OnRun(
-      [flags, &context] { context.status = RunSimulate(*flags, context); });
 }
 
 }  // namespace fgnn

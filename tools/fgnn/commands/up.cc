@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -299,30 +298,29 @@ void AddUpCommand(Command app, CommandContext& context) {
                         "Start the service on this machine; one that runs "
                         "stays, also if it was to end after its last job");
   context.places["up"] = CommandPlace::kThisMachine;
-  const auto flags = std::make_shared<UpFlags>();
-  up.AddOption("--devices", flags->devices,
+  UpFlags& flags = OnRun(up, context, &Up);
+  up.AddOption("--devices", flags.devices,
                "Where daemons run: cpu:0, cpu:0-3, cuda:0; several apart by "
                "spaces; default: all cores as one device, or those of the "
                "service that runs")
       .Takes("DEVICE");
-  up.AddOption("--socket-group", flags->socket_group,
+  up.AddOption("--socket-group", flags.socket_group,
                "Open the service to the users of this group, who may submit "
                "jobs and see all; default: your own group, or that of the "
                "service that runs")
       .Takes("GROUP");
   const Option http =
-      up.AddOption("--http", flags->http,
+      up.AddOption("--http", flags.http,
                    "Serve pages for browsers and Prometheus on this address, "
                    "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1")
           .Takes("[HOST:]PORT");
-  up.AddFlag("--http-public", flags->http_is_public,
+  up.AddFlag("--http-public", flags.http_is_public,
              "Allow --http an address that other machines reach; whoever "
              "reaches it reads all jobs")
       .Needs(http);
-  up.AddFlag("--log-json", flags->log_json,
+  up.AddFlag("--log-json", flags.log_json,
              "Log a JSON object a line; counts for a service that is started");
-  AddRuleFlags(up, *flags);
-  up.OnRun([flags, &context] { context.status = Up(*flags, context); });
+  AddRuleFlags(up, flags);
 }
 
 }  // namespace fgnn
