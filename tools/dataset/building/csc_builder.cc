@@ -162,12 +162,11 @@ class SpillingCscBuilder : public CscBuilder {
     histograms_.given.Cover(num_nodes);
     histograms_.given.Match(histograms_.reverses);
     histograms_.reverses.Match(histograms_.given);
-    threads_ = ThreadsOr(0);
     // A bucket is held as edges, and as values before and after the merging.
     const uint64_t edge_bytes =
         sizeof(EdgeT) + 2 * sizeof(typename SortedBucket<EdgeT>::Value);
     buckets_ = MakeBuckets(histograms_, num_nodes, edge_bytes,
-                           options_.memory_bytes * 3 / 4 / threads_);
+                           options_.memory_bytes * 3 / 4 / ThreadsOr(0));
     FGNN_ASSIGN_OR_RETURN(sorted_, SpillFile::Create(building_ / "buckets"));
     FGNN_RETURN_IF_ERROR(Distribute(num_nodes));
     log_ = SpillFile();  // Gives the log's disk space back.
@@ -216,7 +215,6 @@ class SpillingCscBuilder : public CscBuilder {
   const fs::path folder_;
   const fs::path building_;
   CscBuilderOptions options_;
-  unsigned threads_ = 1;
   bool finished_ = false;
   CscTotals totals_;
 
@@ -346,7 +344,7 @@ absl::Status SpillingCscBuilder<EdgeT>::SortAndWrite(
     return absl::OkStatus();
   };
   FGNN_RETURN_IF_ERROR(RunOrderedChunks<SortedBucket<EdgeT>>(
-      buckets_.size(), threads_, sort, append));
+      buckets_.size(), ThreadsOr(0), sort, append));
   totals_.num_edges = writer.num_edges();
   return writer.Close();
 }

@@ -198,7 +198,7 @@ absl::Status CsvNodes::Finish(uint64_t num_nodes) {
     target_.SetSplit("test", std::move(test_), split_what_);
   }
   if (!feature_names_.empty()) {
-    FGNN_RETURN_IF_ERROR(target_.WriteLines(
+    FGNN_RETURN_IF_ERROR(target_.writer().WriteLines(
         kFeatureNamesFile, feature_names_.size(),
         [this](uint64_t c) -> std::string_view { return feature_names_[c]; }));
   }

@@ -32,7 +32,8 @@ absl::StatusOr<CsvNumbers> CsvNumbers::Create(std::vector<size_t> places,
   FGNN_ASSIGN_OR_RETURN(
       FeatureTable numbers,
       FeatureTable::Create(
-          target.folder() / absl::StrCat(".numbers-", target.features().rows()),
+          target.writer().folder() /
+              absl::StrCat(".numbers-", target.features().rows()),
           places.size()));
   CsvNumbers result(named, table, target, std::move(numbers));
   for (const size_t place : places) {

@@ -22,20 +22,6 @@ absl::Status BadWeight(const CompressedReader& reader, float weight,
                    "; weights are finite and not negative"));
 }
 
-absl::Status AccountForWeights(const std::string& what,
-                               const MissingCount& missing,
-                               ImportTarget& target) {
-  AccountColumn column = {.source = SourceName(what),
-                          .names = "values",
-                          .use = "weight",
-                          .missing = missing.count(),
-                          .words = missing.Words(),
-                          .first_missing = missing.first()};
-  if (column.missing > 0) return target.FillWeights(what, std::move(column));
-  AddColumn(std::move(column), target.account());
-  return absl::OkStatus();
-}
-
 absl::Status CheckVertices(absl::Span<const int64_t> ids,
                            const ArrayStream& array, uint64_t first_edge,
                            uint64_t num_nodes) {
@@ -187,7 +173,13 @@ absl::Status ImportCompressedEdges(CompressedArrays arrays,
   target.AccountForEdges(
       {.source = indices_name, .unit = "entries", .read = num_edges});
   if (weights_what.empty()) return absl::OkStatus();
-  return AccountForWeights(weights_what, missing, target);
+  return target.AccountForWeights(weights_what,
+                                  {.source = SourceName(weights_what),
+                                   .names = "values",
+                                   .use = "weight",
+                                   .missing = missing.count(),
+                                   .words = missing.Words(),
+                                   .first_missing = missing.first()});
 }
 
 absl::StatusOr<uint64_t> ImportEdgeIndex(ArrayStream sources,

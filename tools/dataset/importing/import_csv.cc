@@ -1,5 +1,4 @@
 // fgnn dataset import csv.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -85,17 +84,13 @@ class EdgesReader {
         absl::StrCat(table_.what(), ": left out, edges have no such data"),
         others);
     if (!weight_.has_value()) return absl::OkStatus();
-    if (missing_weights_.count() == 0) {
-      add(*weight_, "weight");
-      return absl::OkStatus();
-    }
-    return target_.FillWeights(table_.what(),
-                               {.source = source,
-                                .names = table_.NameOf(*weight_),
-                                .use = "weight",
-                                .missing = missing_weights_.count(),
-                                .words = missing_weights_.Words(),
-                                .first_missing = missing_weights_.first()});
+    return target_.AccountForWeights(
+        table_.what(), {.source = source,
+                        .names = table_.NameOf(*weight_),
+                        .use = "weight",
+                        .missing = missing_weights_.count(),
+                        .words = missing_weights_.Words(),
+                        .first_missing = missing_weights_.first()});
   }
 
   absl::StatusOr<GlobalId> Number(absl::Span<const std::string_view> fields,
@@ -180,16 +175,17 @@ absl::StatusOr<ImportSummary> ImportCsv(const CsvSource& source,
                                         .product = "vertices",
                                         .made = num_new});
   }
-  if (source.bipartite) {
-    target->SetKinds({source.source_column, source.destination_column});
-  }
   if (numbering.has_names()) {
     const StringIds& names = numbering.names();
-    FGNN_RETURN_IF_ERROR(
-        target->WriteLines("names.txt", names.size(),
-                           [&names](uint64_t v) { return names.text(v); }));
+    FGNN_RETURN_IF_ERROR(target->writer().WriteLines(
+        "names.txt", names.size(),
+        [&names](uint64_t v) { return names.text(v); }));
   }
-  return target->Finish(numbering.num_nodes());
+  std::vector<std::string> kinds;
+  if (source.bipartite) {
+    kinds = {source.source_column, source.destination_column};
+  }
+  return target->Finish(numbering.num_nodes(), std::move(kinds));
 }
 
 }  // namespace fgnn

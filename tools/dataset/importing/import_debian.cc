@@ -47,7 +47,7 @@ class PackageGraph {
   absl::StatusOr<ImportSummary> Finish() {
     FGNN_RETURN_IF_ERROR(AddEdges());
     Account();
-    FGNN_RETURN_IF_ERROR(target_.WriteLines(
+    FGNN_RETURN_IF_ERROR(target_.writer().WriteLines(
         "names.txt", package_names_.size(),
         [this](uint64_t v) { return names_.text(package_names_[v]); }));
     ClassLabels::Result sections = sections_.Take(/*integers_count=*/false);

@@ -147,17 +147,13 @@ class EdgeListReader {
                 target_.account());
     }
     if (source_.ignore_weights || num_words_ != 3) return absl::OkStatus();
-    AccountColumn weights = {.source = source,
-                             .names = "word 3",
-                             .use = "weight",
-                             .missing = missing_weights_.count(),
-                             .words = missing_weights_.Words(),
-                             .first_missing = missing_weights_.first()};
-    if (weights.missing > 0) {
-      return target_.FillWeights(lines_.what(), std::move(weights));
-    }
-    AddColumn(std::move(weights), target_.account());
-    return absl::OkStatus();
+    return target_.AccountForWeights(
+        lines_.what(), {.source = source,
+                        .names = "word 3",
+                        .use = "weight",
+                        .missing = missing_weights_.count(),
+                        .words = missing_weights_.Words(),
+                        .first_missing = missing_weights_.first()});
   }
 
   absl::Status CheckComment(std::string_view line) {
@@ -297,14 +293,15 @@ absl::StatusOr<ImportSummary> ImportEdgeList(const EdgeListSource& source,
   FGNN_RETURN_IF_ERROR(reader.Read());
   uint64_t num_nodes = reader.numbering().num_nodes();
   FGNN_RETURN_IF_ERROR(ReadCompanions(source, *target, &num_nodes));
-  if (source.bipartite) target->SetKinds({"source", "destination"});
   if (has_names) {
     const StringIds& names = reader.numbering().names();
-    FGNN_RETURN_IF_ERROR(
-        target->WriteLines("names.txt", names.size(),
-                           [&names](uint64_t v) { return names.text(v); }));
+    FGNN_RETURN_IF_ERROR(target->writer().WriteLines(
+        "names.txt", names.size(),
+        [&names](uint64_t v) { return names.text(v); }));
   }
-  return target->Finish(num_nodes);
+  std::vector<std::string> kinds;
+  if (source.bipartite) kinds = {"source", "destination"};
+  return target->Finish(num_nodes, std::move(kinds));
 }
 
 }  // namespace fgnn

@@ -1,6 +1,7 @@
 #include "tools/dataset/importing/import_target.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +37,18 @@ std::vector<std::string> FirstOf(const std::vector<std::string>& names) {
     few.push_back(absl::StrCat(names.size() - kMostNames, " more"));
   }
   return few;
+}
+
+std::string TextOfUnequal(uint64_t num_unequal, EqualEdges rule) {
+  const char* const what = rule == EqualEdges::kFirst ? "the first weight stays"
+                           : rule == EqualEdges::kSum
+                               ? "their weights are summed"
+                               : "the largest weight stays";
+  return absl::StrCat(
+      FormatCount(num_unequal),
+      " edges are there several times with unequal weights: ", what,
+      "; --equal-edges first, sum or largest chooses, "
+      "--keep-duplicates keeps all");
 }
 
 }  // namespace
@@ -94,8 +107,12 @@ void ImportTarget::AccountForEdges(AccountTable table) {
   account().tables.push_back(std::move(table));
 }
 
-absl::Status ImportTarget::FillWeights(const std::string& what,
-                                       AccountColumn column) {
+absl::Status ImportTarget::AccountForWeights(const std::string& what,
+                                             AccountColumn column) {
+  if (column.missing == 0) {
+    AddColumn(std::move(column), account());
+    return absl::OkStatus();
+  }
   const uint64_t known = num_edges_added_ - column.missing;
   const bool has_mean = options_.fill.kind == GapFill::Kind::kMean && known > 0;
   if (options_.fill.kind != GapFill::Kind::kValue && !has_mean) {
@@ -163,7 +180,8 @@ absl::Status ImportTarget::CheckDense(uint64_t num_nodes) const {
       "of vertices, or number them anew from 0"));
 }
 
-absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
+absl::StatusOr<ImportSummary> ImportTarget::Finish(
+    uint64_t num_nodes, std::vector<std::string> kinds) {
   if (num_edges_added_ == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(source_, ": holds no edges; is it the right file?"));
@@ -193,7 +211,7 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(uint64_t num_nodes) {
   metadata.target_type = summary_.target_type;
   metadata.symmetric = summary_.symmetric;
   metadata.left_out = summary_.left_out;
-  metadata.kinds = kinds_;
+  metadata.kinds = std::move(kinds);
   Progress("checking", 0, 0);
   FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
   return std::move(summary_);
@@ -208,11 +226,6 @@ void ImportTarget::DrawSplits() {
   SetSplit("train", std::move(drawn.train), what);
   SetSplit("valid", std::move(drawn.valid), what);
   SetSplit("test", std::move(drawn.test), what);
-}
-
-uint64_t* ImportTarget::TotalOf(const std::string& split) {
-  if (split == "train") return &summary_.num_train;
-  return split == "valid" ? &summary_.num_valid : &summary_.num_test;
 }
 
 absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
@@ -232,13 +245,20 @@ absl::Status ImportTarget::FinishSplits(uint64_t num_nodes) {
   vertices.num_nodes = num_nodes;
   vertices.num_classes = summary_.num_classes;
   vertices.labels = labels_.classes();
+  struct Place {
+    absl::Span<const int64_t>& ids;
+    uint64_t& total;
+  };
+  const std::map<std::string, Place> places = {
+      {"train", {vertices.train, summary_.num_train}},
+      {"valid", {vertices.valid, summary_.num_valid}},
+      {"test", {vertices.test, summary_.num_test}}};
   for (const Split& split : splits_) {
     FGNN_RETURN_IF_ERROR(CheckSplit(split, num_nodes));
     FGNN_RETURN_IF_ERROR(writer_.WriteSplit(split.name, split.ids));
-    *TotalOf(split.name) = split.ids.size();
-    (split.name == "train"   ? vertices.train
-     : split.name == "valid" ? vertices.valid
-                             : vertices.test) = split.ids;
+    const Place& place = places.at(split.name);
+    place.ids = split.ids;
+    place.total = split.ids.size();
   }
   for (std::string& notice : LabelNotices(vertices)) Note(std::move(notice));
   // Frees their memory for the sort.
@@ -277,20 +297,10 @@ absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
   summary_.num_duplicates = totals.num_merged;
   summary_.num_reverses = totals.num_reverses;
   summary_.num_self_loops = totals.num_self_loops;
-  if (totals.num_unequal > 0) NoteUnequal(totals.num_unequal);
+  if (totals.num_unequal > 0) {
+    Note(TextOfUnequal(totals.num_unequal, options_.equal_edges));
+  }
   return FinishAccount(totals);
-}
-
-void ImportTarget::NoteUnequal(uint64_t num_unequal) {
-  const std::string_view what =
-      options_.equal_edges == EqualEdges::kFirst ? "the first weight stays"
-      : options_.equal_edges == EqualEdges::kSum ? "their weights are summed"
-                                                 : "the largest weight stays";
-  Note(absl::StrCat(FormatCount(num_unequal),
-                    " edges are there several times with unequal weights: ",
-                    std::string(what),
-                    "; --equal-edges first, sum or largest chooses, "
-                    "--keep-duplicates keeps all"));
 }
 
 absl::Status ImportTarget::FinishAccount(const CscTotals& totals) {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -36,7 +35,7 @@ class ImportTarget {
   // Call it once, before the edges. `source_bytes` is the size of the file that
   // they come from (0: not known); it bounds the memory for sorting them.
   absl::Status BeginEdges(bool with_weights, uint64_t source_bytes);
-  // A weight of NaN is missing; see FillWeights().
+  // A weight of NaN is missing; see AccountForWeights().
   absl::Status AddEdge(GlobalId source, GlobalId destination,
                        float weight = 1.0F) {
     ++num_edges_added_;
@@ -47,21 +46,19 @@ class ImportTarget {
   // Adds what edges were read from to the account: a table that lacks what was
   // made and merged. Call it once, before Finish().
   void AccountForEdges(AccountTable table);
-  // Call it after the edges if weights were missing; `column` is that of the
-  // account. InvalidArgument: options.fill refuses them.
-  absl::Status FillWeights(const std::string& what, AccountColumn column);
+  // Adds the column of the weights to the account, once all edges were added,
+  // and fills those that are missing. InvalidArgument: options.fill refuses
+  // that.
+  absl::Status AccountForWeights(const std::string& what, AccountColumn column);
 
   const ImportOptions& options() const { return options_; }
-  const std::filesystem::path& folder() const { return writer_.folder(); }
+  const DatasetWriter& writer() const { return writer_; }
   FeatureStore& features() { return features_; }
   LabelStore& labels() { return labels_; }
   ImportAccount& account() { return summary_.account; }
   // Global ids. `split` is "train", "valid" or "test".
   void SetSplit(const std::string& split, std::vector<int64_t> ids,
                 std::string what);
-
-  // Names the kinds of vertices; see DatasetMetadata::kinds.
-  void SetKinds(std::vector<std::string> kinds) { kinds_ = std::move(kinds); }
 
   // States that the source has an entry of its own for each of this many
   // vertices, apart from features and labels: the number is not a mere claim.
@@ -71,13 +68,6 @@ class ImportTarget {
   // number of vertices calls it before.
   absl::Status CheckDense(uint64_t num_nodes) const;
 
-  // See DatasetWriter::WriteLines().
-  absl::Status WriteLines(
-      const std::string& file, uint64_t count,
-      absl::FunctionRef<std::string_view(uint64_t)> line) const {
-    return writer_.WriteLines(file, count, line);
-  }
-
   void Note(std::string note) { summary_.notes.push_back(std::move(note)); }
   // Notes that arrays, columns or files of the source are left out, if there
   // are any, and keeps their names in metadata.yaml. `why` begins the line.
@@ -86,8 +76,10 @@ class ImportTarget {
   void Progress(std::string_view stage, uint64_t done, uint64_t total);
 
   // Checks that all parts agree on the number of vertices, draws splits if
-  // asked to, sorts the edges, and makes the folder appear.
-  absl::StatusOr<ImportSummary> Finish(uint64_t num_nodes);
+  // asked to, sorts the edges, and makes the folder appear. `kinds`: see
+  // DatasetMetadata::kinds.
+  absl::StatusOr<ImportSummary> Finish(uint64_t num_nodes,
+                                       std::vector<std::string> kinds = {});
 
  private:
   struct Split {
@@ -99,13 +91,11 @@ class ImportTarget {
   ImportTarget(const ImportOptions& options, std::string source,
                DatasetWriter writer);
   absl::Status FinishAccount(const CscTotals& totals);
-  void NoteUnequal(uint64_t num_unequal);
   absl::Status FinishSplits(uint64_t num_nodes);
   absl::Status FinishEdges(uint64_t num_nodes);
   absl::Status FindSymmetry();
   absl::Status CheckSplit(const Split& split, uint64_t num_nodes) const;
   void DrawSplits();
-  uint64_t* TotalOf(const std::string& split);
 
   const ImportOptions& options_;
   std::string source_;
@@ -117,7 +107,6 @@ class ImportTarget {
   FeatureStore features_;
   LabelStore labels_;
   std::vector<Split> splits_;
-  std::vector<std::string> kinds_;
   ImportSummary summary_;
   std::string stage_;  // The stage whose progress was reported last.
   bool stage_at_end_ = false;
