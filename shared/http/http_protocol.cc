@@ -95,7 +95,7 @@ void RunHandler(const HttpHandler& handler, const httplib::Request& request,
 }  // namespace
 
 // Uses the parser and the writer of the library, not its sockets and threads:
-// those have no limit on a request's total time and size, nor on connections.
+// README.md says which limits these lack.
 class HttpProtocol::Parser : public httplib::Server {
  public:
   Parser(std::string bound_host, HttpHandlers handlers)
