@@ -1,18 +1,13 @@
 #include "tools/dataset/reading/array_stream.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/files/unique_fd.h"
+#include "shared/base/files/plain_file.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy_layout.h"
 #include "tools/dataset/reading/float_bits.h"
@@ -27,33 +22,23 @@ constexpr size_t kChunkElements = size_t{1} << 15;
 
 class FileSource : public ByteSource {
  public:
-  FileSource(UniqueFd fd, uint64_t size, std::string what)
-      : fd_(std::move(fd)), size_(size), what_(std::move(what)) {}
+  explicit FileSource(PlainFile file) : file_(std::move(file)) {}
 
   absl::StatusOr<size_t> Read(absl::Span<std::byte> out) override {
-    size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t got =
-          ::pread(fd_.get(), out.data() + done, out.size() - done,
-                  static_cast<off_t>(offset_));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ErrnoToStatus(errno, "read " + what_);
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
-      offset_ += static_cast<uint64_t>(got);
-    }
-    return done;
+    const uint64_t left = file_.size() - std::min(offset_, file_.size());
+    out = out.first(std::min<uint64_t>(out.size(), left));
+    FGNN_RETURN_IF_ERROR(file_.Read(offset_, out));
+    offset_ += out.size();
+    return out.size();
   }
   absl::Status Skip(uint64_t bytes) override {
     offset_ += bytes;
     return absl::OkStatus();
   }
-  uint64_t size() const override { return size_; }
+  uint64_t size() const override { return file_.size(); }
 
  private:
-  UniqueFd fd_;
-  uint64_t size_;
-  std::string what_;
+  PlainFile file_;
   uint64_t offset_ = 0;
 };
 
@@ -164,20 +149,8 @@ size_t ConvertAs(NpyType type, const std::byte* bytes, absl::Span<Out> out) {
 
 absl::StatusOr<ArrayStream> ArrayStream::OpenFile(
     const std::filesystem::path& path) {
-  const std::string what = path.string();
-  // Opened without blocking: the open of a FIFO would wait for its writer.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat stat {};
-  if (!fd.valid() || ::fstat(fd.get(), &stat) != 0) {
-    return ErrnoToStatus(errno, "open " + what);
-  }
-  if (!S_ISREG(stat.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("open ", what, ": not a plain file"));
-  }
-  return Open(std::make_unique<FileSource>(
-                  std::move(fd), static_cast<uint64_t>(stat.st_size), what),
-              what);
+  FGNN_ASSIGN_OR_RETURN(PlainFile file, PlainFile::Open(path));
+  return Open(std::make_unique<FileSource>(std::move(file)), path.string());
 }
 
 absl::StatusOr<ArrayStream> ArrayStream::Open(
