@@ -1,5 +1,4 @@
 // devices, switch.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "shared/base/files/plain_file.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "tools/fgnn/commands/commands.h"
@@ -40,20 +39,14 @@ std::string Milliseconds(double ms) {
 // Returns the last whole line of a run's metrics. Returns nullopt before the
 // first epoch has ended, or if this user may not read them.
 std::optional<EpochMetrics> LastEpoch(const std::filesystem::path& run_dir) {
-  constexpr uint64_t kMostBytes = 1 << 20;
-  const auto file = PlainFile::Open(run_dir / "metrics.jsonl");
-  if (!file.ok()) return std::nullopt;
-  const uint64_t bytes = std::min(file->size(), kMostBytes);
-  std::string text(bytes, ' ');
-  const absl::Status read = file->Read(
-      file->size() - bytes,
-      absl::MakeSpan(reinterpret_cast<std::byte*>(text.data()), text.size()));
-  if (!read.ok()) return std::nullopt;
-  const size_t end = text.rfind('\n');
+  constexpr size_t kMostBytes = 1 << 20;
+  const auto text = ReadFileEnd(run_dir / "metrics.jsonl", kMostBytes);
+  if (!text.ok()) return std::nullopt;
+  const size_t end = text->rfind('\n');
   if (end == std::string::npos || end == 0) return std::nullopt;
-  const size_t before = text.rfind('\n', end - 1);
+  const size_t before = text->rfind('\n', end - 1);
   const size_t first = before == std::string::npos ? 0 : before + 1;
-  auto line = EpochMetrics::parse(text.substr(first, end - first), nullptr,
+  auto line = EpochMetrics::parse(text->substr(first, end - first), nullptr,
                                   /*allow_exceptions=*/false);
   if (!line.is_object() || !line.contains("stages")) return std::nullopt;
   return line;

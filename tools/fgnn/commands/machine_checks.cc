@@ -38,10 +38,10 @@ namespace fs = std::filesystem;
 
 // Least bytes in which the job of tools/quickstart.yaml runs.
 constexpr uint64_t kLeastMemoryBytes = uint64_t{1} << 30;
-// Time to read a library from a slow disk.
-constexpr std::chrono::seconds kLibraryTimeout{20};
-// Time in which a driver says what GPUs there are.
-constexpr std::chrono::seconds kGpuTimeout{20};
+// Time to read a library from a slow disk, or in which a driver says what GPUs
+// there are.
+constexpr std::chrono::seconds kProgramTimeout{20};
+
 constexpr char kBuildFix[] =
     "tools/setup && cmake --preset release && cmake --build --preset release";
 
@@ -116,25 +116,25 @@ MachineCheck CheckProgram(const std::string& name) {
                       : Missing(name, MessageOf(program.status()), kBuildFix);
 }
 
-// `command`: that of fgnn-trainer which opens the library.
-MachineCheck CheckLibrary(const std::string& name, const char* command) {
-  const auto trainer = FindProgram("fgnn-trainer");
-  if (!trainer.ok()) {
-    return Missing(name, "unknown without fgnn-trainer", kBuildFix);
+// Has `judge` check the output and the exit code of a program's command.
+template <typename Judge>
+MachineCheck CheckAnswer(const std::string& name, const std::string& program,
+                         const char* command, const Judge& judge) {
+  const auto found = FindProgram(program);
+  if (!found.ok()) {
+    return Missing(name, absl::StrCat("unknown without ", program), kBuildFix);
   }
-  const auto ran = RunProgram(*trainer, {command}, DeadlineIn(kLibraryTimeout));
+  const auto ran = RunProgram(*found, {command}, DeadlineIn(kProgramTimeout));
   if (!ran.ok()) return Missing(name, MessageOf(ran.status()), kBuildFix);
-  return JudgeLibrary(name, ran->output, ran->exit_code);
+  return judge(ran->output, ran->exit_code);
 }
 
-MachineCheck CheckGpus() {
-  const auto sampler = FindProgram("fgnn-sampler");
-  if (!sampler.ok()) {
-    return Missing("GPUs", "unknown without fgnn-sampler", kBuildFix);
-  }
-  const auto ran = RunProgram(*sampler, {"gpus"}, DeadlineIn(kGpuTimeout));
-  if (!ran.ok()) return Missing("GPUs", MessageOf(ran.status()), kBuildFix);
-  return JudgeGpus(ran->output, ran->exit_code);
+// `command`: that of fgnn-trainer which opens the library.
+MachineCheck CheckLibrary(const std::string& name, const char* command) {
+  return CheckAnswer(name, "fgnn-trainer", command,
+                     [&name](std::string_view output, int exit_code) {
+                       return JudgeLibrary(name, output, exit_code);
+                     });
 }
 
 // Checks the folder, or the first existing one above it.
@@ -235,7 +235,7 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckProgram("fgnn-sampler"),
           CheckProgram("fgnn-trainer"),
           CheckLibrary("libtorch", "libtorch"),
-          CheckGpus(),
+          CheckAnswer("GPUs", "fgnn-sampler", "gpus", JudgeGpus),
           CheckLibrary("cuBLAS", "cublas"),
           CheckLibrary("NCCL", "nccl"),
           CheckStateDir(state_dir),

@@ -282,24 +282,13 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(MeasuredJob measured,
                         MeasureJob(effective, context.state_dir));
   const PlanInput& input = measured.input;
-  if (std::optional<std::string> note =
-          NoteOnBatchSize(input.spec, input.dataset.num_train)) {
-    notes.push_back(*std::move(note));
-  }
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(input.spec));
-  if (std::optional<std::string> note = NoteOnScores(input.spec, facts)) {
-    notes.push_back(*std::move(note));
+  for (const std::optional<std::string>& note :
+       {NoteOnBatchSize(input.spec, input.dataset.num_train),
+        NoteOnScores(input.spec, facts), NoteOnOrder(input), NoteOnNccl(input),
+        NoteOnRoles(input), measured.note}) {
+    if (note.has_value()) notes.push_back(*note);
   }
-  if (std::optional<std::string> note = NoteOnOrder(input)) {
-    notes.push_back(*std::move(note));
-  }
-  if (std::optional<std::string> note = NoteOnNccl(input)) {
-    notes.push_back(*std::move(note));
-  }
-  if (std::optional<std::string> note = NoteOnRoles(input)) {
-    notes.push_back(*std::move(note));
-  }
-  if (measured.note.has_value()) notes.push_back(*std::move(measured.note));
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.state_dir));

@@ -44,19 +44,16 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
                                    run.string(),  "--dataset",
                                    flags.dataset, "--out",
                                    flags.out};
-  if (!flags.what.empty()) args.insert(args.end(), {"--what", flags.what});
-  if (!flags.checkpoint.empty()) {
-    args.insert(args.end(), {"--checkpoint", flags.checkpoint});
+  const std::string top_k =
+      flags.top_k.has_value() ? std::to_string(*flags.top_k) : "";
+  for (const auto& [flag, value] : {std::pair("--what", &flags.what),
+                                    {"--checkpoint", &flags.checkpoint},
+                                    {"--top-k", &top_k},
+                                    {"--vertices", &flags.vertices},
+                                    {"--pairs", &flags.pairs},
+                                    {"--device", &flags.device}}) {
+    if (!value->empty()) args.insert(args.end(), {flag, *value});
   }
-  if (flags.top_k.has_value()) {
-    args.insert(args.end(), {"--top-k", std::to_string(*flags.top_k)});
-  }
-  if (!flags.vertices.empty()) {
-    args.insert(args.end(), {"--vertices", flags.vertices});
-  }
-  if (!flags.pairs.empty()) args.insert(args.end(), {"--pairs", flags.pairs});
-  if (!flags.device.empty())
-    args.insert(args.end(), {"--device", flags.device});
   if (context.json) args.push_back("--json");
   std::cout.flush();
   return ReplaceByProgram(trainer, args);

@@ -29,20 +29,13 @@ struct SimulateFlags {
   std::vector<std::string> tt_standby;
   std::optional<uint32_t> devices;
   std::string samplers = "auto";
-  std::optional<uint32_t> most_samplers;
-  std::optional<uint32_t> most_trainers;
-  uint64_t batches = 100;
   std::optional<uint32_t> batches_per_step;
   std::optional<uint32_t> slots;
-  uint32_t staleness = 0;
-  double spread = 0;
-  uint32_t epochs = 3;
   std::string switch_time = "0ms";
   std::string step_time = "0ms";
-  bool switching = true;
   bool time_sharing = false;
-  uint64_t seed = 1;
   std::string trace;
+  AllocationInput input;  // What the other flags say.
 };
 
 absl::StatusOr<double> SecondsOf(const char* flag, const std::string& text,
@@ -111,7 +104,7 @@ absl::StatusOr<std::optional<uint32_t>> SamplersOf(
         "--samplers and --time-sharing exclude each other: with time sharing "
         "every device samples; leave one out");
   }
-  const size_t most = flags.switching ? num_devices : num_devices - 1;
+  const size_t most = flags.input.switching ? num_devices : num_devices - 1;
   uint32_t samplers = 0;
   if (!absl::SimpleAtoi(flags.samplers, &samplers) || samplers == 0 ||
       samplers > most) {
@@ -133,29 +126,21 @@ absl::StatusOr<std::optional<uint32_t>> SamplersOf(
 }
 
 absl::StatusOr<AllocationInput> InputOf(const SimulateFlags& flags) {
-  AllocationInput input;
+  AllocationInput input = flags.input;
   FGNN_ASSIGN_OR_RETURN(input.devices, DevicesOf(flags));
   const uint32_t num_devices = static_cast<uint32_t>(input.devices.size());
-  if (!flags.switching && num_devices == 1) {
+  if (!input.switching && num_devices == 1) {
     return absl::InvalidArgumentError(
         "--no-switching: one device alone has to switch; leave it out, or give "
         "--devices 2");
   }
-  if (flags.batches > kMostBatches / flags.epochs) {
+  if (input.batches_per_epoch > kMostBatches / input.epochs) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--batches is ", flags.batches, " in each of ", flags.epochs,
+        "--batches is ", input.batches_per_epoch, " in each of ", input.epochs,
         " epochs; at most ", kMostBatches, " in all are simulated"));
   }
-  input.batches_per_epoch = flags.batches;
   input.batches_per_step = flags.batches_per_step.value_or(0);
   input.num_slots = flags.slots.value_or(8 * num_devices);
-  input.staleness = flags.staleness;
-  input.most_samplers = flags.most_samplers;
-  input.most_trainers = flags.most_trainers;
-  input.switching = flags.switching;
-  input.spread = flags.spread;
-  input.epochs = flags.epochs;
-  input.seed = flags.seed;
   FGNN_ASSIGN_OR_RETURN(input.switch_seconds,
                         SecondsOf("--switch-time", flags.switch_time, true));
   FGNN_ASSIGN_OR_RETURN(input.step_seconds,
@@ -240,6 +225,9 @@ void AddSimulateCommand(Command app, CommandContext& context) {
       "simulate", "Plans and predicted epochs for given times of a batch");
   context.places["simulate"] = CommandPlace::kWithoutService;
   SimulateFlags& flags = OnRun(simulate, context, &RunSimulate);
+  AllocationInput& input = flags.input;
+  input.batches_per_epoch = 100;
+  input.epochs = 3;
   AddTimes(simulate, flags);
   simulate.AddOption("--devices", flags.devices,
                      "Number of devices; default: as many as times are given");
@@ -249,13 +237,14 @@ void AddSimulateCommand(Command app, CommandContext& context) {
       .Takes("auto|N")
       .ShowDefault();
   simulate
-      .AddOption("--most-samplers", flags.most_samplers,
+      .AddOption("--most-samplers", input.most_samplers,
                  "Devices that have memory to sample; default: all")
       .Between(uint32_t{1}, UINT32_MAX);
-  simulate.AddOption("--most-trainers", flags.most_trainers,
+  simulate.AddOption("--most-trainers", input.most_trainers,
                      "Devices that have memory to be planned to train; 0: "
                      "standby trainers alone; default: all");
-  simulate.AddOption("--batches", flags.batches, "Batches of an epoch")
+  simulate
+      .AddOption("--batches", input.batches_per_epoch, "Batches of an epoch")
       .Between(uint64_t{1}, kMostBatches)
       .ShowDefault();
   simulate
@@ -267,24 +256,24 @@ void AddSimulateCommand(Command app, CommandContext& context) {
                  "Slots of the queue; default: 8 for each device")
       .Between(uint32_t{1}, UINT32_MAX);
   simulate
-      .AddOption("--staleness", flags.staleness,
+      .AddOption("--staleness", input.staleness,
                  "Steps that trainers may be ahead")
       .ShowDefault();
   simulate
-      .AddOption("--spread", flags.spread,
+      .AddOption("--spread", input.spread,
                  "Spread of a batch's times: standard deviation over mean")
       .Between(0.0, kMostSpread)
       .ShowDefault();
   simulate
-      .AddOption("--epochs", flags.epochs,
+      .AddOption("--epochs", input.epochs,
                  "Epochs to simulate; the result is their mean")
       .Between(uint32_t{1}, kMostEpochs)
       .ShowDefault();
-  simulate.AddFlag("!--no-switching", flags.switching,
+  simulate.AddFlag("!--no-switching", input.switching,
                    "Devices that sample never train");
   simulate.AddFlag("--time-sharing", flags.time_sharing,
                    "Every device samples and trains in turn");
-  simulate.AddOption("--seed", flags.seed, "Seed of the spread").ShowDefault();
+  simulate.AddOption("--seed", input.seed, "Seed of the spread").ShowDefault();
   simulate
       .AddOption("--trace", flags.trace,
                  "Also write the timeline of the plan, as a Chrome trace")

@@ -53,6 +53,14 @@ void PrintService(const CommandContext& context, const std::string& headline,
             << "\n";
 }
 
+// Returns the error of a service that is another one than `flag` asks for.
+absl::Status OtherService(const v1::ServiceInfo& info, const std::string& has,
+                          const std::string& flag, const std::string& asks) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "a service runs already, pid ", info.pid(), ", ", has, "but ", flag, " ",
+      asks, "; end it first with 'fgnn down', or leave ", flag, " out"));
+}
+
 // FailedPrecondition: the service has other devices than those asked for.
 absl::Status CheckSameDevices(std::vector<std::string> asked,
                               const v1::ServiceInfo& info) {
@@ -60,11 +68,9 @@ absl::Status CheckSameDevices(std::vector<std::string> asked,
   std::sort(asked.begin(), asked.end());
   std::sort(has.begin(), has.end());
   if (asked == has) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("a service runs already, pid ", info.pid(), ", on ",
-                   absl::StrJoin(has, " "), ", but --devices asks for ",
-                   absl::StrJoin(asked, " "),
-                   "; end it first with 'fgnn down', or leave --devices out"));
+  return OtherService(info, absl::StrCat("on ", absl::StrJoin(has, " "), ", "),
+                      "--devices",
+                      absl::StrCat("asks for ", absl::StrJoin(asked, " ")));
 }
 
 // FailedPrecondition: the service's socket is open to another group.
@@ -75,11 +81,9 @@ absl::Status CheckSameGroup(gid_t asked, const v1::ServiceInfo& info) {
     return ErrnoToStatus(errno, socket.string());
   }
   if (file.st_gid == asked) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "a service runs already, pid ", info.pid(), ", open to group ",
-      GroupName(file.st_gid), ", but --socket-group asks for ",
-      GroupName(asked),
-      "; end it first with 'fgnn down', or leave --socket-group out"));
+  return OtherService(
+      info, absl::StrCat("open to group ", GroupName(file.st_gid), ", "),
+      "--socket-group", absl::StrCat("asks for ", GroupName(asked)));
 }
 
 // FailedPrecondition: the service's pages are at another address.
@@ -89,37 +93,28 @@ absl::Status CheckSameHttp(const std::string& asked,
       info.http() == absl::StrCat("127.0.0.1:", asked)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "a service runs already, pid ", info.pid(), ", ",
-      info.http().empty() ? "without pages"
-                          : absl::StrCat("with pages on ", info.http()),
-      ", but --http asks for ", asked,
-      "; end it first with 'fgnn down', or leave --http out"));
+  return OtherService(info,
+                      info.http().empty()
+                          ? "without pages, "
+                          : absl::StrCat("with pages on ", info.http(), ", "),
+                      "--http", absl::StrCat("asks for ", asked));
 }
 
 // FailedPrecondition: a service that runs would not obey these words.
 absl::Status CheckNoRules(const std::vector<std::string>& rules,
                           const v1::ServiceInfo& info) {
   if (rules.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "a service runs already, pid ", info.pid(), ", but ", rules.front(),
-      " counts for a service that is started; end it first with 'fgnn down', "
-      "or leave ",
-      rules.front(), " out"));
+  return OtherService(info, "", rules.front(),
+                      "counts for a service that is started");
 }
 
 // What `up` asks of a service.
 struct UpRequest {
-  std::vector<std::string> devices;  // For a service that is started.
+  ServiceStart start;  // The service, if it is started.
   // Devices that a service that runs has to have; empty: any.
   std::vector<std::string> asked_devices;
   // Group that the service has to be open to; nullopt: any.
   std::optional<gid_t> socket_group;
-  std::string http;             // Address of its pages; empty: any, or none.
-  bool log_json = false;        // For a service that is started.
-  bool http_is_public = false;  // For a service that is started.
-  // Further words of the scheduler's command line.
-  std::vector<std::string> rules;
 };
 
 // Says on stderr if the group cannot reach the folder of the service.
@@ -151,29 +146,20 @@ absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
 // Finds the service of the folder, and makes it stay if it ends when idle;
 // starts one where none runs. Unavailable: the service that was found has just
 // ended.
-absl::StatusOr<RunningService> FindOrStart(
-    const std::filesystem::path& state_dir, const UpRequest& request) {
+absl::StatusOr<RunningService> FindOrStart(const UpRequest& request) {
+  const ServiceStart& start = request.start;
   absl::StatusOr<ServiceClient> client =
-      ServiceClient::Connect({.state_dir = state_dir});
+      ServiceClient::Connect({.state_dir = start.state_dir});
   bool is_found = client.ok();
   std::string headline = "a service runs already";
   // No service runs, or it was about to end.
   if (absl::IsUnavailable(client.status())) {
-    ServiceStart start = {.state_dir = state_dir,
-                          .devices = request.devices,
-                          .http = request.http,
-                          .log_json = request.log_json,
-                          .http_is_public = request.http_is_public,
-                          .rules = request.rules};
-    if (request.socket_group.has_value()) {
-      start.socket_group = absl::StrCat(*request.socket_group);
-    }
     FGNN_RETURN_IF_ERROR(CheckGpusAreHere(start.devices, CountGpusHere));
     FGNN_ASSIGN_OR_RETURN(const std::optional<pid_t> started,
                           StartServiceUnlessOthersDo(start));
     is_found = !started.has_value();
     if (!is_found) headline = "the service runs";
-    client = ServiceClient::Connect({.state_dir = state_dir});
+    client = ServiceClient::Connect({.state_dir = start.state_dir});
   }
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
@@ -183,10 +169,10 @@ absl::StatusOr<RunningService> FindOrStart(
   if (request.socket_group.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckSameGroup(*request.socket_group, info));
   }
-  if (is_found && !request.http.empty()) {
-    FGNN_RETURN_IF_ERROR(CheckSameHttp(request.http, info));
+  if (is_found && !start.http.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckSameHttp(start.http, info));
   }
-  if (is_found) FGNN_RETURN_IF_ERROR(CheckNoRules(request.rules, info));
+  if (is_found) FGNN_RETURN_IF_ERROR(CheckNoRules(start.rules, info));
   if (info.exits_when_idle()) {
     FGNN_RETURN_IF_ERROR(Keep(*client, info));
     headline = "a service that was to end when idle runs, and stays now";
@@ -196,11 +182,7 @@ absl::StatusOr<RunningService> FindOrStart(
 }
 
 struct UpFlags {
-  std::vector<std::string> devices;
-  std::string socket_group;
-  std::string http;
-  bool log_json = false;
-  bool http_is_public = false;
+  ServiceStart start;  // What the service is started with, but for the rules.
   std::vector<std::string> dataset_roots;
   std::vector<std::string> run_roots;
   std::optional<uint32_t> max_jobs_per_user;
@@ -237,35 +219,32 @@ std::vector<std::string> RulesOf(const UpFlags& flags) {
 }
 
 // A slip is reported before anything starts.
-absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags) {
+absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags,
+                                      const CommandContext& context) {
   UpRequest request;
-  request.http = flags.http;
-  request.log_json = flags.log_json;
-  request.http_is_public = flags.http_is_public;
+  ServiceStart& start = request.start = flags.start;
   FGNN_RETURN_IF_ERROR(CheckRoots("--dataset-root", flags.dataset_roots));
   FGNN_RETURN_IF_ERROR(CheckRoots("--run-root", flags.run_roots));
-  request.rules = RulesOf(flags);
-  FGNN_ASSIGN_OR_RETURN(request.devices, DevicesOfFlag(flags.devices));
-  if (!flags.devices.empty()) request.asked_devices = request.devices;
-  if (!flags.socket_group.empty()) {
-    const absl::StatusOr<gid_t> group = FindOwnGroup(flags.socket_group);
+  start.rules = RulesOf(flags);
+  FGNN_ASSIGN_OR_RETURN(start.devices, DevicesOfFlag(start.devices));
+  if (!flags.start.devices.empty()) request.asked_devices = start.devices;
+  if (!start.socket_group.empty()) {
+    const absl::StatusOr<gid_t> group = FindOwnGroup(start.socket_group);
     if (!group.ok()) return Annotate(group.status(), "--socket-group");
     request.socket_group = *group;
+    start.socket_group = absl::StrCat(*group);
   }
+  start.state_dir = std::filesystem::absolute(context.state_dir);
   return request;
 }
 
 absl::Status Up(const UpFlags& flags, const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(const UpRequest request, ReadUpFlags(flags));
-  const std::filesystem::path state_dir =
-      std::filesystem::absolute(context.state_dir);
-  absl::StatusOr<RunningService> service = FindOrStart(state_dir, request);
-  if (absl::IsUnavailable(service.status())) {
-    service = FindOrStart(state_dir, request);
-  }
+  FGNN_ASSIGN_OR_RETURN(const UpRequest request, ReadUpFlags(flags, context));
+  absl::StatusOr<RunningService> service = FindOrStart(request);
+  if (absl::IsUnavailable(service.status())) service = FindOrStart(request);
   FGNN_RETURN_IF_ERROR(service.status());
   if (request.socket_group.has_value()) {
-    WarnOfClosedFolder(state_dir, *request.socket_group);
+    WarnOfClosedFolder(request.start.state_dir, *request.socket_group);
   }
   PrintService(context, service->headline, service->info);
   return absl::OkStatus();
@@ -299,26 +278,26 @@ void AddUpCommand(Command app, CommandContext& context) {
                         "stays, also if it was to end after its last job");
   context.places["up"] = CommandPlace::kThisMachine;
   UpFlags& flags = OnRun(up, context, &Up);
-  up.AddOption("--devices", flags.devices,
+  up.AddOption("--devices", flags.start.devices,
                "Where daemons run: cpu:0, cpu:0-3, cuda:0; several apart by "
                "spaces; default: all cores as one device, or those of the "
                "service that runs")
       .Takes("DEVICE");
-  up.AddOption("--socket-group", flags.socket_group,
+  up.AddOption("--socket-group", flags.start.socket_group,
                "Open the service to the users of this group, who may submit "
                "jobs and see all; default: your own group, or that of the "
                "service that runs")
       .Takes("GROUP");
   const Option http =
-      up.AddOption("--http", flags.http,
+      up.AddOption("--http", flags.start.http,
                    "Serve pages for browsers and Prometheus on this address, "
                    "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1")
           .Takes("[HOST:]PORT");
-  up.AddFlag("--http-public", flags.http_is_public,
+  up.AddFlag("--http-public", flags.start.http_is_public,
              "Allow --http an address that other machines reach; whoever "
              "reaches it reads all jobs")
       .Needs(http);
-  up.AddFlag("--log-json", flags.log_json,
+  up.AddFlag("--log-json", flags.start.log_json,
              "Log a JSON object a line; counts for a service that is started");
   AddRuleFlags(up, flags);
 }

@@ -80,23 +80,13 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
 }
 
 absl::StatusOr<uint32_t> ParseTimeLimit(const std::string& text) {
-  uint64_t unit = 1;
   std::string number = text;
-  if (!text.empty()) {
-    switch (text.back()) {
-      case 'd':
-        unit = 24 * 3600;
-        break;
-      case 'h':
-        unit = 3600;
-        break;
-      case 'm':
-        unit = 60;
-        break;
-      default:
-        break;
-    }
-    if (unit > 1 || text.back() == 's') number.pop_back();
+  uint64_t unit = 1;
+  for (const auto& [letter, seconds] :
+       {std::pair('d', 24 * 3600), {'h', 3600}, {'m', 60}, {'s', 1}}) {
+    if (text.empty() || text.back() != letter) continue;
+    unit = static_cast<uint64_t>(seconds);
+    number.pop_back();
   }
   uint32_t count = 0;
   const bool is_number = !number.empty() &&
