@@ -64,6 +64,11 @@ void LogAsJson() {
   spdlog::default_logger()->set_formatter(std::make_unique<JsonFormatter>());
 }
 
+std::string LogTime(int64_t unix_ms) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(unix_ms / 1000),
+                     unix_ms % 1000);
+}
+
 std::string JsonLogLine(std::chrono::system_clock::time_point time,
                         std::string_view level, std::string_view process,
                         std::string_view job, std::string_view message) {
@@ -72,11 +77,7 @@ std::string JsonLogLine(std::chrono::system_clock::time_point time,
           time.time_since_epoch())
           .count();
   nlohmann::ordered_json line = {
-      {"time",
-       fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                   fmt::gmtime(milliseconds / 1000), milliseconds % 1000)},
-      {"level", level},
-      {"process", process}};
+      {"time", LogTime(milliseconds)}, {"level", level}, {"process", process}};
   if (!job.empty()) {
     line["job"] = job;
     const std::optional<uint64_t> batch = BatchIn(message, job);

@@ -12,6 +12,9 @@ namespace fgnn {
 // Call it after InitLog(), before other threads log.
 void LogAsJson();
 
+// Returns the time of log lines for Unix milliseconds.
+std::string LogTime(int64_t unix_ms);
+
 // Returns a line without its newline, in ASCII:
 //
 //   {"time":"2026-01-31T12:00:00.123Z","level":"warning","process":"trainer.0",

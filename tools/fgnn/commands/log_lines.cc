@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
 namespace fgnn {
@@ -63,16 +61,6 @@ LineHead HeadOf(const std::string& line) {
 }
 
 }  // namespace
-
-std::string LogTime(int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm utc{};
-  if (::gmtime_r(&seconds, &utc) == nullptr) return "";
-  char text[32];
-  const size_t size =
-      std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-  return std::string(text, size) + absl::StrFormat(".%03dZ", unix_ms % 1000);
-}
 
 std::vector<LogLine> SelectLogLines(std::istream& in,
                                     const LogSelection& selection) {

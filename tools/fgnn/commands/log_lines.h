@@ -14,9 +14,6 @@ struct LogLine {
   std::string text;  // The whole line.
 };
 
-// Returns the time stamp of log lines for Unix milliseconds.
-std::string LogTime(int64_t unix_ms);
-
 // The selection of lines. Empty fields do not limit it.
 struct LogSelection {
   std::string from;  // Earliest time.

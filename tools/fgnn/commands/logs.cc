@@ -14,6 +14,7 @@
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/telemetry/bounded_log.h"
+#include "shared/telemetry/json_log.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/commands/job_help.h"
 #include "tools/fgnn/commands/log_lines.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/units.h"
+#include "tools/fgnn/reports/score_text.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/plot/line_plot.h"
 
@@ -14,10 +15,6 @@ namespace fgnn {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string Percent(double share) {
-  return absl::StrFormat("%.2f %%", 100 * share);
-}
 
 // Returns the bytes of an epoch that the cache does not have.
 double BytesMissed(const CacheReport& report, double hit_rate) {
@@ -90,7 +87,8 @@ std::string ToText(const CacheReport& report) {
   TextTable table(header, numbers);
   for (const CachePolicyResult& policy : result.policies) {
     std::vector<std::string> cells = {NameOf(policy)};
-    for (const double rate : policy.hit_rates) cells.push_back(Percent(rate));
+    for (const double rate : policy.hit_rates)
+      cells.push_back(FormatShare(rate));
     cells.push_back(policy.hit_rates.empty()
                         ? ""
                         : FormatBytes(static_cast<uint64_t>(
@@ -102,7 +100,7 @@ std::string ToText(const CacheReport& report) {
   }
   std::vector<std::string> cells = {"(optimum)"};
   for (const double rate : result.optimal_hit_rates) {
-    cells.push_back(Percent(rate));
+    cells.push_back(FormatShare(rate));
   }
   table.AddRow(std::move(cells));
   std::string text =
@@ -117,7 +115,7 @@ std::string ToText(const CacheReport& report) {
                    table.ToString());
   if (result.similarity) {
     absl::StrAppend(&text, "\nfootprints of two epochs are similar by ",
-                    Percent(*result.similarity), "\n");
+                    FormatShare(*result.similarity), "\n");
   }
   return text;
 }

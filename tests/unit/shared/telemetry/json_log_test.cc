@@ -19,6 +19,11 @@ nlohmann::json LineOf(std::string_view message, std::string_view job = "") {
       JsonLogLine(time, "warning", "trainer.0", job, message));
 }
 
+TEST(JsonLogTest, StampsMillisecondsAsTheLogDoes) {
+  EXPECT_EQ(LogTime(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(LogTime(1700000000042), "2023-11-14T22:13:20.042Z");
+}
+
 TEST(JsonLogTest, ALineHasTimeLevelProcessAndMessage) {
   EXPECT_EQ(LineOf("the scheduler is back"),
             nlohmann::json({{"time", "2026-01-31T12:00:00.007Z"},

@@ -22,11 +22,6 @@ std::vector<std::string> TextsOf(const std::vector<LogLine>& lines) {
   return texts;
 }
 
-TEST(LogLinesTest, StampsMillisecondsAsTheLogDoes) {
-  EXPECT_EQ(LogTime(0), "1970-01-01T00:00:00.000Z");
-  EXPECT_EQ(LogTime(1700000000042), "2023-11-14T22:13:20.042Z");
-}
-
 TEST(LogLinesTest, SelectsByTimeAndKeepsLinesWithoutOneWithTheirNeighbour) {
   std::istringstream log(
       "2026-01-01T00:00:01.000Z I a: early\n"
