@@ -130,6 +130,11 @@ class MetricsTest(harness.ServiceTest):
                 jobs.add((log.name.partition('.')[0], fields.get('job')))
         self.assertLessEqual(
             {(role, job) for role in ('scheduler', 'sampler', 'trainer')}, jobs)
+        lines = [json.loads(line) for line in
+                 self.service.fgnn('logs', job).stdout.splitlines()]
+        self.assertLessEqual({'fgnn-scheduler', 'sampler.0', 'trainer.0'},
+                             {line['process'] for line in lines})
+        self.assertEqual({line['job'] for line in lines}, {job})
 
     def test_a_daemon_that_is_not_there_has_no_page(self):
         for name in ('', 'sampler.99', '../scheduler'):

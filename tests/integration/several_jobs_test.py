@@ -63,8 +63,10 @@ class SeveralJobsTest(harness.ServiceTest):
             self.service.fgnn('watch', job)
         for job, daemons, other in zip(jobs, (first, second), reversed(jobs)):
             log = self.service.fgnn('logs', job).stdout
-            for name in daemons:
+            for name, pid in daemons.items():
                 self.assertIn(f'{name}: attached to job {job}', log)
+                self.assertEqual(f'{name} (pid {pid}) died' in log,
+                                 daemons is second)
             self.assertNotIn(f'job {other}', log)
         self.end_both(jobs)
         restarts = [json.loads((run_dir / 'summary.json').read_text())
