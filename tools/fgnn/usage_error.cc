@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "absl/strings/str_join.h"
 #include "shared/base/nearest.h"
 #include "shared/config/job_field_path.h"
 #include "tools/fgnn/command_line.h"
@@ -41,14 +42,6 @@ std::vector<std::string> SubcommandsOf(Command command) {
   std::vector<std::string> names;
   for (const Command& sub : command.Subcommands()) names.push_back(sub.Name());
   return names;
-}
-
-std::string Join(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) {
-    joined += (joined.empty() ? "" : ", ") + word;
-  }
-  return joined;
 }
 
 std::string Unknown(const std::string& kind, const std::string& word,
@@ -123,12 +116,14 @@ std::optional<std::string> FindUnplacedWord(
       return "'" + word + "' is one word too many; see '" + command.Path() +
              " --help'";
     }
-    return Unknown("command", word, known,
-                   "'" + command.Path() + "' has " + Join(known));
+    return Unknown(
+        "command", word, known,
+        "'" + command.Path() + "' has " + absl::StrJoin(known, ", "));
   }
   const std::vector<std::string> known = SubcommandsOf(command);
   if (!known.empty() && NumArguments(command) == 0) {
-    return "'" + command.Path() + "' needs one of " + Join(known);
+    return "'" + command.Path() + "' needs one of " +
+           absl::StrJoin(known, ", ");
   }
   return std::nullopt;
 }

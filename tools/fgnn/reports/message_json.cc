@@ -1,9 +1,9 @@
 #include "tools/fgnn/reports/message_json.h"
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "google/protobuf/descriptor.h"
 
 namespace fgnn {
@@ -15,13 +15,6 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using nlohmann::ordered_json;
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return text;
-}
-
 // Returns "running" for JOB_STATE_RUNNING of JobState.
 std::string ShortName(const EnumValueDescriptor& value) {
   std::string prefix;
@@ -30,8 +23,8 @@ std::string ShortName(const EnumValueDescriptor& value) {
     if (upper && !prefix.empty()) prefix += '_';
     prefix += c;
   }
-  prefix = Lower(prefix) + "_";
-  const std::string name = Lower(value.name());
+  prefix = absl::AsciiStrToLower(prefix) + "_";
+  const std::string name = absl::AsciiStrToLower(value.name());
   return name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
 }
 
