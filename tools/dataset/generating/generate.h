@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 
@@ -65,10 +66,7 @@ struct SbmOptions {
 
 struct GenerateSummary {
   uint64_t num_nodes = 0;
-  // Number of edges written: an undirected edge counts twice.
-  uint64_t num_edges = 0;
-  uint64_t num_duplicates = 0;  // Number of duplicates dropped.
-  uint64_t num_self_loops = 0;  // Number of self-loops dropped.
+  CscTotals edges;  // Totals of the edges; an undirected edge counts twice.
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;

@@ -236,11 +236,7 @@ absl::StatusOr<GenerateSummary> FinishDataset(DatasetWriter& writer,
                                               absl::Span<const int64_t> labels,
                                               const DatasetMetadata& shape,
                                               const GenerateOptions& options) {
-  GenerateSummary summary;
-  summary.num_nodes = shape.num_nodes;
-  summary.num_edges = totals.num_edges;
-  summary.num_duplicates = totals.num_merged;
-  summary.num_self_loops = totals.num_self_loops;
+  GenerateSummary summary = {.num_nodes = shape.num_nodes, .edges = totals};
   if (options.num_classes > 0) {
     const Splits splits =
         MakeSplits(labels, options.train_fraction, options.seed);

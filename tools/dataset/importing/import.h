@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/metadata.h"
 #include "tools/dataset/building/csc_builder.h"
 #include "tools/dataset/building/feature_sink.h"
 #include "tools/dataset/building/feature_table.h"
@@ -61,25 +62,14 @@ struct ImportOptions {
   InterruptCleanup* interrupt = nullptr;  // Borrowed; may be null.
 };
 
-struct ImportSummary {
-  uint64_t num_nodes = 0;
-  uint64_t num_edges = 0;  // Number of edges written.
-  // Number of the source's edges that were merged into an equal one.
-  uint64_t num_duplicates = 0;
-  uint64_t num_reverses = 0;    // Number of reverses made.
-  uint64_t num_self_loops = 0;  // Number of self-loops dropped.
-  bool symmetric = false;       // Whether every edge's reverse is there too.
-  uint64_t feature_columns = 0;
-  uint32_t num_classes = 0;
-  uint32_t target_columns = 0;  // 0: labels are classes, or there are none.
-  TargetType target_type = TargetType::kFloat32;
+// What metadata.yaml says of the dataset, and what else there is to say.
+struct ImportSummary : DatasetMetadata {
+  CscTotals edges;            // Totals of the edges.
   uint64_t num_labelled = 0;  // Number of vertices of a label, or all targets.
   uint64_t num_train = 0;
   uint64_t num_valid = 0;
   uint64_t num_test = 0;
   std::vector<std::string> notes;  // Notes for the user, a line each.
-  // Arrays, columns and files of the source that were left out.
-  std::vector<std::string> left_out;
   ImportAccount account;
 };
 

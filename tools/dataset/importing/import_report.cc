@@ -28,7 +28,7 @@ std::string ImportReport(const ImportSummary& summary,
   absl::StrAppend(&text, "  edges     ", Directions(summary, options), "\n");
   if (summary.feature_columns > 0) {
     absl::StrAppend(&text, "  features  ", FormatCount(summary.feature_columns),
-                    " columns of ", std::string(NameOf(options.feature_type)),
+                    " columns of ", std::string(NameOf(summary.feature_type)),
                     "\n");
   }
   if (summary.num_classes > 0) {
@@ -64,10 +64,10 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["num_nodes"] = summary.num_nodes;
   document["num_edges"] = summary.num_edges;
   document["symmetric"] = summary.symmetric;
-  document["duplicates_dropped"] = summary.num_duplicates;
-  document["self_loops_dropped"] = summary.num_self_loops;
+  document["duplicates_dropped"] = summary.edges.num_merged;
+  document["self_loops_dropped"] = summary.edges.num_self_loops;
   document["feature_columns"] = summary.feature_columns;
-  document["feature_type"] = std::string(NameOf(options.feature_type));
+  document["feature_type"] = std::string(NameOf(summary.feature_type));
   document["num_classes"] = summary.num_classes;
   document["target_columns"] = summary.target_columns;
   document["target_type"] = std::string(NameOf(summary.target_type));
@@ -75,7 +75,7 @@ std::string ImportReportJson(const ImportSummary& summary,
   document["train"] = summary.num_train;
   document["valid"] = summary.num_valid;
   document["test"] = summary.num_test;
-  document["reverses_made"] = summary.num_reverses;
+  document["reverses_made"] = summary.edges.num_reverses;
   document["seconds"] = seconds;
   document["notes"] = summary.notes;
   document["account"] = AccountToJson(summary.account);

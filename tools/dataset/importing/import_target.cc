@@ -199,21 +199,12 @@ absl::StatusOr<ImportSummary> ImportTarget::Finish(
   FGNN_RETURN_IF_ERROR(FinishEdges(num_nodes));
   FGNN_RETURN_IF_ERROR(FindSymmetry());
 
-  DatasetMetadata metadata;
-  metadata.name = options_.name;
-  metadata.source = source_;
-  metadata.num_nodes = num_nodes;
-  metadata.num_edges = summary_.num_edges;
-  metadata.feature_columns = summary_.feature_columns;
-  metadata.feature_type = options_.feature_type;
-  metadata.num_classes = summary_.num_classes;
-  metadata.target_columns = summary_.target_columns;
-  metadata.target_type = summary_.target_type;
-  metadata.symmetric = summary_.symmetric;
-  metadata.left_out = summary_.left_out;
-  metadata.kinds = std::move(kinds);
+  summary_.name = options_.name;
+  summary_.source = source_;
+  summary_.feature_type = options_.feature_type;
+  summary_.kinds = std::move(kinds);
   Progress("checking", 0, 0);
-  FGNN_RETURN_IF_ERROR(writer_.Commit(metadata));
+  FGNN_RETURN_IF_ERROR(writer_.Commit(summary_));
   return std::move(summary_);
 }
 
@@ -288,22 +279,20 @@ absl::Status ImportTarget::CheckSplit(const Split& split,
 
 absl::Status ImportTarget::FinishEdges(uint64_t num_nodes) {
   FGNN_ASSIGN_OR_RETURN(
-      const CscTotals totals,
+      summary_.edges,
       edges_->Finish(num_nodes, [this](uint64_t done, uint64_t total) {
         Progress("sorting edges", done, total);
       }));
   edges_.reset();
-  summary_.num_edges = totals.num_edges;
-  summary_.num_duplicates = totals.num_merged;
-  summary_.num_reverses = totals.num_reverses;
-  summary_.num_self_loops = totals.num_self_loops;
-  if (totals.num_unequal > 0) {
-    Note(TextOfUnequal(totals.num_unequal, options_.equal_edges));
+  summary_.num_edges = summary_.edges.num_edges;
+  if (summary_.edges.num_unequal > 0) {
+    Note(TextOfUnequal(summary_.edges.num_unequal, options_.equal_edges));
   }
-  return FinishAccount(totals);
+  return FinishAccount();
 }
 
-absl::Status ImportTarget::FinishAccount(const CscTotals& totals) {
+absl::Status ImportTarget::FinishAccount() {
+  const CscTotals& totals = summary_.edges;
   for (AccountTable& table : account().tables) {
     if (table.product != "edges") continue;
     table.made = totals.num_edges;

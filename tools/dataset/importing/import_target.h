@@ -90,7 +90,7 @@ class ImportTarget {
 
   ImportTarget(const ImportOptions& options, std::string source,
                DatasetWriter writer);
-  absl::Status FinishAccount(const CscTotals& totals);
+  absl::Status FinishAccount();
   absl::Status FinishSplits(uint64_t num_nodes);
   absl::Status FinishEdges(uint64_t num_nodes);
   absl::Status FindSymmetry();

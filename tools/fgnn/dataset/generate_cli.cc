@@ -55,7 +55,7 @@ void PrintSummary(const GenerateOptions& options,
     absl::PrintF(
         "made %s: %s vertices, %s edges, train %s, valid %s, test %s, in %s\n",
         options.out.string(), FormatCount(summary.num_nodes),
-        FormatCount(summary.num_edges), FormatCount(summary.num_train),
+        FormatCount(summary.edges.num_edges), FormatCount(summary.num_train),
         FormatCount(summary.num_valid), FormatCount(summary.num_test),
         FormatSeconds(seconds));
     return;
@@ -63,9 +63,9 @@ void PrintSummary(const GenerateOptions& options,
   const nlohmann::ordered_json document = {
       {"dataset", options.out.string()},
       {"num_nodes", summary.num_nodes},
-      {"num_edges", summary.num_edges},
-      {"num_duplicates", summary.num_duplicates},
-      {"num_self_loops", summary.num_self_loops},
+      {"num_edges", summary.edges.num_edges},
+      {"num_duplicates", summary.edges.num_merged},
+      {"num_self_loops", summary.edges.num_self_loops},
       {"feature_columns", options.feature_columns},
       {"feature_type", std::string(NameOf(options.feature_type))},
       {"num_classes", options.num_classes},

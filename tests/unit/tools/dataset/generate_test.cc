@@ -40,9 +40,9 @@ TEST(GenerateRmatTest, MakesASymmetricGraphWithoutLoopsAndRepeats) {
                             GenerateRmat(SmallRmat(folder / "r")));
   const Dataset dataset = Open(folder / "r");
   EXPECT_EQ(dataset.num_nodes(), 4096U);
-  EXPECT_EQ(dataset.num_edges(), summary.num_edges);
-  EXPECT_EQ(summary.num_edges + summary.num_duplicates,
-            2 * (8 * 4096 - summary.num_self_loops));
+  EXPECT_EQ(dataset.num_edges(), summary.edges.num_edges);
+  EXPECT_EQ(summary.edges.num_edges + summary.edges.num_merged,
+            2 * (8 * 4096 - summary.edges.num_self_loops));
   std::map<std::pair<uint32_t, uint32_t>, float> weights;
   ForEachEdge(dataset, [&](uint32_t u, uint32_t v, size_t e) {
     EXPECT_NE(u, v);
@@ -76,8 +76,8 @@ TEST(GenerateRmatTest, KeepsDirectionsWhenAsked) {
   options.directed = true;
   FGNN_ASSERT_OK_AND_ASSIGN(const GenerateSummary summary,
                             GenerateRmat(options));
-  EXPECT_EQ(summary.num_edges + summary.num_duplicates,
-            8 * 4096 - summary.num_self_loops);
+  EXPECT_EQ(summary.edges.num_edges + summary.edges.num_merged,
+            8 * 4096 - summary.edges.num_self_loops);
   const Dataset dataset = Open(folder / "r");
   std::set<std::pair<uint32_t, uint32_t>> edges;
   ForEachEdge(dataset,

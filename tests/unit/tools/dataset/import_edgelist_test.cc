@@ -41,7 +41,7 @@ TEST_F(ImportEdgeListTest, TakesEdgesAsTheyAreAmongCommentsAndBlanks) {
 
   EXPECT_EQ(summary.num_nodes, 3U);
   EXPECT_EQ(summary.num_edges, 3U);
-  EXPECT_EQ(summary.num_duplicates, 1U);
+  EXPECT_EQ(summary.edges.num_merged, 1U);
   EXPECT_THAT(InNeighbors(0), ElementsAre(2));
   EXPECT_THAT(InNeighbors(1), IsEmpty());
   EXPECT_THAT(InNeighbors(2), ElementsAre(0, 1));
@@ -56,8 +56,8 @@ TEST_F(ImportEdgeListTest, MakesSymmetricDropsLoopsAndKeepsDuplicatesIfAsked) {
   FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
                             Import("0 1\n0 1\n1 1\n"));
 
-  EXPECT_EQ(summary.num_duplicates, 0U);
-  EXPECT_GE(summary.num_self_loops, 1U);
+  EXPECT_EQ(summary.edges.num_merged, 0U);
+  EXPECT_GE(summary.edges.num_self_loops, 1U);
   EXPECT_THAT(InNeighbors(0), ElementsAre(1, 1));
   EXPECT_THAT(InNeighbors(1), ElementsAre(0, 0));
 }

@@ -231,8 +231,8 @@ TEST_F(ImportOdditiesTest, UnequalWeightsAreMergedAsIsSaid) {
     options_.out = folder_ / ("out" + std::to_string(rule));
     FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
                               ImportEdgeList(list, options_));
-    EXPECT_EQ(summary.num_duplicates, 1U);
-    EXPECT_EQ(summary.num_reverses, 1U);
+    EXPECT_EQ(summary.edges.num_merged, 1U);
+    EXPECT_EQ(summary.edges.num_reverses, 1U);
     EXPECT_THAT(summary.notes, Contains(HasSubstr("--equal-edges")));
     const absl::StatusOr<Dataset> dataset =
         Dataset::Open(options_.out, Validation::kEverything);
