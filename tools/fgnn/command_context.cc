@@ -2,22 +2,16 @@
 
 namespace fgnn {
 
-ServicePlace PlaceOf(const CommandContext& context) {
-  return {.state_dir = context.state_dir,
-          .server = context.server,
-          .tls_dir = context.tls_dir,
-          .insecure = context.insecure};
-}
-
 std::string CommandToType(const CommandContext& context,
                           const std::string& words) {
-  if (!context.server.empty()) {
-    return context.server == context.default_server
+  if (!context.place.server.empty()) {
+    return context.place.server == context.default_server
                ? "fgnn " + words
-               : "fgnn --server " + context.server + " " + words;
+               : "fgnn --server " + context.place.server + " " + words;
   }
-  if (context.state_dir == context.default_state_dir) return "fgnn " + words;
-  return "fgnn --state-dir " + context.state_dir.string() + " " + words;
+  if (context.place.state_dir == context.default_state_dir)
+    return "fgnn " + words;
+  return "fgnn --state-dir " + context.place.state_dir.string() + " " + words;
 }
 
 }  // namespace fgnn

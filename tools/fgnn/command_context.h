@@ -25,10 +25,7 @@ enum class CommandPlace {
 struct CommandContext {
   // Global flags. An empty folder: neither a flag nor the environment names
   // one.
-  std::filesystem::path state_dir;
-  std::string server;             // See ServicePlace.
-  std::filesystem::path tls_dir;  // As above.
-  bool insecure = false;          // As above.
+  ServicePlace place;
   bool json = false;
   // Places of the commands below the root; kAnyMachine for others.
   std::map<std::string, CommandPlace> places;
@@ -68,9 +65,6 @@ Flags& OnRun(Command command, CommandContext& context,
   command.OnRun([flags, run, &context] { run(*flags, context); });
   return *flags;
 }
-
-// Returns the service that the flags name.
-ServicePlace PlaceOf(const CommandContext& context);
 
 // Returns a command for the user to type next: "fgnn watch 4f", with
 // --state-dir or --server where it is needed.

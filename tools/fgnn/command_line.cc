@@ -28,7 +28,7 @@ CommandPlace ChosenPlace(Command root, const CommandContext& context) {
 }
 
 absl::Status CheckStateDir(Command root, const CommandContext& context) {
-  if (!context.state_dir.empty() || !context.server.empty()) {
+  if (!context.place.state_dir.empty() || !context.place.server.empty()) {
     return absl::OkStatus();
   }
   if (ChosenPlace(root, context) == CommandPlace::kWithoutService) {
@@ -43,13 +43,13 @@ absl::Status CheckStateDir(Command root, const CommandContext& context) {
 // before the environment. InvalidArgument: both are flags, or the command works
 // on the service's own machine only.
 absl::Status CheckServer(Command root, CommandContext& context) {
-  if (context.server.empty()) return absl::OkStatus();
-  if (context.state_dir != context.default_state_dir) {
-    if (context.server != context.default_server) {
+  if (context.place.server.empty()) return absl::OkStatus();
+  if (context.place.state_dir != context.default_state_dir) {
+    if (context.place.server != context.default_server) {
       return absl::InvalidArgumentError(
           "--server and --state-dir name two services; leave one out");
     }
-    context.server.clear();
+    context.place.server.clear();
     return absl::OkStatus();
   }
   if (ChosenPlace(root, context) == CommandPlace::kThisMachine) {
@@ -70,22 +70,22 @@ std::unique_ptr<CommandLine> MakeCommandLine(CommandContext& context) {
   line->SetVersion(absl::StrCat("fgnn ", kVersion, "\n", BuildFacts()));
   const Command app = line->root();
   app.NeedSubcommand();
-  app.AddOption("--state-dir", context.state_dir,
+  app.AddOption("--state-dir", context.place.state_dir,
                 "Folder of the service: sockets, jobs, logs, runs "
                 "(FGNN_STATE_DIR)")
       .Takes("DIR")
       .ShowDefault();
   app.AddOption(
-         "--server", context.server,
+         "--server", context.place.server,
          "Address of a service on another machine, which is used instead "
          "(FGNN_SERVER)")
       .Takes("HOST:PORT");
-  app.AddOption("--tls-dir", context.tls_dir,
+  app.AddOption("--tls-dir", context.place.tls_dir,
                 "Folder with ca.pem, and user.pem and user.key or token, for "
                 "--server (FGNN_TLS_DIR)")
       .Takes("DIR")
       .ShowDefault();
-  app.AddFlag("--insecure", context.insecure,
+  app.AddFlag("--insecure", context.place.insecure,
               "Speak to --server in the clear, with a token");
   app.AddFlag("--json", context.json,
               "Print JSON on stdout and everything else on stderr");

@@ -22,11 +22,11 @@ int main(int argc, char** argv) {
       std::getenv("HOME"), ::geteuid() == 0);
   context.default_state_dir = state_dir.ok() ? *state_dir : "";
   context.default_state_dir_status = state_dir.status();
-  context.state_dir = context.default_state_dir;
+  context.place.state_dir = context.default_state_dir;
   const char* const server = std::getenv("FGNN_SERVER");
   context.default_server = server == nullptr ? "" : server;
-  context.server = context.default_server;
-  context.tls_dir =
+  context.place.server = context.default_server;
+  context.place.tls_dir =
       fgnn::DefaultTlsDir(std::getenv("FGNN_TLS_DIR"),
                           std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
   context.thread_allocations = fgnn::ThreadAllocations;

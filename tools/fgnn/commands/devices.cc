@@ -100,7 +100,7 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
 
 absl::Status ListDevices(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   FGNN_ASSIGN_OR_RETURN(auto devices, client.ListDevices());
   for (v1::Device& device : *devices.mutable_devices()) {
     if (device.plan() != "together") continue;
@@ -113,7 +113,7 @@ absl::Status ListDevices(const CommandContext& context) {
 
 absl::Status Switch(const SwitchFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   v1::SwitchDeviceRequest request;
   request.set_job_id(flags.job_id);
   request.set_device(flags.device);

@@ -10,7 +10,8 @@ namespace fgnn {
 namespace {
 
 void Doctor(CommandContext& context) {
-  const std::vector<MachineCheck> checks = CheckMachine(context.state_dir);
+  const std::vector<MachineCheck> checks =
+      CheckMachine(context.place.state_dir);
   PrintAnswer(ChecksJson(checks), ChecksText(checks), context);
   const bool all_ok =
       std::all_of(checks.begin(), checks.end(),

@@ -23,7 +23,7 @@ absl::Status Submit(const JobRequestFlags& flags,
                     const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const auto request, MakeJobRequest(flags));
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   FGNN_ASSIGN_OR_RETURN(const v1::SubmitJobResponse submitted,
                         client.Submit(request));
   const v1::Job& job = submitted.job();
@@ -52,7 +52,7 @@ absl::Status ListJobs(const ListFlags& flags, const CommandContext& context) {
     FGNN_ASSIGN_OR_RETURN(const v1::JobState state, ParseStateName(name));
     request.add_states(state);
   }
-  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(context.place));
   FGNN_ASSIGN_OR_RETURN(const auto jobs, history.ListJobs(request));
   PrintAnswer(ToJson(jobs), JobListText(jobs), context);
   return absl::OkStatus();
@@ -81,7 +81,7 @@ struct ShowFlags {
 };
 
 absl::Status Show(const ShowFlags& flags, const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(PlaceOf(context)));
+  FGNN_ASSIGN_OR_RETURN(JobHistory history, JobHistory::Open(context.place));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(flags.job_id));
   if (flags.spec_only) {
     PrintAnswer(ToJson(job.spec()), ToYaml(job.spec(), /*with_help=*/true),
@@ -94,7 +94,7 @@ absl::Status Show(const ShowFlags& flags, const CommandContext& context) {
 
 void Watch(const std::string& job_id, CommandContext& context) {
   Interrupt interrupt;  // Made before gRPC starts threads.
-  auto client = ServiceClient::Connect(PlaceOf(context));
+  auto client = ServiceClient::Connect(context.place);
   if (!client.ok()) {
     context.status = client.status();
     return;
@@ -111,7 +111,7 @@ void Watch(const std::string& job_id, CommandContext& context) {
 template <absl::StatusOr<v1::Job> (ServiceClient::*change)(const std::string&)>
 absl::Status Change(const std::string& job_id, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, (client.*change)(job_id));
   PrintAnswer(
       ToJson(job),

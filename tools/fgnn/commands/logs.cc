@@ -73,15 +73,15 @@ struct LogsFlags {
 absl::Status PrintLogs(const LogsFlags& flags, const CommandContext& context) {
   const std::string& daemon = flags.daemon;
   FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
-                        SelectionFor(flags.job_id, context.state_dir));
+                        SelectionFor(flags.job_id, context.place.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> daemons,
-                        DaemonsWithLogs(context.state_dir));
+                        DaemonsWithLogs(context.place.state_dir));
   bool known = daemon.empty();
   std::vector<LogLine> lines;
   for (const std::string& name : daemons) {
     if (!daemon.empty() && name != daemon) continue;
     known = true;
-    const fs::path log = LogPath(context.state_dir, name);
+    const fs::path log = LogPath(context.place.state_dir, name);
     for (const fs::path& part : {PredecessorOf(log), log}) {
       std::ifstream in(part);
       const auto selected = SelectLogLines(in, selection);

@@ -280,7 +280,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
                         MakeEffective(written, {AllCoresDevice()}));
   std::vector<std::string> notes = NotesOnJob(written, effective);
   FGNN_ASSIGN_OR_RETURN(MeasuredJob measured,
-                        MeasureJob(effective, context.state_dir));
+                        MeasureJob(effective, context.place.state_dir));
   const PlanInput& input = measured.input;
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, LookAtDataset(input.spec));
   for (const std::optional<std::string>& note :
@@ -291,7 +291,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   }
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
-                        PlanDevices(input, plan, context.state_dir));
+                        PlanDevices(input, plan, context.place.state_dir));
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
     if (devices.has_value()) {

@@ -33,7 +33,7 @@ struct MeasuredRun {
 absl::StatusOr<MeasuredRun> ReadRun(const std::string& name,
                                     const CommandContext& context) {
   MeasuredRun read;
-  FGNN_ASSIGN_OR_RETURN(read.run, FindRun(name, context.state_dir));
+  FGNN_ASSIGN_OR_RETURN(read.run, FindRun(name, context.place.state_dir));
   const std::filesystem::path file = read.run.folder / "metrics.jsonl";
   FGNN_ASSIGN_OR_RETURN(read.epochs, EpochMetricsReader(file).ReadNew());
   if (read.epochs.empty()) {

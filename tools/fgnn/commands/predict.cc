@@ -36,14 +36,15 @@ absl::Status Predict(const PredictFlags& flags, const CommandContext& context) {
         absl::StrCat(flags.out, " is there already; --force overwrites it"));
   }
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path run,
-                        FindRunFolder(flags.run, context.state_dir));
+                        FindRunFolder(flags.run, context.place.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path trainer,
                         FindProgram("fgnn-trainer"));
-  std::vector<std::string> args = {"--state-dir", context.state_dir.string(),
-                                   "predict",     "--run",
-                                   run.string(),  "--dataset",
-                                   flags.dataset, "--out",
-                                   flags.out};
+  std::vector<std::string> args = {
+      "--state-dir", context.place.state_dir.string(),
+      "predict",     "--run",
+      run.string(),  "--dataset",
+      flags.dataset, "--out",
+      flags.out};
   const std::string top_k =
       flags.top_k.has_value() ? std::to_string(*flags.top_k) : "";
   for (const auto& [flag, value] : {std::pair("--what", &flags.what),

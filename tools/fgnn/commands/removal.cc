@@ -92,7 +92,7 @@ absl::Status DeleteAll(JobDeleter& deleter, const std::vector<std::string>& ids,
 
 absl::Status Remove(const std::vector<std::string>& names,
                     const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(PlaceOf(context)));
+  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(context.place));
   // A word that names no job is refused before any job is deleted. And 'last'
   // is another job once one is deleted.
   std::vector<std::string> ids;
@@ -144,7 +144,7 @@ absl::Status Prune(const PruneFlags& flags, const CommandContext& context) {
   const std::string user =
       flags.user.empty() ? UserName(::geteuid()) : flags.user;
   FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
-                        FindOlder(*seconds, user, PlaceOf(context)));
+                        FindOlder(*seconds, user, context.place));
   RemovalReport report(context.json, flags.dry_run);
   std::vector<std::string> ids;
   for (const v1::Job& job : jobs) {
@@ -155,7 +155,7 @@ absl::Status Prune(const PruneFlags& flags, const CommandContext& context) {
     report.End();
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(PlaceOf(context)));
+  FGNN_ASSIGN_OR_RETURN(JobDeleter deleter, JobDeleter::Open(context.place));
   return DeleteAll(deleter, ids, report);
 }
 

@@ -161,7 +161,7 @@ absl::StatusOr<RunRequest> RequestToResume(
 absl::Status WaitForEnd(const CommandContext& context, pid_t service) {
   const auto goes_on = [&context] {
     absl::StatusOr<ServiceClient> client =
-        ServiceClient::Connect(PlaceOf(context));
+        ServiceClient::Connect(context.place);
     return client.ok() && GoesOn(client->GetService());
   };
   if (goes_on()) return absl::OkStatus();
@@ -178,7 +178,7 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
     context.status = run.status();
     return;
   }
-  auto submitted = SubmitToSomeService(PlaceOf(context), *run);
+  auto submitted = SubmitToSomeService(context.place, *run);
   if (!submitted.ok()) {
     context.status = submitted.status();
     return;
@@ -200,7 +200,7 @@ void Follow(const std::function<absl::StatusOr<RunRequest>()>& make,
 bool FollowContinued(const std::string& job_id, CommandContext& context) {
   if (job_id.find('/') != std::string::npos) return false;
   Interrupt interrupt;  // Made before gRPC starts threads.
-  auto client = ServiceClient::Connect(PlaceOf(context));
+  auto client = ServiceClient::Connect(context.place);
   if (!client.ok()) return false;
   auto job = client->GetJob(job_id);
   if (!job.ok() || HasEnded(job->state())) return false;
@@ -252,7 +252,7 @@ void AddResumeCommand(Command app, CommandContext& context) {
   resume.OnRun([run, overrides, &context] {
     // A job that has not ended keeps its fields, which the service says.
     if (overrides->empty() && FollowContinued(*run, context)) return;
-    Follow([&] { return RequestToResume(*run, *overrides, PlaceOf(context)); },
+    Follow([&] { return RequestToResume(*run, *overrides, context.place); },
            context);
   });
 }

@@ -76,7 +76,7 @@ absl::Status EndRemotely(bool by_force, const CommandContext& context) {
         "--force works on the service's own machine only; leave --server out");
   }
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   FGNN_RETURN_IF_ERROR(client.Shutdown());
   PrintEnd(context, info.pid());
@@ -84,9 +84,9 @@ absl::Status EndRemotely(bool by_force, const CommandContext& context) {
 }
 
 absl::Status Down(const bool& by_force, const CommandContext& context) {
-  if (PlaceOf(context).is_remote()) return EndRemotely(by_force, context);
+  if (context.place.is_remote()) return EndRemotely(by_force, context);
   const std::filesystem::path state_dir =
-      std::filesystem::absolute(context.state_dir);
+      std::filesystem::absolute(context.place.state_dir);
   absl::StatusOr<std::optional<pid_t>> ended = AskToEnd(state_dir);
   // A refusal is an answer.
   const bool was_refused = absl::IsPermissionDenied(ended.status());
@@ -102,7 +102,7 @@ absl::Status Down(const bool& by_force, const CommandContext& context) {
 
 absl::Status ShowStatus(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
-                        ServiceClient::Connect(PlaceOf(context)));
+                        ServiceClient::Connect(context.place));
   FGNN_ASSIGN_OR_RETURN(const v1::ServiceInfo info, client.GetService());
   PrintAnswer(ToJson(info), ServiceText(info), context);
   return absl::OkStatus();

@@ -234,7 +234,7 @@ absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags,
     request.socket_group = *group;
     start.socket_group = absl::StrCat(*group);
   }
-  start.state_dir = std::filesystem::absolute(context.state_dir);
+  start.state_dir = std::filesystem::absolute(context.place.state_dir);
   return request;
 }
 

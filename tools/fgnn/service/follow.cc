@@ -140,9 +140,8 @@ absl::StatusOr<v1::Job> FollowJob(const CommandContext& context,
                                   ServiceClient& client, const v1::Job& job,
                                   Interrupt& interrupt) {
   ProgressReporter reporter(StyleFor(context), std::cout);
-  const EpochSource new_epochs = PlaceOf(context).is_remote()
-                                     ? EpochsOfService(client)
-                                     : EpochsInFolder(job);
+  const EpochSource new_epochs =
+      context.place.is_remote() ? EpochsOfService(client) : EpochsInFolder(job);
   std::vector<EpochMetrics> epochs;
   absl::Status metrics_status;
   const auto show_finished_epochs = [&](const v1::Job& now) {

@@ -24,8 +24,8 @@ struct Answer {
 // No command here reaches a service: the folder has none.
 Answer Type(const std::vector<std::string>& args) {
   CommandContext context;
-  context.state_dir = testing::TempDir() + "fgnn_no_such_state";
-  context.default_state_dir = context.state_dir;
+  context.place.state_dir = testing::TempDir() + "fgnn_no_such_state";
+  context.default_state_dir = context.place.state_dir;
   const auto line = MakeCommandLine(context);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -37,7 +37,7 @@ Answer Type(const std::vector<std::string>& args) {
 // Of a command that ends by an exception.
 Answer Throw(const std::function<void()>& command) {
   CommandContext context;
-  context.state_dir = testing::TempDir() + "fgnn_no_such_state";
+  context.place.state_dir = testing::TempDir() + "fgnn_no_such_state";
   const auto line = MakeCommandLine(context);
   line->root().AddSubcommand("throw", "").OnRun(command);
   testing::internal::CaptureStderr();
@@ -202,14 +202,14 @@ TEST(CommandLineTest, AServiceElsewhereIsNamedOnceAndNotForFilesOfIts) {
 TEST(CommandLineTest, CommandsToTypeNameAStateFolderThatIsNotTheDefault) {
   CommandContext context;
   context.default_state_dir = "/a";
-  context.state_dir = "/a";
+  context.place.state_dir = "/a";
   EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn watch 4f");
-  context.state_dir = "/b";
+  context.place.state_dir = "/b";
   EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn --state-dir /b watch 4f");
-  context.server = "gpu1:7070";
+  context.place.server = "gpu1:7070";
   EXPECT_EQ(CommandToType(context, "watch 4f"),
             "fgnn --server gpu1:7070 watch 4f");
-  context.default_server = context.server;
+  context.default_server = context.place.server;
   EXPECT_EQ(CommandToType(context, "watch 4f"), "fgnn watch 4f");
 }
 
