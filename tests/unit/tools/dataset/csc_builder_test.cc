@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shared/base/philox.h"
+#include "shared/base/status.h"
 #include "shared/graph/npy.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -155,14 +156,12 @@ absl::StatusOr<CscTotals> Build(const fs::path& folder,
                                 const std::vector<TestEdge>& edges,
                                 uint64_t num_nodes,
                                 const CscBuilderOptions& options) {
-  absl::StatusOr<std::unique_ptr<CscBuilder>> builder =
-      CscBuilder::Create(folder, options);
-  if (!builder.ok()) return builder.status();
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<CscBuilder> builder,
+                        CscBuilder::Create(folder, options));
   for (const TestEdge& e : edges) {
-    absl::Status added = (*builder)->Add(e.source, e.destination, e.weight);
-    if (!added.ok()) return added;
+    FGNN_RETURN_IF_ERROR(builder->Add(e.source, e.destination, e.weight));
   }
-  return (*builder)->Finish(num_nodes, nullptr);
+  return builder->Finish(num_nodes, nullptr);
 }
 
 void ExpectEqualsReference(const std::vector<TestEdge>& edges,
@@ -189,7 +188,12 @@ void ExpectEqualsReference(const std::vector<TestEdge>& edges,
   EXPECT_EQ(fs::exists(folder / "edge_weights.npy"), options.with_weights);
 }
 
-TEST(CscBuilderTest, EqualsReferenceForEveryOption) {
+class CscBuilderTest : public testing::Test {
+ protected:
+  const TempFolder folder_;
+};
+
+TEST_F(CscBuilderTest, EqualsReferenceForEveryOption) {
   const std::vector<TestEdge> edges = RandomEdges(20'000, 3000);
   for (int choice = 0; choice < 72; ++choice) {
     CscBuilderOptions options;
@@ -202,7 +206,7 @@ TEST(CscBuilderTest, EqualsReferenceForEveryOption) {
   }
 }
 
-TEST(CscBuilderTest, AGivenEdgeKeepsItsWeight) {
+TEST_F(CscBuilderTest, AGivenEdgeKeepsItsWeight) {
   for (const std::vector<TestEdge>& edges :
        {std::vector<TestEdge>{{0, 1, 1}, {1, 0, 9}, {1, 2, 4}},
         {{1, 2, 4}, {1, 0, 9}, {0, 1, 1}}}) {
@@ -220,32 +224,30 @@ TEST(CscBuilderTest, AGivenEdgeKeepsItsWeight) {
   }
 }
 
-TEST(CscBuilderTest, ASumBeyondFloatIsNamed) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, ASumBeyondFloatIsNamed) {
   CscBuilderOptions options;
   options.with_weights = true;
   options.equal_edges = EqualEdges::kSum;
   EXPECT_THAT(
-      Build(folder.path(), {{0, 1, 3e38F}, {0, 1, 3e38F}}, 2, options),
+      Build(folder_.path(), {{0, 1, 3e38F}, {0, 1, 3e38F}}, 2, options),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 -> 1")));
 }
 
-TEST(CscBuilderTest, MissingWeightsAreFilled) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, MissingWeightsAreFilled) {
   CscBuilderOptions options;
   options.with_weights = true;
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
-                            CscBuilder::Create(folder.path(), options));
+                            CscBuilder::Create(folder_.path(), options));
   FGNN_ASSERT_OK(builder->Add(0, 1, NAN));
   FGNN_ASSERT_OK(builder->Add(1, 0, 2));
   builder->SetMissingWeight(5);
   FGNN_ASSERT_OK(builder->Finish(2, nullptr).status());
-  EXPECT_THAT(ReadGraph(folder.path(), true).weights, ElementsAre(2, 5));
+  EXPECT_THAT(ReadGraph(folder_.path(), true).weights, ElementsAre(2, 5));
 }
 
 // Little memory, so that the log spills and there are many buckets; ids beyond
 // the histogram's first bins, and vertices without edges at the end.
-TEST(CscBuilderTest, EqualsReferenceWhenItSpills) {
+TEST_F(CscBuilderTest, EqualsReferenceWhenItSpills) {
   std::vector<TestEdge> edges = RandomEdges(600'000, 500'000);
   edges.push_back({7, 1'499'999, 1});
   for (const bool with_weights : {false, true}) {
@@ -257,46 +259,42 @@ TEST(CscBuilderTest, EqualsReferenceWhenItSpills) {
   }
 }
 
-TEST(CscBuilderTest, BuildsAGraphWithoutEdges) {
+TEST_F(CscBuilderTest, BuildsAGraphWithoutEdges) {
   ExpectEqualsReference({}, 5, {});
 }
 
-TEST(CscBuilderTest, ReachesTheLastId) {
+TEST_F(CscBuilderTest, ReachesTheLastId) {
   // The arrays would be large, so only that the edge is accepted or refused.
-  const TempFolder folder;
   EXPECT_THAT(
-      Build(folder.path(), {{4294967295, 0, 1}}, 4, {}),
+      Build(folder_.path(), {{4294967295, 0, 1}}, 4, {}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4294967295")));
 }
 
-TEST(CscBuilderTest, NamesTheEdgeThatIsOutOfRange) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, NamesTheEdgeThatIsOutOfRange) {
   std::vector<TestEdge> edges(300'000, {1, 2, 1});
   edges[250'000] = {9, 2, 1};
   CscBuilderOptions options;
   options.memory_bytes = 1;
-  EXPECT_THAT(Build(folder.path(), edges, 9, options),
+  EXPECT_THAT(Build(folder_.path(), edges, 9, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("edge 250000 (9 -> 2)"),
                              HasSubstr("has 9 vertices"))));
-  EXPECT_TRUE(fs::is_empty(folder.path()));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-TEST(CscBuilderTest, LeavesNothingWhenItIsNotFinished) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, LeavesNothingWhenItIsNotFinished) {
   {
     FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
-                              CscBuilder::Create(folder.path(), {}));
+                              CscBuilder::Create(folder_.path(), {}));
     FGNN_ASSERT_OK(builder->Add(0, 1));
-    EXPECT_TRUE(fs::exists(folder / ".building"));
+    EXPECT_TRUE(fs::exists(folder_ / ".building"));
   }
-  EXPECT_TRUE(fs::is_empty(folder.path()));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-TEST(CscBuilderTest, RefusesToGoOnAfterItsEnd) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, RefusesToGoOnAfterItsEnd) {
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
-                            CscBuilder::Create(folder.path(), {}));
+                            CscBuilder::Create(folder_.path(), {}));
   FGNN_ASSERT_OK(builder->Finish(1, nullptr).status());
   EXPECT_THAT(builder->Add(0, 0),
               StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -304,22 +302,20 @@ TEST(CscBuilderTest, RefusesToGoOnAfterItsEnd) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST(CscBuilderTest, RefusesAFolderThatIsNotThereAndNoVertices) {
-  const TempFolder folder;
-  EXPECT_THAT(CscBuilder::Create(folder / "none", {}).status(),
+TEST_F(CscBuilderTest, RefusesAFolderThatIsNotThereAndNoVertices) {
+  EXPECT_THAT(CscBuilder::Create(folder_ / "none", {}).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
   for (const uint64_t num_nodes : {uint64_t{0}, uint64_t{1} << 32}) {
-    EXPECT_THAT(Build(folder.path(), {}, num_nodes, {}),
+    EXPECT_THAT(Build(folder_.path(), {}, num_nodes, {}),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
 }
 
-TEST(CscBuilderTest, ReportsProgressThatRisesToTheEnd) {
-  const TempFolder folder;
+TEST_F(CscBuilderTest, ReportsProgressThatRisesToTheEnd) {
   CscBuilderOptions options;
   options.memory_bytes = 1;
   FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<CscBuilder> builder,
-                            CscBuilder::Create(folder.path(), options));
+                            CscBuilder::Create(folder_.path(), options));
   for (const TestEdge& e : RandomEdges(600'000, 100'000)) {
     FGNN_ASSERT_OK(builder->Add(e.source, e.destination));
   }

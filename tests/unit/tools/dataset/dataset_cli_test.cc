@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shared/base/status.h"
@@ -53,9 +54,24 @@ std::vector<std::string> SmallSbmArgs(const std::string& out) {
       "--feature-noise",  "0.3", "--out",      out};
 }
 
-TEST(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
+// Returns what a command that succeeds prints with --json.
+nlohmann::json JsonOf(std::vector<std::string> args) {
+  const Outcome outcome = RunDataset(std::move(args), /*json=*/true);
+  EXPECT_THAT(outcome.status, IsOk());
+  return nlohmann::json::parse(outcome.out);
+}
+
+// A dataset of SmallSbmArgs().
+class DatasetCliTest : public testing::Test {
+ protected:
+  const TempFolder folder_;
+  const std::filesystem::path path_ = folder_ / "s";
+  const std::string out_ = path_.string();
+  const Outcome made_ = RunDataset(SmallSbmArgs(out_));
+};
+
+TEST_F(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
+  const std::string out = (folder_ / "j").string();
   const Outcome made = RunDataset(SmallSbmArgs(out), /*json=*/true);
   FGNN_ASSERT_OK(made.status);
   EXPECT_THAT(made.err, HasSubstr("edges: "));
@@ -74,41 +90,33 @@ TEST(DatasetCliTest, GeneratesShowsAndValidatesInJson) {
   EXPECT_EQ(info["splits"]["valid"], 200);
   EXPECT_GT(info["in_degree"]["max"], 6);
 
-  const Outcome checked = RunDataset({"validate", out}, /*json=*/true);
-  FGNN_ASSERT_OK(checked.status);
-  EXPECT_EQ(nlohmann::json::parse(checked.out)["valid"], true);
+  EXPECT_EQ(JsonOf({"validate", out})["valid"], true);
 }
 
-TEST(DatasetCliTest, SpeaksToPeople) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  EXPECT_THAT(RunDataset(SmallSbmArgs(out)).out, HasSubstr("made " + out));
+TEST_F(DatasetCliTest, SpeaksToPeople) {
+  EXPECT_THAT(made_.out, HasSubstr("made " + out_));
   EXPECT_THAT(
-      RunDataset({"info", out}).out,
+      RunDataset({"info", out_}).out,
       AllOf(HasSubstr("vertices   500\n"), HasSubstr("8 columns of bf16"),
             HasSubstr("4 classes"), HasSubstr("train 100")));
-  EXPECT_THAT(RunDataset({"validate", out}).out,
+  EXPECT_THAT(RunDataset({"validate", out_}).out,
               AllOf(HasSubstr("features.npy: 500 x 8 bf16, all finite"),
-                    HasSubstr(out + ": valid")));
+                    HasSubstr(out_ + ": valid")));
 }
 
-TEST(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
+TEST_F(DatasetCliTest, WarnsOfClassesWithoutATrainVertex) {
+  FGNN_ASSERT_OK(made_.status);
   for (const char* command : {"info", "validate"}) {
-    EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
+    EXPECT_THAT(RunDataset({command, out_}).out, Not(HasSubstr("warning")));
   }
-  DatasetMetadata metadata = ReadMetadata(out).value();
+  DatasetMetadata metadata = ReadMetadata(out_).value();
   ++metadata.num_classes;
-  std::ofstream(folder / "s" / "metadata.yaml") << FormatMetadata(metadata);
+  std::ofstream(path_ / "metadata.yaml") << FormatMetadata(metadata);
   for (const char* command : {"info", "validate"}) {
-    EXPECT_THAT(RunDataset({command, out}).out,
+    EXPECT_THAT(RunDataset({command, out_}).out,
                 HasSubstr("no vertex of 1 of 5 classes (4)"));
   }
-  const auto info =
-      nlohmann::json::parse(RunDataset({"info", out}, /*json=*/true).out);
-  EXPECT_EQ(info["untrained_classes"], std::vector<int>{4});
+  EXPECT_EQ(JsonOf({"info", out_})["untrained_classes"], std::vector<int>{4});
 }
 
 // Replaces the labels of a dataset of SmallSbmArgs() by sets of three classes.
@@ -130,14 +138,12 @@ void LabelsToSets(const std::filesystem::path& folder) {
   FGNN_ASSERT_OK(writer.Close());
 }
 
-TEST(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
-  LabelsToSets(out);
-  const std::string split = (folder / "split").string();
-  FGNN_ASSERT_OK(RunDataset({"split-edges", out, "--out", split}).status);
-  for (const std::string& dataset : {out, split}) {
+TEST_F(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
+  FGNN_ASSERT_OK(made_.status);
+  LabelsToSets(out_);
+  const std::string split = (folder_ / "split").string();
+  FGNN_ASSERT_OK(RunDataset({"split-edges", out_, "--out", split}).status);
+  for (const std::string& dataset : {out_, split}) {
     EXPECT_THAT(RunDataset({"info", dataset}).out,
                 AllOf(HasSubstr("targets    sets of 3 classes; largest: 0 a "
                                 "(500), 2 (250), 1 b (100)"),
@@ -147,62 +153,50 @@ TEST(DatasetCliTest, SpeaksOfTargetsInThePlaceOfLabels) {
                 AllOf(HasSubstr("targets.npy: 500 x 3 u8, 0, 1 or 255"),
                       Not(HasSubstr("labels.npy"))));
   }
-  const auto info =
-      nlohmann::json::parse(RunDataset({"info", out}, /*json=*/true).out);
+  const auto info = JsonOf({"info", out_});
   EXPECT_EQ(info["target_columns"], 3);
   EXPECT_EQ(info["target_type"], "u8");
   EXPECT_NEAR(info["targets"][1]["mean"].get<double>(), 0.2, 1e-9);
 }
 
-TEST(DatasetCliTest, SaysWhatLooksWrong) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
+TEST_F(DatasetCliTest, SaysWhatLooksWrong) {
+  FGNN_ASSERT_OK(made_.status);
   for (const char* command : {"info", "validate"}) {
-    EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("notice")));
-    EXPECT_EQ(nlohmann::json::parse(
-                  RunDataset({command, out}, /*json=*/true).out)["notices"],
-              nlohmann::json::array());
+    EXPECT_THAT(RunDataset({command, out_}).out, Not(HasSubstr("notice")));
+    EXPECT_EQ(JsonOf({command, out_})["notices"], nlohmann::json::array());
   }
-  DatasetMetadata metadata = ReadMetadata(out).value();
+  DatasetMetadata metadata = ReadMetadata(out_).value();
   ++metadata.num_classes;
-  std::ofstream(folder / "s" / "metadata.yaml")
+  std::ofstream(path_ / "metadata.yaml")
       << FormatMetadata(metadata) << "left_out: [edge_attr, year]\n";
-  std::filesystem::copy_file(folder / "s" / "train.npy",
-                             folder / "s" / "edge_type.npy");
-  std::filesystem::copy_file(folder / "s" / "train.npy",
-                             folder / "s" / "test.npy",
+  std::filesystem::copy_file(path_ / "train.npy", path_ / "edge_type.npy");
+  std::filesystem::copy_file(path_ / "train.npy", path_ / "test.npy",
                              std::filesystem::copy_options::overwrite_existing);
   for (const char* command : {"info", "validate"}) {
-    EXPECT_THAT(RunDataset({command, out}).out,
+    EXPECT_THAT(RunDataset({command, out_}).out,
                 AllOf(HasSubstr("train.npy and test.npy share 100 vertices ("),
                       HasSubstr("labels.npy has no vertex of 1 of 5 classes "
                                 "(4)"),
                       HasSubstr("left out edge_attr, year"),
                       HasSubstr("reads edge_type.npy")));
-    EXPECT_EQ(nlohmann::json::parse(
-                  RunDataset({command, out}, /*json=*/true).out)["notices"]
-                  .size(),
-              4U);
+    EXPECT_EQ(JsonOf({command, out_})["notices"].size(), 4U);
   }
 }
 
-TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
+TEST_F(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
+  FGNN_ASSERT_OK(made_.status);
   {
-    std::fstream file(folder / "s" / "indices.npy",
+    std::fstream file(path_ / "indices.npy",
                       std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(-4, std::ios::end);
     const uint32_t bad = 3000;
     file.write(reinterpret_cast<const char*>(&bad), sizeof(bad));
   }
   for (const char* command : {"validate", "info"}) {
-    const Outcome outcome = RunDataset({command, out}, /*json=*/true);
+    const Outcome outcome = RunDataset({command, out_}, /*json=*/true);
     EXPECT_THAT(outcome.status,
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr(out + "/indices.npy: element "),
+                         AllOf(HasSubstr(out_ + "/indices.npy: element "),
                                HasSubstr(" is 3000, but the graph has 500 "
                                          "vertices; rebuild"))));
     EXPECT_EQ(ExitCode(outcome.status), 2);
@@ -210,17 +204,14 @@ TEST(DatasetCliTest, AnswersABadFolderWithItsPlaceAndCodeTwo) {
   }
 }
 
-TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
-  const TempFolder folder;
-  const std::string whole = (folder / "whole").string();
-  const std::string out = (folder / "split").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(whole)).status);
-  FGNN_ASSERT_OK(RunDataset({"split-edges", whole, "--out", out}).status);
+TEST_F(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
+  const std::string out = (folder_ / "split").string();
+  FGNN_ASSERT_OK(RunDataset({"split-edges", out_, "--out", out}).status);
   for (const char* command : {"info", "validate"}) {
     EXPECT_THAT(RunDataset({command, out}).out, Not(HasSubstr("warning")));
   }
-  std::filesystem::copy_file(folder / "split" / "train_edges.npy",
-                             folder / "split" / "test_edges.npy",
+  std::filesystem::copy_file(folder_ / "split" / "train_edges.npy",
+                             folder_ / "split" / "test_edges.npy",
                              std::filesystem::copy_options::overwrite_existing);
   for (const char* command : {"info", "validate"}) {
     EXPECT_THAT(RunDataset({command, out}).out,
@@ -228,28 +219,22 @@ TEST(DatasetCliTest, WarnsOfTestEdgesThatAreTrainedOn) {
                       HasSubstr("edges of test_edges.npy are trained on"),
                       Not(HasSubstr("edges of valid_edges.npy"))));
   }
-  EXPECT_THAT(nlohmann::json::parse(
-                  RunDataset({"validate", out}, /*json=*/true).out)["warning"]
-                  .get<std::string>(),
+  EXPECT_THAT(JsonOf({"validate", out})["warning"].get<std::string>(),
               HasSubstr("edges of test_edges.npy are trained on"));
 }
 
-TEST(DatasetCliTest, InfoLooksForDirectionsItself) {
-  const TempFolder folder;
-  const std::string out = (folder / "s").string();
-  FGNN_ASSERT_OK(RunDataset(SmallSbmArgs(out)).status);
+TEST_F(DatasetCliTest, InfoLooksForDirectionsItself) {
+  FGNN_ASSERT_OK(made_.status);
   for (const bool claim : {true, false}) {
-    DatasetMetadata metadata = ReadMetadata(out).value();
+    DatasetMetadata metadata = ReadMetadata(out_).value();
     metadata.symmetric = claim;
-    std::ofstream(folder / "s" / "metadata.yaml") << FormatMetadata(metadata);
-    EXPECT_THAT(RunDataset({"info", out}).out, HasSubstr(", symmetric\n"));
-    EXPECT_EQ(nlohmann::json::parse(
-                  RunDataset({"info", out}, /*json=*/true).out)["symmetric"],
-              true);
+    std::ofstream(path_ / "metadata.yaml") << FormatMetadata(metadata);
+    EXPECT_THAT(RunDataset({"info", out_}).out, HasSubstr(", symmetric\n"));
+    EXPECT_EQ(JsonOf({"info", out_})["symmetric"], true);
   }
 }
 
-TEST(DatasetCliTest, RefusesWrongUse) {
+TEST_F(DatasetCliTest, RefusesWrongUse) {
   const TempFolder folder;
   const std::string out = (folder / "r").string();
   EXPECT_FALSE(RunDataset({"generate", "rmat", "--scale", "5"}).status.ok());

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/building/csc_builder.h"
@@ -37,17 +38,12 @@ std::vector<std::string> FilesIn(const fs::path& folder) {
 
 // Three vertices, one edge, labels and splits.
 absl::Status Fill(DatasetWriter& writer) {
-  absl::StatusOr<std::unique_ptr<CscBuilder>> builder =
-      CscBuilder::Create(writer.folder(), {});
-  if (!builder.ok()) return builder.status();
-  if (absl::Status s = (*builder)->Add(0, 1); !s.ok()) return s;
-  if (absl::Status s = (*builder)->Finish(3, nullptr).status(); !s.ok()) {
-    return s;
-  }
-  const std::vector<int64_t> labels = {0, 1, -1};
-  if (absl::Status s = writer.WriteLabels(labels); !s.ok()) return s;
-  const std::vector<int64_t> train = {1};
-  return writer.WriteSplit("train", train);
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<CscBuilder> builder,
+                        CscBuilder::Create(writer.folder(), {}));
+  FGNN_RETURN_IF_ERROR(builder->Add(0, 1));
+  FGNN_RETURN_IF_ERROR(builder->Finish(3, nullptr).status());
+  FGNN_RETURN_IF_ERROR(writer.WriteLabels(std::vector<int64_t>{0, 1, -1}));
+  return writer.WriteSplit("train", std::vector<int64_t>{1});
 }
 
 DatasetMetadata MetadataOfFill() {
@@ -58,91 +54,87 @@ DatasetMetadata MetadataOfFill() {
   return metadata;
 }
 
-TEST(DatasetWriterTest, MakesAFolderThatOpens) {
-  const TempFolder parent;
-  const fs::path out = parent / "data";
+// Makes and commits the dataset that Fill() fills.
+absl::Status MakeDataset(const fs::path& out) {
+  FGNN_ASSIGN_OR_RETURN(DatasetWriter writer, DatasetWriter::Create(out));
+  FGNN_RETURN_IF_ERROR(Fill(writer));
+  return writer.Commit(MetadataOfFill());
+}
+
+class DatasetWriterTest : public testing::Test {
+ protected:
+  const TempFolder parent_;
+  const fs::path out_ = parent_ / "data";
+};
+
+TEST_F(DatasetWriterTest, MakesAFolderThatOpens) {
   {
-    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer, DatasetWriter::Create(out));
-    EXPECT_FALSE(fs::exists(out));
+    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
+                              DatasetWriter::Create(out_));
+    EXPECT_FALSE(fs::exists(out_));
     FGNN_ASSERT_OK(Fill(writer));
     FGNN_ASSERT_OK(writer.Commit(MetadataOfFill()));
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const Dataset dataset,
-                            Dataset::Open(out, Validation::kEverything));
+                            Dataset::Open(out_, Validation::kEverything));
   EXPECT_EQ(dataset.name(), "data");
   EXPECT_THAT(dataset.labels(), ElementsAre(0, 1, -1));
   EXPECT_THAT(dataset.train(), ElementsAre(1));
-  EXPECT_THAT(FilesIn(parent.path()), ElementsAre("data"));
+  EXPECT_THAT(FilesIn(parent_.path()), ElementsAre("data"));
 }
 
-TEST(DatasetWriterTest, LeavesNothingUnlessCommitted) {
-  const TempFolder parent;
+TEST_F(DatasetWriterTest, LeavesNothingUnlessCommitted) {
   {
     FGNN_ASSERT_OK_AND_ASSIGN(
         DatasetWriter writer,
-        DatasetWriter::Create(parent / "new" / "deep" / "data"));
+        DatasetWriter::Create(parent_ / "new" / "deep" / "data"));
     FGNN_ASSERT_OK(Fill(writer));
-    EXPECT_TRUE(fs::exists(parent / "new" / "deep"));
+    EXPECT_TRUE(fs::exists(parent_ / "new" / "deep"));
   }
-  EXPECT_THAT(FilesIn(parent.path()), IsEmpty());
+  EXPECT_THAT(FilesIn(parent_.path()), IsEmpty());
 }
 
-TEST(DatasetWriterTest, KeepsParentsThatItMadeWhenCommitted) {
-  const TempFolder parent;
-  {
-    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
-                              DatasetWriter::Create(parent / "a" / "b/"));
-    FGNN_ASSERT_OK(Fill(writer));
-    FGNN_ASSERT_OK(writer.Commit(MetadataOfFill()));
-  }
-  EXPECT_TRUE(fs::exists(parent / "a" / "b" / "metadata.yaml"));
+TEST_F(DatasetWriterTest, KeepsParentsThatItMadeWhenCommitted) {
+  FGNN_ASSERT_OK(MakeDataset(parent_ / "a" / "b/"));
+  EXPECT_TRUE(fs::exists(parent_ / "a" / "b" / "metadata.yaml"));
 }
 
-TEST(DatasetWriterTest, ReplacesAnEmptyFolderAndNoOther) {
-  const TempFolder parent;
-  fs::create_directory(parent / "data");
-  {
-    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
-                              DatasetWriter::Create(parent / "data"));
-    FGNN_ASSERT_OK(Fill(writer));
-    FGNN_ASSERT_OK(writer.Commit(MetadataOfFill()));
-  }
-  EXPECT_THAT(DatasetWriter::Create(parent / "data"),
+TEST_F(DatasetWriterTest, ReplacesAnEmptyFolderAndNoOther) {
+  fs::create_directory(out_);
+  FGNN_ASSERT_OK(MakeDataset(out_));
+  EXPECT_THAT(DatasetWriter::Create(out_),
               StatusIs(absl::StatusCode::kAlreadyExists,
                        AllOf(HasSubstr("data"), HasSubstr("--out"))));
-  std::ofstream(parent / "file") << "x";
-  EXPECT_THAT(DatasetWriter::Create(parent / "file"),
+  std::ofstream(parent_ / "file") << "x";
+  EXPECT_THAT(DatasetWriter::Create(parent_ / "file"),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  EXPECT_THAT(DatasetWriter::Create(parent / "file" / "data"),
+  EXPECT_THAT(DatasetWriter::Create(parent_ / "file" / "data"),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(FilesIn(parent.path()), ElementsAre("data", "file"));
+  EXPECT_THAT(FilesIn(parent_.path()), ElementsAre("data", "file"));
 }
 
-TEST(DatasetWriterTest, RefusesToCommitWhatDoesNotValidate) {
-  const TempFolder parent;
-  const fs::path out = parent / "data";
+TEST_F(DatasetWriterTest, RefusesToCommitWhatDoesNotValidate) {
   {
-    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer, DatasetWriter::Create(out));
+    FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer,
+                              DatasetWriter::Create(out_));
     FGNN_ASSERT_OK(Fill(writer));
     DatasetMetadata metadata = MetadataOfFill();
     metadata.num_classes = 1;
     EXPECT_THAT(writer.Commit(metadata),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr((out / "labels.npy").string()),
+                         AllOf(HasSubstr((out_ / "labels.npy").string()),
                                Not(HasSubstr("partial")))));
   }
-  EXPECT_THAT(FilesIn(parent.path()), IsEmpty());
+  EXPECT_THAT(FilesIn(parent_.path()), IsEmpty());
 }
 
-TEST(DatasetWriterTest, LeavesAnotherDatasetAloneThatCameFirst) {
-  const TempFolder parent;
-  const fs::path out = parent / "data";
-  FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer, DatasetWriter::Create(out));
+TEST_F(DatasetWriterTest, LeavesAnotherDatasetAloneThatCameFirst) {
+  FGNN_ASSERT_OK_AND_ASSIGN(DatasetWriter writer, DatasetWriter::Create(out_));
   FGNN_ASSERT_OK(Fill(writer));
-  fs::create_directory(out);
-  std::ofstream(out / "theirs") << "x";
+  fs::create_directory(out_);
+  std::ofstream(out_ / "theirs") << "x";
   EXPECT_FALSE(writer.Commit(MetadataOfFill()).ok());
-  EXPECT_THAT(FilesIn(out), ElementsAre("theirs"));
+  EXPECT_THAT(FilesIn(out_), ElementsAre("theirs"));
 }
 
 // Runs `body` in a child that is killed once it said that it is ready, or
@@ -178,22 +170,20 @@ class KilledWriter {
   pid_t pid_ = -1;
 };
 
-TEST(DatasetWriterTest, ClearsWhatAKilledWriterLeftButNothingOfALiveOne) {
-  const TempFolder parent;
-  const fs::path out = parent / "data";
-  KilledWriter other(out);
-  { FGNN_ASSERT_OK(DatasetWriter::Create(out).status()); }
-  EXPECT_EQ(FilesIn(parent.path()).size(), 1U);  // The live one's.
+TEST_F(DatasetWriterTest, ClearsWhatAKilledWriterLeftButNothingOfALiveOne) {
+  KilledWriter other(out_);
+  { FGNN_ASSERT_OK(DatasetWriter::Create(out_).status()); }
+  EXPECT_EQ(FilesIn(parent_.path()).size(), 1U);  // The live one's.
   other.Kill();
-  EXPECT_EQ(FilesIn(parent.path()).size(), 1U);
+  EXPECT_EQ(FilesIn(parent_.path()).size(), 1U);
   // A dataset of another name is not concerned.
-  { FGNN_ASSERT_OK(DatasetWriter::Create(parent / "dat").status()); }
-  EXPECT_EQ(FilesIn(parent.path()).size(), 1U);
-  { FGNN_ASSERT_OK(DatasetWriter::Create(out).status()); }
-  EXPECT_THAT(FilesIn(parent.path()), IsEmpty());
+  { FGNN_ASSERT_OK(DatasetWriter::Create(parent_ / "dat").status()); }
+  EXPECT_EQ(FilesIn(parent_.path()).size(), 1U);
+  { FGNN_ASSERT_OK(DatasetWriter::Create(out_).status()); }
+  EXPECT_THAT(FilesIn(parent_.path()), IsEmpty());
 }
 
-TEST(DatasetWriterTest, RefusesNamesThatAreNone) {
+TEST_F(DatasetWriterTest, RefusesNamesThatAreNone) {
   for (const char* out : {"", "/"}) {
     EXPECT_FALSE(DatasetWriter::Create(out).ok()) << out;
   }
@@ -278,8 +268,7 @@ TEST(DatasetWriterDeathTest, ASignalLeavesAWholeDataset) {
   const TempFolder parent;
   EXPECT_EXIT(RunAndRaise(parent / "data", SIGINT,
                           [](DatasetWriter& writer) {
-                            if (absl::Status s = Fill(writer); !s.ok())
-                              return s;
+                            FGNN_RETURN_IF_ERROR(Fill(writer));
                             return writer.Commit(MetadataOfFill());
                           }),
               testing::ExitedWithCode(128 + SIGINT),
@@ -287,7 +276,7 @@ TEST(DatasetWriterDeathTest, ASignalLeavesAWholeDataset) {
   EXPECT_THAT(FilesIn(parent.path()), ElementsAre("data"));
 }
 
-TEST(DatasetWriterTest, WithoutTheCleanupASignalDoesWhatItDidBefore) {
+TEST_F(DatasetWriterTest, WithoutTheCleanupASignalDoesWhatItDidBefore) {
   { const InterruptCleanup interrupt; }
   sigset_t blocked;
   ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);

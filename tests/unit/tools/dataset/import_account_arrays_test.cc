@@ -45,13 +45,13 @@ Result ImportAccountTest::Arrays(Draw& draw, Expected* edges,
     arrays[npz ? "x" : "features"] = Features(draw, num_nodes);
   }
   if (draw.OneOf(2)) arrays["labels"] = Labels(draw, num_nodes);
-  if (npz) return ImportNpz({WriteNpz("in.npz", arrays)}, options_);
+  if (npz) return From(ImportNpz, {WriteNpz("in.npz", arrays)});
   NumpySource source;
   source.folder = folder_ / "numpy";
   for (const auto& [name, array] : arrays) {
     Write("numpy/" + name + ".npy", array);
   }
-  return ImportNumpy(source, options_);
+  return From(ImportNumpy, source);
 }
 
 std::string ImportAccountTest::PairsText(Draw& draw, const Edges& drawn,
@@ -81,9 +81,7 @@ Result ImportAccountTest::Ogb(Draw& draw, Expected* edges) {
   }
   Write("ogb/raw/node-feat.csv", features);
   WriteGz("ogb/raw/node-label.csv.gz", labels);
-  OgbSource source;
-  source.folder = folder_ / "ogb";
-  return ImportOgb(source, options_);
+  return From(ImportOgb, {folder_ / "ogb", {}, -1});
 }
 
 Result ImportAccountTest::GraphBolt(Draw& draw, Expected* edges) {
@@ -103,9 +101,7 @@ Result ImportAccountTest::GraphBolt(Draw& draw, Expected* edges) {
             "}]\n  edges: [{format: " + (text ? "csv" : "numpy") +
             ", path: edges}]\nfeature_data: [{domain: node, name: feat, "
             "format: numpy, path: feat.npy}]\n");
-  GraphBoltSource source;
-  source.folder = folder_ / "bolt";
-  return ImportGraphBolt(source, options_);
+  return From(ImportGraphBolt, {folder_ / "bolt", {}, {}});
 }
 
 Result ImportAccountTest::Debian(Draw& draw, Expected* edges,
@@ -178,7 +174,7 @@ Result ImportAccountTest::Debian(Draw& draw, Expected* edges,
   DebianSource source;
   source.path = Write("Packages", text);
   source.feature_columns = 4;
-  return ImportDebian(source, options_);
+  return From(ImportDebian, source);
 }
 
 TEST_F(ImportAccountTest, OfAnNpzArchiveAddsUp) {

@@ -69,8 +69,7 @@ class ImportAccountTest : public ImportTest {
       labelled_ = 0;
       Expected edges;
       Expected vertices;
-      FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                                import(draw, &edges, &vertices));
+      const ImportSummary summary = Taken(import(draw, &edges, &vertices));
       Check(summary, edges, vertices);
     }
   }

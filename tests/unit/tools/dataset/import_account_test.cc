@@ -95,7 +95,7 @@ Result ImportAccountTest::Csv(Draw& draw, Expected* edges, Expected* vertices) {
   } else {
     CountEdges(drawn, options_, edges);
   }
-  return ImportCsv(source, options_);
+  return From(ImportCsv, source);
 }
 
 Result ImportAccountTest::EdgeList(Draw& draw, Expected* edges) {
@@ -135,7 +135,7 @@ Result ImportAccountTest::EdgeList(Draw& draw, Expected* edges) {
     for (auto& edge : drawn) edge.second += static_cast<int64_t>(num_nodes);
   }
   CountEdges(drawn, options_, edges);
-  return ImportEdgeList(source, options_);
+  return From(ImportEdgeList, source);
 }
 
 TEST_F(ImportAccountTest, OfCsvAddsUp) {

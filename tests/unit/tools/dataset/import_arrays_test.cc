@@ -58,9 +58,7 @@ class ImportNumpyTest : public ImportTest {
     Write("in/indptr.npy", Npy<int64_t>({0, 2, 2, 3}));
     Write("in/indices.npy", Npy<int32_t>({1, 2, 0}));
   }
-  absl::StatusOr<ImportSummary> Import() {
-    return ImportNumpy(source_, options_);
-  }
+  absl::StatusOr<ImportSummary> Import() { return From(ImportNumpy, source_); }
   void ExpectError(const std::string& message) {
     EXPECT_THAT(Import().status().message(), HasSubstr(message));
     EXPECT_TRUE(NothingLeft());
@@ -69,7 +67,7 @@ class ImportNumpyTest : public ImportTest {
 };
 
 TEST_F(ImportNumpyTest, TopologyAloneIsADataset) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
 
   EXPECT_EQ(summary.num_nodes, 3U);
   EXPECT_THAT(InNeighbors(0), ElementsAre(1, 2));
@@ -90,28 +88,19 @@ TEST_F(ImportNumpyTest, SparseFeaturesBecomeDenseRowsThatMayBeNormalised) {
   EXPECT_THAT(Features(1), ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(Features(2), ElementsAre(0, 6, 0, 0));
 
-  std::filesystem::remove_all(options_.out);
   options_.feature_norm = RowNorm::kL1;
   options_.feature_type = FeatureType::kFloat16;
   FGNN_ASSERT_OK(Import());
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const Dataset dataset,
-      Dataset::Open(options_.out, Validation::kEverything));
-  const auto* row =
-      reinterpret_cast<const uint16_t*>(dataset.features().row(0));
+  const auto* row = reinterpret_cast<const uint16_t*>(Out().features().row(0));
   EXPECT_EQ(HalfToFloat(row[0]), -0.25F);
   EXPECT_EQ(HalfToFloat(row[3]), 0.75F);
 
-  std::filesystem::remove_all(options_.out);
   options_.feature_norm = RowNorm::kL2;
   options_.feature_type = FeatureType::kFloat32;
   FGNN_ASSERT_OK(Import());
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const Dataset unit, Dataset::Open(options_.out, Validation::kEverything));
-  const auto* unit_row = reinterpret_cast<const float*>(unit.features().row(0));
-  EXPECT_FLOAT_EQ(unit_row[0], -0.3162278F);
-  EXPECT_FLOAT_EQ(unit_row[3], 0.9486833F);
-  EXPECT_EQ(unit_row[1], 0.0F);
+  EXPECT_FLOAT_EQ(Features(0)[0], -0.3162278F);
+  EXPECT_FLOAT_EQ(Features(0)[3], 0.9486833F);
+  EXPECT_EQ(Features(0)[1], 0.0F);
 }
 
 TEST_F(ImportNumpyTest, DenseFeaturesLabelsWeightsAndSplitsAreTaken) {
@@ -122,7 +111,7 @@ TEST_F(ImportNumpyTest, DenseFeaturesLabelsWeightsAndSplitsAreTaken) {
   Write("in/valid_idx.npy", Npy<int32_t>({0}));
   Write("in/test.npy", Npy<uint8_t>({1, 0, 1}));  // A mask.
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
 
   EXPECT_EQ(summary.num_labelled, 2U);
   EXPECT_THAT(ToVector(Out().labels()), ElementsAre(1, -1, 0));
@@ -156,11 +145,10 @@ TEST_F(ImportNumpyTest, NamesOfClassesMayStandBesideNumbers) {
   Write("in/class_names.npy",
         RawNpy("{'descr': '|S5', 'fortran_order': False, 'shape': (2,), }",
                std::string_view("toolsweb\0\0", 10)));
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
   EXPECT_EQ(ReadOut("class_names.txt"), "tools\nweb\n");
   EXPECT_THAT(summary.left_out, testing::IsEmpty());
 
-  std::filesystem::remove_all(options_.out);
   Write("in/class_names.npy",
         RawNpy("{'descr': '|S5', 'fortran_order': False, 'shape': (2,), }",
                "tools\xdfweb."));
@@ -184,15 +172,12 @@ TEST_F(ImportNumpyTest, SplitsCanBeChosen) {
   EXPECT_THAT(ToVector(Out().train()), ElementsAre(1));
   EXPECT_THAT(ToVector(Out().valid()), ElementsAre(2));
 
-  options_.out = folder_ / "out2";
   source_.split.clear();
   source_.train_file = "train_idx.npy";
   source_.valid_file = "train60_idx.npy";
   source_.test_file = "valid20_idx.npy";
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
   EXPECT_EQ(summary.num_test, 1U);
-  std::filesystem::remove_all(options_.out);
-  std::filesystem::remove_all(folder_ / "out");
 
   source_.test_file.clear();
   ExpectError("--train-file, --valid-file and --test-file go together");
@@ -273,7 +258,7 @@ class ImportNpzTest : public ImportTest {
   using Arrays = std::map<std::string, std::string>;
   absl::StatusOr<ImportSummary> Import(const Arrays& arrays,
                                        bool compressed = false) {
-    return ImportNpz({WriteNpz("in.npz", arrays, compressed)}, options_);
+    return From(ImportNpz, {WriteNpz("in.npz", arrays, compressed)});
   }
   void ExpectError(const Arrays& arrays, const std::string& message) {
     EXPECT_THAT(Import(arrays).status().message(), HasSubstr(message));
@@ -293,7 +278,7 @@ TEST_F(ImportNpzTest, RowsOfAMatrixAreSources) {
   arrays["attr_shape"] = Npy<int64_t>({3, 2});
   arrays["labels"] = Npy<int32_t>({2, 0, 1});
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import(arrays));
+  const ImportSummary summary = Taken(Import(arrays));
 
   EXPECT_THAT(InNeighbors(0), IsEmpty());
   EXPECT_THAT(InNeighbors(1), ElementsAre(0));
@@ -321,15 +306,12 @@ TEST_F(ImportNpzTest, EdgeIndexAndMasksAreTakenCompressedOrNot) {
       {"test_mask", Npy<uint8_t>({0, 0, 0, 1})}};
   for (const bool compressed : {false, true}) {
     SCOPED_TRACE(compressed);
-    options_.out = folder_ / (compressed ? "out2" : "out");
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                              Import(arrays, compressed));
+    const ImportSummary summary = Taken(Import(arrays, compressed));
     EXPECT_EQ(summary.num_nodes, 4U);
     EXPECT_EQ(summary.num_edges, 3U);
     EXPECT_EQ(summary.num_train, 2U);
     EXPECT_EQ(summary.num_valid, 1U);
   }
-  options_.out = folder_ / "out2";
   EXPECT_THAT(InNeighbors(1), ElementsAre(0));
   EXPECT_THAT(InNeighbors(0), ElementsAre(2));
   EXPECT_THAT(ToVector(Out().valid()), ElementsAre(2));
@@ -354,9 +336,9 @@ TEST_F(ImportNpzTest, BadArchivesAreNamed) {
   ExpectError({{"edge_index", Npy<int64_t>({0, 1, 2})}},
               "in.npz (edge_index): is not an array [2, edges]");
   EXPECT_THAT(
-      ImportNpz({Write("text.npz", "not an archive")}, options_),
+      From(ImportNpz, {Write("text.npz", "not an archive")}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("text.npz")));
-  EXPECT_THAT(ImportNpz({folder_ / "missing.npz"}, options_),
+  EXPECT_THAT(From(ImportNpz, {folder_ / "missing.npz"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing.npz")));
   EXPECT_TRUE(NothingLeft());
 }
@@ -373,7 +355,7 @@ TEST_F(ImportNpzTest, ADamagedMemberIsFound) {
   file.put('\0');
   file.close();
 
-  EXPECT_THAT(ImportNpz({path}, options_),
+  EXPECT_THAT(From(ImportNpz, {path}),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("edge_index"), HasSubstr("damaged"))));
   EXPECT_TRUE(NothingLeft());

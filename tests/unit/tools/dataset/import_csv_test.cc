@@ -62,7 +62,7 @@ class ImportCsvTest : public ImportTest {
   }
   absl::StatusOr<ImportSummary> Import(const std::string& nodes) {
     source_.nodes = {Write("nodes.csv", nodes)};
-    return ImportCsv(source_, options_);
+    return From(ImportCsv, source_);
   }
   void ExpectError(const std::string& nodes, const std::string& message) {
     EXPECT_THAT(Import(nodes).status().message(), HasSubstr(message));
@@ -72,12 +72,12 @@ class ImportCsvTest : public ImportTest {
 };
 
 TEST_F(ImportCsvTest, TakesIdsLabelsSplitsAndFeaturesFromTheNodes) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import("id,label,height,remark,weight,split\n"
-                                   "z,pear,1.5,\"a, b\",-2,train\n"
-                                   "y,apple,2,,3e1,test\n"
-                                   "x,,0,c,0,\n"
-                                   "w,pear,1,d,1,val\n"));
+  const ImportSummary summary =
+      Taken(Import("id,label,height,remark,weight,split\n"
+                   "z,pear,1.5,\"a, b\",-2,train\n"
+                   "y,apple,2,,3e1,test\n"
+                   "x,,0,c,0,\n"
+                   "w,pear,1,d,1,val\n"));
 
   EXPECT_EQ(summary.num_nodes, 4U);
   EXPECT_EQ(summary.feature_columns, 2U);
@@ -105,9 +105,8 @@ TEST_F(ImportCsvTest, NumericLabelsStayAndColumnsCanBeChosen) {
   source_.label_columns = {"kind"};
   source_.feature_columns = {"b", "a"};
 
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import("name,kind,a,b,c\nx,3,1,2,9\ny,0.0,3,4,9\nz,-1,5,6,9\n"));
+  const ImportSummary summary =
+      Taken(Import("name,kind,a,b,c\nx,3,1,2,9\ny,0.0,3,4,9\nz,-1,5,6,9\n"));
 
   EXPECT_EQ(summary.num_classes, 4U);
   EXPECT_THAT(ToVector(Out().labels()), ElementsAre(3, 0, -1));
@@ -121,13 +120,12 @@ TEST_F(ImportCsvTest, WithoutNodesIdsAreNumbersOrText) {
   source_.source_column = "from";
   source_.destination_column = "to";
   source_.weight_column = "w";
-  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, source_));
   EXPECT_THAT(InNeighbors(1), ElementsAre(0));
   EXPECT_THAT(Out().edge_weights(), ElementsAre(2.0F, 0.5F));
 
-  options_.out = folder_ / "named";
   source_.string_ids = true;
-  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, source_));
   EXPECT_EQ(ReadOut("names.txt"), "0\n1\n");
 }
 
@@ -154,23 +152,23 @@ TEST_F(ImportCsvTest, AnUnknownFeatureColumnIsNamed) {
 TEST_F(ImportCsvTest, BadEdgesAreNamed) {
   source_.edges = Write("edges.csv", "src,dst\n0,1\n");
   EXPECT_THAT(
-      ImportCsv(source_, options_),
+      From(ImportCsv, source_),
       StatusIs(absl::StatusCode::kNotFound,
                AllOf(HasSubstr("src, dst"), HasSubstr("--source-column"))));
   source_.source_column = "src";
   source_.destination_column = "dst";
   source_.edges = Write("edges.csv", "");
-  EXPECT_THAT(ImportCsv(source_, options_),
+  EXPECT_THAT(From(ImportCsv, source_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("edges.csv: is empty")));
   source_.edges = Write("edges.csv", "src,dst\n0,1\n0,1,2\n");
   EXPECT_THAT(
-      ImportCsv(source_, options_),
+      From(ImportCsv, source_),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("edges.csv:3")));
   source_.edges = Write("edges.csv", "src,dst,w\n0,1,\n");
   source_.weight_column = "w";
   EXPECT_THAT(
-      ImportCsv(source_, options_),
+      From(ImportCsv, source_),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("edges.csv: line 2: weight is missing (empty 1), "
                          "in 1 of 1 edges; --fill 1")));

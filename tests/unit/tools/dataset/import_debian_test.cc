@@ -86,16 +86,14 @@ TEST(HashWords, GivesTheSameColumnsForEver) {
 
 class ImportDebianTest : public ImportTest {
  protected:
-  absl::StatusOr<ImportSummary> Import() {
-    return ImportDebian(source_, options_);
-  }
+  absl::StatusOr<ImportSummary> Import() { return From(ImportDebian, source_); }
   DebianSource source_;
 };
 
 TEST_F(ImportDebianTest, LinksAlternativesAndProvidersBothWays) {
   source_.path = Write("Packages", kPackages);
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
 
   EXPECT_EQ(ReadOut("names.txt"), "editor\nlibfoo\nexim\npostfix\n");
   EXPECT_THAT(InNeighbors(0), ElementsAre(1, 2, 3));
@@ -108,7 +106,7 @@ TEST_F(ImportDebianTest, LinksAlternativesAndProvidersBothWays) {
 TEST_F(ImportDebianTest, SectionsAreLabelsAndDescriptionsFeatures) {
   source_.path = WriteGz("Packages.gz", kPackages);
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
 
   EXPECT_EQ(ReadOut("class_names.txt"), "editors\nlibs\nmail\n");
   EXPECT_EQ(summary.num_classes, 3U);

@@ -24,7 +24,7 @@ class ImportEdgeListTest : public ImportTest {
  protected:
   absl::StatusOr<ImportSummary> Import(const std::string& text) {
     source_.path = Write("edges.txt", text);
-    return ImportEdgeList(source_, options_);
+    return From(ImportEdgeList, source_);
   }
   void ExpectError(const std::string& text, const std::string& message) {
     EXPECT_THAT(Import(text), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -35,8 +35,7 @@ class ImportEdgeListTest : public ImportTest {
 };
 
 TEST_F(ImportEdgeListTest, TakesEdgesAsTheyAreAmongCommentsAndBlanks) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
+  const ImportSummary summary = Taken(
       Import("\xEF\xBB\xBF# from to\r\n0 2\r\n\r\n% more\n  1\t 2 \n2 0\n0 2"));
 
   EXPECT_EQ(summary.num_nodes, 3U);
@@ -53,8 +52,7 @@ TEST_F(ImportEdgeListTest, MakesSymmetricDropsLoopsAndKeepsDuplicatesIfAsked) {
   options_.drop_self_loops = true;
   options_.keep_duplicates = true;
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import("0 1\n0 1\n1 1\n"));
+  const ImportSummary summary = Taken(Import("0 1\n0 1\n1 1\n"));
 
   EXPECT_EQ(summary.edges.num_merged, 0U);
   EXPECT_GE(summary.edges.num_self_loops, 1U);
@@ -68,14 +66,12 @@ TEST_F(ImportEdgeListTest, ReadsGzipAndSaysWhereATruncatedOneEnds) {
     text += std::to_string(i * 7919 % 5000) + " " + std::to_string(i) + "\n";
   }
   source_.path = WriteGz("edges.gz", text);
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportEdgeList(source_, options_));
+  const ImportSummary summary = Taken(From(ImportEdgeList, source_));
   EXPECT_EQ(summary.num_edges, 5000U);
 
-  std::filesystem::remove_all(options_.out);
   std::filesystem::resize_file(source_.path,
                                std::filesystem::file_size(source_.path) / 2);
-  EXPECT_THAT(ImportEdgeList(source_, options_),
+  EXPECT_THAT(From(ImportEdgeList, source_),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("edges.gz"), HasSubstr("truncated"))));
   EXPECT_TRUE(NothingLeft());
@@ -85,16 +81,15 @@ TEST_F(ImportEdgeListTest, ThirdWordsAreWeightsUnlessIgnored) {
   FGNN_ASSERT_OK(Import("0 1 0.5\n1 0 2e3\n"));
   EXPECT_THAT(Out().edge_weights(), ElementsAre(2000.0F, 0.5F));
 
-  options_.out = folder_ / "second";
   source_.ignore_weights = true;
   FGNN_ASSERT_OK(Import("0 1 -3 x\n1 0\n"));
   EXPECT_FALSE(std::filesystem::exists(options_.out / "edge_weights.npy"));
 }
 
 TEST_F(ImportEdgeListTest, AHeaderIsLeftOutAndSaid) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import("# made by hand\nfrom\tto\tweight\n"
-                                   "0 1 0.5\n1 0 2\n"));
+  const ImportSummary summary =
+      Taken(Import("# made by hand\nfrom\tto\tweight\n"
+                   "0 1 0.5\n1 0 2\n"));
   EXPECT_EQ(summary.num_edges, 2U);
   EXPECT_THAT(summary.notes,
               Contains(AllOf(HasSubstr("edges.txt:2: 'from"),
@@ -102,7 +97,6 @@ TEST_F(ImportEdgeListTest, AHeaderIsLeftOutAndSaid) {
 
   // Names of vertices are no header, unless they are usual ones of columns.
   source_.string_ids = true;
-  options_.out = folder_ / "named";
   FGNN_ASSERT_OK(Import("Source Target\nann bob\n"));
   EXPECT_EQ(ReadOut("names.txt"), "ann\nbob\n");
 }
@@ -110,9 +104,8 @@ TEST_F(ImportEdgeListTest, AHeaderIsLeftOutAndSaid) {
 TEST_F(ImportEdgeListTest, StringIdsAreNumberedInOrderAndNamed) {
   source_.string_ids = true;
 
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import("bob alice\n99999999999999 bob\nalice 99999999999999\n"));
+  const ImportSummary summary =
+      Taken(Import("bob alice\n99999999999999 bob\nalice 99999999999999\n"));
 
   EXPECT_EQ(summary.num_nodes, 3U);
   EXPECT_EQ(ReadOut("names.txt"), "bob\nalice\n99999999999999\n");
@@ -127,7 +120,6 @@ TEST_F(ImportEdgeListTest, OneBasedIdsLoseOne) {
   EXPECT_EQ(Out().num_nodes(), 3U);
   EXPECT_THAT(InNeighbors(1), ElementsAre(0));
 
-  options_.out = folder_ / "out2";
   EXPECT_THAT(Import("0 1\n"), StatusIs(absl::StatusCode::kInvalidArgument,
                                         HasSubstr("edges.txt:1")));
 }
@@ -138,7 +130,7 @@ TEST_F(ImportEdgeListTest, FeaturesAndLabelsBringIsolatedVertices) {
   source_.labels = Write("y.npy", Npy<int64_t>({1, -1, 0, 1}));
   options_.train_fraction = 0.34;
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import("0 1\n"));
+  const ImportSummary summary = Taken(Import("0 1\n"));
 
   EXPECT_EQ(summary.num_nodes, 4U);
   EXPECT_EQ(summary.num_classes, 2U);
@@ -160,7 +152,6 @@ TEST_F(ImportEdgeListTest, ADrawnSplitDependsOnTheSeedAlone) {
   std::vector<std::string> splits;
   for (const uint64_t seed : {1, 1, 2}) {
     options_.seed = seed;
-    options_.out = folder_ / ("out" + std::to_string(splits.size()));
     FGNN_ASSERT_OK(Import(text));
     splits.push_back(ReadOut("train.npy"));
   }
@@ -185,10 +176,10 @@ TEST_F(ImportEdgeListTest, BadLinesAreNamed) {
 
 TEST_F(ImportEdgeListTest, BadSourcesAndTargetsAreNamed) {
   source_.path = folder_ / "missing.txt";
-  EXPECT_THAT(ImportEdgeList(source_, options_),
+  EXPECT_THAT(From(ImportEdgeList, source_),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing.txt")));
   source_.path = folder_.path();
-  EXPECT_THAT(ImportEdgeList(source_, options_),
+  EXPECT_THAT(From(ImportEdgeList, source_),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_TRUE(NothingLeft());
 

@@ -13,12 +13,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
 #include "tests/fakes/npy_bytes.h"
+#include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/importing/import.h"
 
@@ -63,6 +65,18 @@ class ImportTest : public testing::Test {
     }
     EXPECT_EQ(::zip_close(zip), 0);
     return path;
+  }
+
+  // Imports into `out`, where no dataset stays that the test has made before.
+  template <typename Source>
+  absl::StatusOr<ImportSummary> From(absl::StatusOr<ImportSummary> (*import)(
+                                         const Source&, const ImportOptions&),
+                                     const Source& source) {
+    if (taken_) std::filesystem::remove_all(options_.out);
+    out_.reset();
+    absl::StatusOr<ImportSummary> summary = import(source, options_);
+    taken_ = summary.ok();
+    return summary;
   }
 
   // Returns the imported dataset, after a full validation.
@@ -110,8 +124,15 @@ class ImportTest : public testing::Test {
   ImportOptions options_;
 
  private:
+  bool taken_ = false;  // Whether the last import made a dataset.
   std::optional<Dataset> out_;
 };
+
+// Expects that the source was taken, and returns what is said of it.
+inline ImportSummary Taken(absl::StatusOr<ImportSummary> summary) {
+  EXPECT_THAT(summary, IsOk());
+  return std::move(summary).value_or(ImportSummary());
+}
 
 inline std::vector<int64_t> ToVector(absl::Span<const int64_t> ids) {
   return {ids.begin(), ids.end()};

@@ -35,9 +35,7 @@ class ImportOgbTest : public ImportTest {
     WriteGz("in/raw/node-feat.csv.gz", "0.5,-1e-3\n1,2\n3,4\n");
     WriteGz("in/raw/node-label.csv.gz", "1.0\n\"\"\n0\n");
   }
-  absl::StatusOr<ImportSummary> Import() {
-    return ImportOgb(source_, options_);
-  }
+  absl::StatusOr<ImportSummary> Import() { return From(ImportOgb, source_); }
   void ExpectError(const std::string& message) {
     EXPECT_THAT(Import().status().message(), HasSubstr(message));
     EXPECT_TRUE(NothingLeft());
@@ -48,7 +46,7 @@ class ImportOgbTest : public ImportTest {
 TEST_F(ImportOgbTest, ReadsTextFiles) {
   WriteText();
 
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import());
+  const ImportSummary summary = Taken(Import());
 
   EXPECT_EQ(summary.num_nodes, 3U);
   EXPECT_THAT(InNeighbors(1), ElementsAre(0, 2));
@@ -142,7 +140,7 @@ class ImportGraphBoltTest : public ImportTest {
   }
   absl::StatusOr<ImportSummary> Import(const std::string& metadata) {
     Write("in/metadata.yaml", metadata);
-    return ImportGraphBolt(source_, options_);
+    return From(ImportGraphBolt, source_);
   }
   void ExpectError(const std::string& metadata, const std::string& message) {
     EXPECT_THAT(Import(metadata).status().message(), HasSubstr(message));
@@ -157,8 +155,7 @@ class ImportGraphBoltTest : public ImportTest {
 };
 
 TEST_F(ImportGraphBoltTest, ReadsEdgesFeaturesSeedsAndLabels) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import(Metadata(csv_, feature_)));
+  const ImportSummary summary = Taken(Import(Metadata(csv_, feature_)));
 
   EXPECT_THAT(InNeighbors(1), ElementsAre(0, 2));
   EXPECT_THAT(Features(2), ElementsAre(3));

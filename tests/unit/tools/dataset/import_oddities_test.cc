@@ -19,6 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -29,8 +30,7 @@ class ImportOdditiesTest : public ImportTest {
   }
   absl::StatusOr<ImportSummary> Import(const std::string& nodes) {
     source_.nodes = {Write("nodes.csv", nodes)};
-    std::filesystem::remove_all(options_.out);
-    return ImportCsv(source_, options_);
+    return From(ImportCsv, source_);
   }
   std::string ErrorOf(const std::string& nodes) {
     return std::string(Import(nodes).status().message());
@@ -44,9 +44,9 @@ TEST_F(ImportOdditiesTest, EveryWordForMissingIsNoClass) {
         "#N/A", "none", "NONE", "Null", "n/a", "nan", "NaT", "nil", "?"}) {
     const std::string other = word == "-1" ? "1" : "b";
     const std::string first = word == "-1" ? "0" : "a";
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                              Import("id,label\nw," + word + "\nx," + first +
-                                     "\ny," + other + "\nz," + word + "\n"));
+    const ImportSummary summary =
+        Taken(Import("id,label\nw," + word + "\nx," + first + "\ny," + other +
+                     "\nz," + word + "\n"));
     EXPECT_EQ(summary.num_classes, 2U) << word;
     EXPECT_EQ(summary.num_labelled, 2U) << word;
     EXPECT_THAT(ImportReport(summary, options_, 1), HasSubstr("missing 2 ("));
@@ -54,9 +54,8 @@ TEST_F(ImportOdditiesTest, EveryWordForMissingIsNoClass) {
 }
 
 TEST_F(ImportOdditiesTest, AQuotedWordIsDataAndWordsCanBeChosen) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary quoted,
-      Import("id,label\nw,\"NA\"\nx,a\ny,NA\nz,\"NA\"\n"));
+  const ImportSummary quoted =
+      Taken(Import("id,label\nw,\"NA\"\nx,a\ny,NA\nz,\"NA\"\n"));
   EXPECT_EQ(ReadOut("class_names.txt"), "NA\na\n");
   EXPECT_EQ(quoted.num_labelled, 3U);
   options_.missing = MissingWords({"gone"});
@@ -80,7 +79,7 @@ TEST_F(ImportOdditiesTest, AGapIsAnsweredOverTheWholeColumn) {
               HasSubstr("--fill 0 or --fill mean")));
     EXPECT_TRUE(NothingLeft());
     options_.fill = {GapFill::Kind::kMean, 0};
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import(nodes));
+    const ImportSummary summary = Taken(Import(nodes));
     EXPECT_EQ(summary.feature_columns, 2U);
     EXPECT_THAT(ImportReport(summary, options_, 1),
                 HasSubstr("filled with the mean"));
@@ -93,8 +92,7 @@ TEST_F(ImportOdditiesTest, AColumnIsOfTextOrOfNumbersInWhateverRowTheyStand) {
   for (const std::string rows :
        {"w,t,1\nx,t,1\ny,t,1\nz,1,1\n", "w,1,1\nx,t,1\ny,t,1\nz,t,1\n",
         "w,t,1\nx,1,1\ny,NA,1\nz,t,1\n"}) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                              Import("id,a,b\n" + rows));
+    const ImportSummary summary = Taken(Import("id,a,b\n" + rows));
     EXPECT_EQ(summary.feature_columns, 1U);
     EXPECT_EQ(ReadOut("feature_names.txt"), "b\n");
   }
@@ -112,10 +110,10 @@ TEST_F(ImportOdditiesTest, MissingIdsAreNamedWithTheWayOut) {
   source_.nodes.clear();
   source_.string_ids = true;
   source_.edges = Write("edges.csv", "source,destination\nw,x\nx,null\n");
-  EXPECT_THAT(ImportCsv(source_, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, source_).status().message(),
               HasSubstr("edges.csv:3: column 'destination' is missing"));
   source_.edges = Write("edges.csv", "source,destination\nw,x\nx,\"null\"\n");
-  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, source_));
 }
 
 TEST_F(ImportOdditiesTest, NamesThatLookLikeCommentsStay) {
@@ -123,8 +121,7 @@ TEST_F(ImportOdditiesTest, NamesThatLookLikeCommentsStay) {
   list.string_ids = true;
   list.path = Write("tags.txt",
                     "# a comment\n#graph #nn\n#nn alice\n%x bob\n%\nbob #nn\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportEdgeList(list, options_));
+  const ImportSummary summary = Taken(From(ImportEdgeList, list));
   EXPECT_EQ(summary.num_edges, 4U);
   EXPECT_EQ(summary.num_nodes, 5U);
   EXPECT_THAT(summary.notes,
@@ -136,20 +133,16 @@ TEST_F(ImportOdditiesTest, NamesThatLookLikeCommentsStay) {
                             ReadDatasetInfo(options_.out));
   EXPECT_THAT(FormatInfo(info), HasSubstr("2 comments (first line 1"));
 
-  options_.out = folder_ / "out2";
   list.comments = "#%";
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary fewer,
-                            ImportEdgeList(list, options_));
+  const ImportSummary fewer = Taken(From(ImportEdgeList, list));
   EXPECT_EQ(fewer.num_edges, 1U);
 
-  options_.out = folder_ / "out3";
   source_.string_ids = true;
   source_.edges = Write("edges.csv", "# made\nsource,destination\n#a,b\nc,d\n");
-  EXPECT_THAT(ImportCsv(source_, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, source_).status().message(),
               HasSubstr("--comment"));
   source_.comments = "#";
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary csv,
-                            ImportCsv(source_, options_));
+  const ImportSummary csv = Taken(From(ImportCsv, source_));
   EXPECT_EQ(csv.num_edges, 1U);
 }
 
@@ -157,14 +150,11 @@ TEST_F(ImportOdditiesTest, TwoKindsCountApartIfThatIsSaid) {
   source_.source_column = "userId";
   source_.destination_column = "movieId";
   source_.edges = Write("ml.csv", "userId,movieId\n1,1\n1,2\n2,2\n3,1\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary one,
-                            ImportCsv(source_, options_));
+  const ImportSummary one = Taken(From(ImportCsv, source_));
   EXPECT_THAT(one.notes, Contains(AllOf(HasSubstr("share 2 values"),
                                         HasSubstr("--bipartite"))));
-  std::filesystem::remove_all(options_.out);
   source_.bipartite = true;
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary two,
-                            ImportCsv(source_, options_));
+  const ImportSummary two = Taken(From(ImportCsv, source_));
   EXPECT_EQ(two.num_nodes, 5U);
   EXPECT_THAT(two.notes, Not(Contains(HasSubstr("share"))));
   EXPECT_EQ(ReadOut("names.txt"),
@@ -180,14 +170,14 @@ TEST_F(ImportOdditiesTest, KindsWhoseNamesOfVerticesMayBeEqualAreRefused) {
        {std::pair("a", "a:b"), std::pair("a:b", "a")}) {
     source_.source_column = first;
     source_.destination_column = second;
-    EXPECT_THAT(ImportCsv(source_, options_),
+    EXPECT_THAT(From(ImportCsv, source_),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("rename a column")));
   }
   source_.edges = Write("e.csv", "a,ab\nb:5,5\n");
   source_.source_column = "a";
   source_.destination_column = "ab";
-  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, source_));
   EXPECT_EQ(ReadOut("names.txt"), "a:b:5\nab:5\n");
 }
 
@@ -200,7 +190,7 @@ TEST_F(ImportOdditiesTest, EachKindMayHaveAFileOfItsVertices) {
       Write("movies.csv", "movieId,year,label\n2,1990,b\n1,1980,a\n");
   const std::string users = Write("users.csv", "id,age\n1,30\n2,40\n");
   source_.nodes = {movies, "userId=" + users};
-  FGNN_ASSERT_OK(ImportCsv(source_, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, source_));
   EXPECT_EQ(ReadOut("names.txt"), "movieId:2\nmovieId:1\nuserId:1\nuserId:2\n");
   EXPECT_EQ(ReadOut("feature_names.txt"), "movieId:year\nuserId:age\n");
   EXPECT_THAT(Features(1), ElementsAre(1980, 0));
@@ -208,15 +198,12 @@ TEST_F(ImportOdditiesTest, EachKindMayHaveAFileOfItsVertices) {
   EXPECT_THAT(ToVector(Out().labels()), ElementsAre(1, 0, -1, -1));
 
   // A kind without a file has the ids of the edges.
-  options_.out = folder_ / "out2";
   source_.nodes = {movies};
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportCsv(source_, options_));
+  const ImportSummary summary = Taken(From(ImportCsv, source_));
   EXPECT_EQ(summary.num_nodes, 4U);
   EXPECT_THAT(summary.notes, Contains(HasSubstr("2 vertices are in no nodes")));
-  options_.out = folder_ / "out3";
   source_.nodes = {users};
-  EXPECT_THAT(ImportCsv(source_, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, source_).status().message(),
               AllOf(HasSubstr("users.csv"), HasSubstr("userId=FILE")));
 }
 
@@ -228,31 +215,24 @@ TEST_F(ImportOdditiesTest, UnequalWeightsAreMergedAsIsSaid) {
       {9, 1, 2, 2}, {9, 5, 2, 2}, {9, 4, 2, 2}};
   for (size_t rule = 0; rule < right.size(); ++rule) {
     options_.equal_edges = static_cast<EqualEdges>(rule);
-    options_.out = folder_ / ("out" + std::to_string(rule));
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                              ImportEdgeList(list, options_));
+    const ImportSummary summary = Taken(From(ImportEdgeList, list));
     EXPECT_EQ(summary.edges.num_merged, 1U);
     EXPECT_EQ(summary.edges.num_reverses, 1U);
     EXPECT_THAT(summary.notes, Contains(HasSubstr("--equal-edges")));
-    const absl::StatusOr<Dataset> dataset =
-        Dataset::Open(options_.out, Validation::kEverything);
-    FGNN_ASSERT_OK(dataset);
-    const auto weights = dataset->edge_weights();
-    EXPECT_EQ(std::vector<float>(weights.begin(), weights.end()), right[rule]);
+    EXPECT_THAT(Out().edge_weights(), ElementsAreArray(right[rule]));
   }
 }
 
 TEST_F(ImportOdditiesTest, ASecondDocumentIsRefused) {
   Write("bolt/metadata.yaml", "graph: {nodes: [{num: 3}]}\n---\ntasks: []\n");
-  GraphBoltSource bolt;
-  bolt.folder = folder_ / "bolt";
-  EXPECT_THAT(ImportGraphBolt(bolt, options_).status().message(),
-              HasSubstr("a second document begins here"));
+  EXPECT_THAT(
+      From(ImportGraphBolt, {folder_ / "bolt", {}, {}}).status().message(),
+      HasSubstr("a second document begins here"));
 }
 
 TEST_F(ImportOdditiesTest, Utf16IsNamed) {
   source_.edges = Write("edges.csv", std::string("\xFF\xFEs\0o\0\n\0", 8));
-  EXPECT_THAT(ImportCsv(source_, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, source_).status().message(),
               HasSubstr("is UTF-16 text"));
 }
 

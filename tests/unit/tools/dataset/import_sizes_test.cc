@@ -31,7 +31,7 @@ class ImportSizesTest : public ImportTest {
     EXPECT_TRUE(NothingLeft());
   }
   absl::StatusOr<ImportSummary> Npz(const Arrays& arrays) {
-    return ImportNpz({WriteNpz("in.npz", arrays)}, options_);
+    return From(ImportNpz, {WriteNpz("in.npz", arrays)});
   }
   // A matrix of three vertices with features of `columns` columns.
   static Arrays SparseFeatures(int64_t columns) {
@@ -70,7 +70,7 @@ TEST_F(ImportSizesTest, ColumnsOfSparseFeaturesAreVouchedForByEntries) {
   Write("in/features_indices.npy", Npy<int32_t>({3}));
   Write("in/features_values.npy", Npy<float>({3}));
   Write("in/features_shape.npy", Npy<int64_t>({3, int64_t{1} << 40}));
-  ExpectRefused(ImportNumpy({folder_ / "in", {}, {}, {}, {}}, options_),
+  ExpectRefused(From(ImportNumpy, {folder_ / "in", {}, {}, {}, {}}),
                 {"features_shape.npy", "1 entries"});
 }
 
@@ -102,19 +102,19 @@ TEST_F(ImportSizesTest, AMemberIsNoLargerThanItsBytesCanBe) {
                 reinterpret_cast<const char*>(&claimed), sizeof(claimed));
   Write("in.npz", bytes);
 
-  ExpectRefused(ImportNpz({path}, options_), {"in.npz (labels)", "claims"});
+  ExpectRefused(From(ImportNpz, {path}), {"in.npz (labels)", "claims"});
 }
 
 TEST_F(ImportSizesTest, VerticesAreVouchedForByEdgesOrRows) {
   WriteGz("ogb/raw/edge.csv.gz", "0,1\n2,1\n");
   WriteGz("ogb/raw/num-node-list.csv.gz", "4294967295\n");
-  ExpectRefused(ImportOgb({folder_ / "ogb", {}, -1}, options_),
+  ExpectRefused(From(ImportOgb, {folder_ / "ogb", {}, -1}),
                 {"4,294,967,295 vertices", "2 edges"});
 
   WriteNpz("binary/raw/data.npz",
            {{"edge_index", fgnn::Npy<int64_t>({2, 1}, {0, 1})},
             {"num_nodes_list", Npy<int64_t>({0xFFFFFFFF})}});
-  ExpectRefused(ImportOgb({folder_ / "binary", {}, -1}, options_),
+  ExpectRefused(From(ImportOgb, {folder_ / "binary", {}, -1}),
                 {"4,294,967,295 vertices", "1 edges"});
 
   ExpectRefused(
@@ -129,20 +129,18 @@ TEST_F(ImportSizesTest, IsolatedVerticesWithRowsOfTheirOwnAreTaken) {
   Arrays features = edge;
   features["x"] = Npy<uint8_t>(std::vector<uint8_t>(kNodes, 1));
   FGNN_ASSERT_OK(Npz(features));
-  std::filesystem::remove_all(options_.out);
   Arrays labels = edge;
   labels["labels"] = Npy<uint8_t>(std::vector<uint8_t>(kNodes, 1));
   FGNN_ASSERT_OK(Npz(labels));
-  std::filesystem::remove_all(options_.out);
   Write("in/indptr.npy", Npy<int32_t>(std::vector<int32_t>(kNodes + 1, 0)));
   Write("in/indices.npy", Npy<int32_t>({}));
-  ExpectRefused(ImportNumpy({folder_ / "in", {}, {}, {}, {}}, options_),
+  ExpectRefused(From(ImportNumpy, {folder_ / "in", {}, {}, {}, {}}),
                 {"no edges"});
   std::vector<int32_t> indptr(kNodes + 1, 1);
   indptr[0] = 0;
   Write("in/indptr.npy", Npy<int32_t>(indptr));
   Write("in/indices.npy", Npy<int32_t>({1}));
-  FGNN_ASSERT_OK(ImportNumpy({folder_ / "in", {}, {}, {}, {}}, options_));
+  FGNN_ASSERT_OK(From(ImportNumpy, {folder_ / "in", {}, {}, {}, {}}));
 }
 
 TEST_F(ImportSizesTest, AnExceptionLeavesNothing) {
@@ -151,7 +149,7 @@ TEST_F(ImportSizesTest, AnExceptionLeavesNothing) {
   };
   EdgeListSource source;
   source.path = Write("edges.txt", "0 1\n1 2\n");
-  EXPECT_THROW(ImportEdgeList(source, options_).IgnoreError(), std::bad_alloc);
+  EXPECT_THROW(From(ImportEdgeList, source).IgnoreError(), std::bad_alloc);
   EXPECT_TRUE(NothingLeft());
 }
 
@@ -183,7 +181,7 @@ class GraphBoltSizesTest : public ImportSizesTest {
               seeds +
               "'}\n"
               "    - {name: labels, path: set/labels.npy}\n");
-    return ImportGraphBolt({folder_ / "in", {}, {}}, options_);
+    return From(ImportGraphBolt, {folder_ / "in", {}, {}});
   }
 };
 
@@ -194,7 +192,6 @@ TEST_F(GraphBoltSizesTest, NumIsVouchedForByEdgesOrRows) {
 
 TEST_F(GraphBoltSizesTest, ClassesHaveABound) {
   FGNN_ASSERT_OK(Import("3", "16777216"));
-  std::filesystem::remove_all(options_.out);
   for (const char* classes : {"16777217", "2147483648", "4294967295"}) {
     ExpectRefused(Import("3", classes), {classes, "classes", "16777216"});
   }

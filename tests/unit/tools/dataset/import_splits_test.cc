@@ -35,7 +35,7 @@ class ImportSplitsTest : public ImportTest {
     return arrays;
   }
   absl::StatusOr<ImportSummary> Import(const Arrays& others) {
-    return ImportNpz({WriteNpz("in.npz", With(others))}, options_);
+    return From(ImportNpz, {WriteNpz("in.npz", With(others))});
   }
   void ExpectRefused(const Arrays& others,
                      const std::vector<std::string>& words) {
@@ -86,16 +86,15 @@ TEST_F(ImportSplitsTest, FoldersHaveMasksToo) {
   NumpySource source = NumpyFolder();
   Write("in/train_mask.npy", Npy<int64_t>({1, 0, 0, 1}));
   Write("in/val_mask.npy", Npy<int32_t>({0, 1, 0, 0}));
-  FGNN_ASSERT_OK(ImportNumpy(source, options_));
+  FGNN_ASSERT_OK(From(ImportNumpy, source));
   EXPECT_THAT(ToVector(Out().train()), ElementsAre(0, 3));
   EXPECT_THAT(ToVector(Out().valid()), ElementsAre(1));
 
-  std::filesystem::remove_all(options_.out);
   Write("in/a_mask.npy", Npy<int64_t>({2, 3}));
   source.train_file = "a_mask.npy";
   source.valid_file = "val_mask.npy";
   source.test_file = "val_mask.npy";
-  EXPECT_THAT(ImportNumpy(source, options_),
+  EXPECT_THAT(From(ImportNumpy, source),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("in/a_mask.npy: is [2] of int64"),
                              HasSubstr("a mask of the 4 vertices"))));
@@ -103,11 +102,10 @@ TEST_F(ImportSplitsTest, FoldersHaveMasksToo) {
 }
 
 TEST_F(ImportSplitsTest, SplitsThatShareVerticesAreSaid) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import({{"train_idx", Npy<int64_t>({2, 0, 1})},
-              {"val_idx", Npy<int64_t>({3})},
-              {"test_mask", Npy<uint8_t>({1, 0, 1, 1})}}));
+  const ImportSummary summary =
+      Taken(Import({{"train_idx", Npy<int64_t>({2, 0, 1})},
+                    {"val_idx", Npy<int64_t>({3})},
+                    {"test_mask", Npy<uint8_t>({1, 0, 1, 1})}}));
   EXPECT_THAT(
       summary.notes,
       ElementsAre(HasSubstr("train.npy and test.npy share 2 vertices (0, 2)"),
@@ -117,31 +115,28 @@ TEST_F(ImportSplitsTest, SplitsThatShareVerticesAreSaid) {
 TEST_F(ImportSplitsTest, ClassesWithoutAVertexAreSaid) {
   Arrays arrays = With({{"train_idx", Npy<int64_t>({0})}});
   arrays["y"] = Npy<int64_t>({0, 4, -1, 2});
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary gaps,
-                            ImportNpz({WriteNpz("in.npz", arrays)}, options_));
+  const ImportSummary gaps =
+      Taken(From(ImportNpz, {WriteNpz("in.npz", arrays)}));
   EXPECT_THAT(gaps.notes,
               ElementsAre(HasSubstr(
                   "labels.npy has no vertex of 2 of 5 classes (1, 3)")));
 }
 
 TEST_F(ImportSplitsTest, ArraysThatNothingReadsAreSaid) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary npz,
-      Import({{"edge_attr", Npy<float>({3, 2}, {1, 2, 3, 4, 5, 6})},
-              {"edge_weight", Npy<float>({1, 2, 3})},
-              {"train_idx", Npy<int64_t>({0})}}));
+  const ImportSummary npz =
+      Taken(Import({{"edge_attr", Npy<float>({3, 2}, {1, 2, 3, 4, 5, 6})},
+                    {"edge_weight", Npy<float>({1, 2, 3})},
+                    {"train_idx", Npy<int64_t>({0})}}));
   EXPECT_THAT(npz.notes,
               ElementsAre(AllOf(HasSubstr("in.npz"), HasSubstr("left out"),
                                 HasSubstr("edge_attr, edge_weight"))));
   EXPECT_THAT(ReadOut("metadata.yaml"),
               HasSubstr("left_out:\n  - edge_attr\n  - edge_weight\n"));
 
-  std::filesystem::remove_all(options_.out);
   const NumpySource source = NumpyFolder();
   Write("in/train_idx.npy", Npy<int64_t>({0}));
   Write("in/edge_attr.npy", Npy<float>({1, 2, 3}));
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary numpy,
-                            ImportNumpy(source, options_));
+  const ImportSummary numpy = Taken(From(ImportNumpy, source));
   EXPECT_THAT(numpy.notes, ElementsAre(AllOf(HasSubstr("left out"),
                                              HasSubstr("edge_attr.npy"))));
 }
@@ -149,19 +144,16 @@ TEST_F(ImportSplitsTest, ArraysThatNothingReadsAreSaid) {
 TEST_F(ImportSplitsTest, ColumnsAndFilesThatNothingReadsAreSaid) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination,kind,since\n0,1,2,3\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary columns,
-                            ImportCsv(csv, options_));
+  const ImportSummary columns = Taken(From(ImportCsv, csv));
   EXPECT_THAT(columns.notes,
               ElementsAre(AllOf(HasSubstr("edges.csv"), HasSubstr("left out"),
                                 HasSubstr("kind, since"))));
 
-  std::filesystem::remove_all(options_.out);
   WriteGz("ogb/raw/edge.csv.gz", "0,1\n2,1\n");
   WriteGz("ogb/raw/num-node-list.csv.gz", "3\n");
   WriteGz("ogb/raw/num-edge-list.csv.gz", "2\n");
   WriteGz("ogb/raw/edge-feat.csv.gz", "1\n2\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary ogb,
-                            ImportOgb({folder_ / "ogb", {}, -1}, options_));
+  const ImportSummary ogb = Taken(From(ImportOgb, {folder_ / "ogb", {}, -1}));
   EXPECT_THAT(ogb.notes, Contains(AllOf(HasSubstr("left out"),
                                         HasSubstr("edge-feat.csv.gz"))));
   EXPECT_THAT(ogb.notes, Not(Contains(HasSubstr("num-edge-list"))));
@@ -177,8 +169,7 @@ TEST_F(ImportSplitsTest, ManyLongNamesAreCutShort) {
   }
   CsvSource csv;
   csv.edges = Write("edges.csv", header + "\n" + record + "\n");
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportCsv(csv, options_));
+  const ImportSummary summary = Taken(From(ImportCsv, csv));
   EXPECT_THAT(summary.notes, ElementsAre(HasSubstr(", 980 more")));
   EXPECT_EQ(Out().num_edges(), 1U);
 }
@@ -201,15 +192,14 @@ TEST_F(ImportSplitsTest, GraphBoltSeedsMayBeAMask) {
   Write("in/edges.csv", "0,1\n2,1\n");
   Write("in/labels.npy", Npy<int64_t>({1, 0}));
   Write("in/seeds.npy", Npy<uint8_t>({1, 1}));
-  EXPECT_THAT(ImportGraphBolt({folder_ / "in", {}, {}}, options_),
+  EXPECT_THAT(From(ImportGraphBolt, {folder_ / "in", {}, {}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("in/seeds.npy: is [2] of bool, where a mask "
                                  "of the 3 vertices")));
   EXPECT_TRUE(NothingLeft());
   Write("in/seeds.npy", Npy<uint8_t>({1, 0, 1}));
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      ImportGraphBolt({folder_ / "in", {}, {}}, options_));
+  const ImportSummary summary =
+      Taken(From(ImportGraphBolt, {folder_ / "in", {}, {}}));
   EXPECT_THAT(ToVector(Out().train()), ElementsAre(0, 2));
   EXPECT_THAT(summary.notes,
               ElementsAre(AllOf(HasSubstr("left out"), HasSubstr("weight"))));

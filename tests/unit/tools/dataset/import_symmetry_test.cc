@@ -50,22 +50,20 @@ class ImportSymmetryTest : public ImportTest {
   Result EdgeList(const Edges& edges, bool with_weights) {
     EdgeListSource source;
     source.path = Write("edges.txt", Lines(edges, " ", with_weights));
-    return ImportEdgeList(source, options_);
+    return From(ImportEdgeList, source);
   }
   Result Csv(const Edges& edges) {
     CsvSource source;
     source.edges =
         Write("edges.csv", "source,destination\n" + Lines(edges, ","));
-    return ImportCsv(source, options_);
+    return From(ImportCsv, source);
   }
   Result Numpy(const Edges& edges) {
     for (const auto& [name, array] :
          CompressedLists(edges, kNodes, /*by_source=*/false)) {
       Write("numpy/" + name + ".npy", array);
     }
-    NumpySource source;
-    source.folder = folder_ / "numpy";
-    return ImportNumpy(source, options_);
+    return From(ImportNumpy, {folder_ / "numpy", {}, {}, {}, {}});
   }
   Result Matrix(const Edges& edges) {
     std::map<std::string, std::string> arrays;
@@ -73,27 +71,23 @@ class ImportSymmetryTest : public ImportTest {
          CompressedLists(edges, kNodes, /*by_source=*/true)) {
       arrays["adj_" + name] = array;
     }
-    return ImportNpz({WriteNpz("matrix.npz", arrays)}, options_);
+    return From(ImportNpz, {WriteNpz("matrix.npz", arrays)});
   }
   Result Index(const Edges& edges) {
-    return ImportNpz(
-        {WriteNpz("index.npz", {{"edge_index", EdgeIndex(edges)}})}, options_);
+    return From(ImportNpz,
+                {WriteNpz("index.npz", {{"edge_index", EdgeIndex(edges)}})});
   }
   Result Ogb(const Edges& edges) {
     WriteGz("ogb/raw/edge.csv.gz", Lines(edges, ","));
     WriteGz("ogb/raw/num-node-list.csv.gz", std::to_string(kNodes) + "\n");
-    OgbSource source;
-    source.folder = folder_ / "ogb";
-    return ImportOgb(source, options_);
+    return From(ImportOgb, {folder_ / "ogb", {}, -1});
   }
   Result GraphBolt(const Edges& edges) {
     Write("bolt/edges.npy", EdgeIndex(edges));
     Write("bolt/metadata.yaml",
           "graph:\n  nodes: [{num: 4}]\n"
           "  edges: [{format: numpy, path: edges.npy}]\n");
-    GraphBoltSource source;
-    source.folder = folder_ / "bolt";
-    return ImportGraphBolt(source, options_);
+    return From(ImportGraphBolt, {folder_ / "bolt", {}, {}});
   }
 
   // Calls `check` with what each kind of importer says of the edges.
@@ -110,11 +104,10 @@ class ImportSymmetryTest : public ImportTest {
         {"graphbolt", [&] { return GraphBolt(edges); }}};
     for (const auto& [kind, import] : kinds) {
       SCOPED_TRACE(kind);
-      FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, import());
+      const ImportSummary summary = Taken(import());
       EXPECT_EQ(ReadMetadata(options_.out).value().symmetric,
                 summary.symmetric);
       check(summary);
-      std::filesystem::remove_all(options_.out);
     }
   }
 
@@ -166,9 +159,8 @@ TEST_F(ImportSymmetryTest, AWrongClaimOfDirectionsIsSaid) {
 
 TEST_F(ImportSymmetryTest, TheReportForProgramsHasIt) {
   for (const bool symmetric : {false, true}) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                              Csv(symmetric ? kSymmetric : kDirected));
-    std::filesystem::remove_all(options_.out);
+    const ImportSummary summary =
+        Taken(Csv(symmetric ? kSymmetric : kDirected));
     EXPECT_EQ(nlohmann::json::parse(
                   ImportReportJson(summary, options_, 1))["symmetric"],
               symmetric);

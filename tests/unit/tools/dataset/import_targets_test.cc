@@ -39,7 +39,7 @@ class ImportTargetsTest : public ImportTest {
 
   absl::StatusOr<ImportSummary> Import(const std::string& labels) {
     Write("in/labels.npy", labels);
-    return ImportNumpy(source_, options_);
+    return From(ImportNumpy, source_);
   }
   void ExpectError(const std::string& labels, const std::string& message) {
     EXPECT_THAT(Import(labels).status().message(), HasSubstr(message));
@@ -57,8 +57,7 @@ class ImportTargetsTest : public ImportTest {
 
 TEST_F(ImportTargetsTest, OneColumnOfFractionsIsNumbers) {
   Write("in/train_idx.npy", Npy<int64_t>({0, 3}));
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import(Npy<double>({1, -0.5, NAN, 2})));
+  const ImportSummary summary = Taken(Import(Npy<double>({1, -0.5, NAN, 2})));
   EXPECT_EQ(summary.target_columns, 1U);
   EXPECT_EQ(summary.target_type, TargetType::kFloat32);
   EXPECT_EQ(summary.num_labelled, 3U);
@@ -74,27 +73,20 @@ TEST_F(ImportTargetsTest, OneColumnOfFractionsIsNumbers) {
 }
 
 TEST_F(ImportTargetsTest, OneColumnOfWholeNumbersIsClassesUnlessSaidOtherwise) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary floats,
-                            Import(Npy<float>({1, 0, 1, 2})));
+  const ImportSummary floats = Taken(Import(Npy<float>({1, 0, 1, 2})));
   EXPECT_EQ(floats.num_classes, 3U);
   EXPECT_THAT(floats.notes, Contains(HasSubstr("--labels-are numbers")));
-  std::filesystem::remove_all(options_.out);
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary integers,
-                            Import(Npy<int64_t>({1, 0, 1, 2})));
+  const ImportSummary integers = Taken(Import(Npy<int64_t>({1, 0, 1, 2})));
   EXPECT_EQ(integers.num_classes, 3U);
   EXPECT_THAT(integers.notes, Not(Contains(HasSubstr("--labels-are"))));
-  std::filesystem::remove_all(options_.out);
 
   options_.labels_are = LabelKind::kClasses;
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary said,
-                            Import(Npy<float>({1, 0, 1, 2})));
+  const ImportSummary said = Taken(Import(Npy<float>({1, 0, 1, 2})));
   EXPECT_EQ(said.num_classes, 3U);
   EXPECT_THAT(said.notes, Not(Contains(HasSubstr("--labels-are"))));
-  std::filesystem::remove_all(options_.out);
 
   options_.labels_are = LabelKind::kNumbers;
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary numbers,
-                            Import(Npy<int64_t>({1, 0, 1, 2})));
+  const ImportSummary numbers = Taken(Import(Npy<int64_t>({1, 0, 1, 2})));
   EXPECT_EQ(numbers.num_classes, 0U);
   EXPECT_EQ(numbers.target_columns, 1U);
   EXPECT_THAT(numbers.notes, Not(Contains(HasSubstr("--labels-are"))));
@@ -103,21 +95,18 @@ TEST_F(ImportTargetsTest, OneColumnOfWholeNumbersIsClassesUnlessSaidOtherwise) {
 
 // Temperatures are no classes, although they are whole.
 TEST_F(ImportTargetsTest, FloatsThatNoClassHasAreNumbers) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            Import(Npy<float>({3, 0, -7, 2})));
+  const ImportSummary summary = Taken(Import(Npy<float>({3, 0, -7, 2})));
   EXPECT_EQ(summary.target_columns, 1U);
   EXPECT_THAT(Target(0), ElementsAre(3));
   EXPECT_THAT(Target(2), ElementsAre(-7));
-  std::filesystem::remove_all(options_.out);
   ExpectError(Npy<int64_t>({3, 0, -7, 2}),
               "the label of vertex 2 is -7; labels are -1 (none) or from 0 to "
               "16777215; --labels-are numbers");
 }
 
 TEST_F(ImportTargetsTest, SeveralColumnsOfZerosAndOnesAreSets) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import(Npy<float>({4, 2}, {0, 1, 1, 1, NAN, 1, 0, 0})));
+  const ImportSummary summary =
+      Taken(Import(Npy<float>({4, 2}, {0, 1, 1, 1, NAN, 1, 0, 0})));
   EXPECT_EQ(summary.target_type, TargetType::kBits);
   EXPECT_EQ(summary.target_columns, 2U);
   EXPECT_EQ(summary.num_labelled, 3U);
@@ -133,9 +122,8 @@ TEST_F(ImportTargetsTest, SeveralColumnsOfZerosAndOnesAreSets) {
 }
 
 TEST_F(ImportTargetsTest, OtherNumbersInSeveralColumnsAreNumbers) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import(Npy<int32_t>({4, 2}, {0, 1, 1, 1, 2, 1, 0, 0})));
+  const ImportSummary summary =
+      Taken(Import(Npy<int32_t>({4, 2}, {0, 1, 1, 1, 2, 1, 0, 0})));
   EXPECT_EQ(summary.target_type, TargetType::kFloat32);
   EXPECT_THAT(Target(2), ElementsAre(2, 1));
   EXPECT_THAT(ImportReport(summary, options_, 1),
@@ -146,7 +134,7 @@ TEST_F(ImportTargetsTest, MarksOfWhatIsNotKnownAreAskedFor) {
   const std::string labels = Npy<int64_t>({4, 2}, {0, 1, 1, 1, -1, -1, 0, 0});
   ExpectError(labels, "labels.npy: holds 0, 1, and -1 or 255; --labels-are");
   options_.labels_are = LabelKind::kSets;
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary, Import(labels));
+  const ImportSummary summary = Taken(Import(labels));
   EXPECT_EQ(summary.num_labelled, 3U);
   EXPECT_THAT(Target(2), Each(IsNan()));
   EXPECT_THAT(summary.notes, Not(Contains(HasSubstr("some of their"))));
@@ -172,9 +160,8 @@ TEST_F(ImportTargetsTest, WhatDoesNotFitTheFlagIsNamed) {
 }
 
 TEST_F(ImportTargetsTest, LabelsOfNoVertexAreLeftOut) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import(Npy<float>({4, 2}, {NAN, 1, 1, NAN, NAN, 1, 3, NAN})));
+  const ImportSummary summary =
+      Taken(Import(Npy<float>({4, 2}, {NAN, 1, 1, NAN, NAN, 1, 3, NAN})));
   EXPECT_EQ(summary.target_columns, 0U);
   EXPECT_THAT(summary.notes, Contains(HasSubstr("no vertex has all its")));
   EXPECT_EQ(Out().num_targets(), 0U);
@@ -197,28 +184,22 @@ TEST_F(ImportTargetsTest, ASplitOfVerticesWithoutTargetsIsRefused) {
 }
 
 TEST_F(ImportTargetsTest, NumbersFarFromNormalAreSaid) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary far,
-      Import(Npy<float>({4, 2}, {5e5, 0.5, 4e5, -1, 6e5, 1, 5e5, 0})));
+  const ImportSummary far =
+      Taken(Import(Npy<float>({4, 2}, {5e5, 0.5, 4e5, -1, 6e5, 1, 5e5, 0})));
   EXPECT_THAT(far.notes,
               Contains(AllOf(
                   HasSubstr("column 0 has mean 5e+05 and standard deviation"),
                   HasSubstr("divide by the standard deviation"),
                   Not(HasSubstr("column 1")))));
-  std::filesystem::remove_all(options_.out);
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary same,
-                            Import(Npy<float>({0.5, 0.5, 0.5, 0.5})));
+  const ImportSummary same = Taken(Import(Npy<float>({0.5, 0.5, 0.5, 0.5})));
   EXPECT_THAT(same.notes, Contains(HasSubstr("standard deviation 0")));
-  std::filesystem::remove_all(options_.out);
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary near,
-                            Import(Npy<float>({0.5, -1, 1, 0.25})));
+  const ImportSummary near = Taken(Import(Npy<float>({0.5, -1, 1, 0.25})));
   EXPECT_THAT(near.notes, Not(Contains(HasSubstr("standard deviation"))));
 }
 
 TEST_F(ImportTargetsTest, ACodeOfClassesIsSaid) {
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const ImportSummary summary,
-      Import(Npy<float>({4, 2}, {0, 1, 1, 0, 1, 0, 0, 1})));
+  const ImportSummary summary =
+      Taken(Import(Npy<float>({4, 2}, {0, 1, 1, 0, 1, 0, 0, 1})));
   EXPECT_THAT(summary.notes, Contains(HasSubstr("exactly one of the 2")));
 }
 
@@ -226,15 +207,13 @@ TEST_F(ImportTargetsTest, NpzAndEdgeListsHaveThemToo) {
   const std::string y = Npy<float>({3, 2}, {0.5, 1, 2, 3, 4, 5});
   const auto npz = WriteNpz(
       "in.npz", {{"edge_index", Npy<int64_t>({2, 2}, {0, 1, 1, 2})}, {"y", y}});
-  FGNN_ASSERT_OK(ImportNpz({npz}, options_));
+  FGNN_ASSERT_OK(From(ImportNpz, {npz}));
   EXPECT_THAT(Target(2), ElementsAre(4, 5));
 
-  options_.out = folder_ / "out2";
   EdgeListSource edges;
   edges.path = Write("edges.txt", "0 1\n1 2\n");
   edges.labels = Write("y.npy", y);
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportEdgeList(edges, options_));
+  const ImportSummary summary = Taken(From(ImportEdgeList, edges));
   EXPECT_EQ(summary.target_columns, 2U);
 }
 
@@ -244,8 +223,7 @@ TEST_F(ImportTargetsTest, CsvHasColumnsWithNames) {
   csv.nodes = {
       Write("nodes.csv", "id,rent,area,rooms\nx,0.5,1,3\ny,,2,1\nz,-1,0,2\n")};
   csv.label_columns = {"rent", "area"};
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportCsv(csv, options_));
+  const ImportSummary summary = Taken(From(ImportCsv, csv));
   EXPECT_EQ(summary.target_columns, 2U);
   EXPECT_EQ(summary.num_labelled, 2U);
   EXPECT_EQ(summary.feature_columns, 1U);
@@ -267,16 +245,15 @@ TEST_F(ImportTargetsTest, OneCsvColumnOfFractionsIsNumbers) {
   CsvSource csv;
   csv.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
   csv.nodes = {Write("nodes.csv", "id,label\nx,0.5\ny,NA\nz,2\n")};
-  FGNN_ASSERT_OK(ImportCsv(csv, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, csv));
   EXPECT_EQ(Out().TargetName(0), "label");
   EXPECT_THAT(Target(0), ElementsAre(0.5F));
   EXPECT_THAT(Target(1), ElementsAre(IsNan()));
   EXPECT_THAT(Target(2), ElementsAre(2));
 
   // Codes that look like numbers stay names of classes if that is said.
-  options_.out = folder_ / "out2";
   options_.labels_are = LabelKind::kClasses;
-  FGNN_ASSERT_OK(ImportCsv(csv, options_));
+  FGNN_ASSERT_OK(From(ImportCsv, csv));
   EXPECT_EQ(ReadOut("class_names.txt"), "0.5\n2\n");
 }
 
@@ -285,15 +262,15 @@ TEST_F(ImportTargetsTest, CsvLabelsThatAreNoNumbersAreNamed) {
   csv.edges = Write("edges.csv", "source,destination\nx,y\ny,z\n");
   csv.nodes = {Write("nodes.csv", "id,a,b\nx,1,0\ny,1,red\nz,0,1\n")};
   csv.label_columns = {"a", "b"};
-  EXPECT_THAT(ImportCsv(csv, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, csv).status().message(),
               AllOf(HasSubstr("nodes.csv:3: column 'b' holds 'red'"),
                     HasSubstr("--label-column")));
   csv.label_columns = {"a", "a"};
-  EXPECT_THAT(ImportCsv(csv, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, csv).status().message(),
               HasSubstr("names 'a' twice"));
   csv.label_columns = {"b"};
   options_.labels_are = LabelKind::kNumbers;
-  EXPECT_THAT(ImportCsv(csv, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, csv).status().message(),
               HasSubstr("column 'b' holds 'red', which is no number"));
 }
 
@@ -302,16 +279,14 @@ TEST_F(ImportTargetsTest, OneCsvColumnMayHoldSets) {
   csv.edges = Write("edges.csv", "source,destination\nw,x\nx,y\ny,z\n");
   csv.nodes = {
       Write("nodes.csv", "id,label\nw,sports; news\nx,\ny,;\nz,art;;news\n")};
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary classes,
-                            ImportCsv(csv, options_));
+  const ImportSummary classes = Taken(From(ImportCsv, csv));
   EXPECT_EQ(classes.num_classes, 3U);
   EXPECT_THAT(classes.notes,
               Contains(AllOf(HasSubstr("column 'label' holds ';'"),
                              HasSubstr("--labels-are sets"))));
 
-  options_.out = folder_ / "out2";
   options_.labels_are = LabelKind::kSets;
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary sets, ImportCsv(csv, options_));
+  const ImportSummary sets = Taken(From(ImportCsv, csv));
   EXPECT_EQ(sets.num_labelled, 3U);
   EXPECT_EQ(ReadOut("target_names.txt"), "art\nnews\nsports\n");
   EXPECT_THAT(Target(0), ElementsAre(0, 1, 1));
@@ -319,15 +294,13 @@ TEST_F(ImportTargetsTest, OneCsvColumnMayHoldSets) {
   EXPECT_THAT(Target(2), Each(0));
   EXPECT_THAT(Target(3), ElementsAre(1, 1, 0));
 
-  options_.out = folder_ / "out3";
   csv.nodes = {Write("nodes.csv", "id,label\nw,\nx,\ny,;\nz,\n")};
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary none, ImportCsv(csv, options_));
+  const ImportSummary none = Taken(From(ImportCsv, csv));
   EXPECT_EQ(none.target_columns, 0U);
   EXPECT_THAT(none.notes, Contains(HasSubstr("names no class")));
 
   csv.nodes = {Write("nodes.csv", "id,label\nw,0\nx,1\ny,\nz,1\n")};
-  options_.out = folder_ / "out4";
-  EXPECT_THAT(ImportCsv(csv, options_).status().message(),
+  EXPECT_THAT(From(ImportCsv, csv).status().message(),
               HasSubstr("column 'label' holds 0 and 1, which name no classes"));
 }
 
@@ -337,21 +310,18 @@ TEST_F(ImportTargetsTest, OgbHasSeveralColumns) {
   WriteGz("ogb/raw/node-label.csv.gz", "1,0,1\n0,0,0\n,,\n");
   OgbSource ogb;
   ogb.folder = folder_ / "ogb";
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportOgb(ogb, options_));
+  const ImportSummary summary = Taken(From(ImportOgb, ogb));
   EXPECT_EQ(summary.target_type, TargetType::kBits);
   EXPECT_EQ(summary.num_labelled, 2U);
   EXPECT_THAT(Target(0), ElementsAre(1, 0, 1));
   EXPECT_THAT(Target(2), Each(IsNan()));
 
-  options_.out = folder_ / "out2";
   WriteNpz("ogb/raw/data.npz",
            {{"edge_index", Npy<int64_t>({2, 2}, {0, 2, 1, 1})},
             {"num_nodes_list", Npy<int64_t>({3})}});
   WriteNpz("ogb/raw/node-label.npz",
            {{"node_label", Npy<float>({3, 1}, {0.5, NAN, 0})}});
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary binary,
-                            ImportOgb(ogb, options_));
+  const ImportSummary binary = Taken(From(ImportOgb, ogb));
   EXPECT_EQ(binary.target_columns, 1U);
 }
 
@@ -365,10 +335,8 @@ TEST_F(ImportTargetsTest, GraphBoltHasThemForSeedsAlone) {
         "tasks:\n- name: regression\n  num_classes: 9\n  train_set:\n"
         "  - data:\n    - {name: seeds, path: train.npy}\n"
         "    - {name: labels, path: train_labels.npy}\n");
-  GraphBoltSource graphbolt;
-  graphbolt.folder = folder_ / "gb";
-  FGNN_ASSERT_OK_AND_ASSIGN(const ImportSummary summary,
-                            ImportGraphBolt(graphbolt, options_));
+  const ImportSummary summary =
+      Taken(From(ImportGraphBolt, {folder_ / "gb", {}, {}}));
   EXPECT_EQ(summary.target_columns, 2U);
   EXPECT_EQ(summary.num_classes, 0U);
   EXPECT_THAT(Target(2), ElementsAre(0.5F, 1));
