@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,13 +17,66 @@
 #include "tools/dataset/importing/import_arrays.h"
 #include "tools/dataset/importing/import_target.h"
 #include "tools/dataset/importing/split_array.h"
-#include "tools/dataset/reading/array_folder.h"
 #include "tools/dataset/reading/array_stream.h"
+#include "tools/dataset/reading/text_array.h"
 
 namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A folder of .npy files that remembers which of them were read.
+class ArrayFolder {
+ public:
+  explicit ArrayFolder(fs::path path) : path_(std::move(path)) {}
+
+  const fs::path& path() const { return path_; }
+  // `file` is relative to the folder, as in "labels.npy".
+  bool Has(const fs::path& file) const {
+    std::error_code error;
+    return fs::exists(path_ / file, error);
+  }
+  // Returns the first of `files` that is there.
+  std::optional<fs::path> FirstOf(const std::vector<std::string>& files) const {
+    for (const std::string& file : files) {
+      if (Has(file)) return file;
+    }
+    return std::nullopt;
+  }
+  // Errors: those of ArrayStream::OpenFile().
+  absl::StatusOr<ArrayStream> Open(const fs::path& file) {
+    return ArrayStream::OpenFile(Opened(file));
+  }
+  // Returns true if the file is there and holds texts.
+  bool HasText(const fs::path& file) const { return IsTextArray(path_ / file); }
+  // Errors: those of ReadTextArray().
+  absl::StatusOr<std::vector<std::string>> ReadText(const fs::path& file) {
+    return ReadTextArray(Opened(file));
+  }
+  // Returns the names of the folder's .npy files that were not opened,
+  // ascending.
+  std::vector<std::string> Unopened() const {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(path_, error)) {
+      if (entry.path().extension() == ".npy" &&
+          opened_.count(entry.path().lexically_normal()) == 0) {
+        names.push_back(entry.path().filename().string());
+      }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  fs::path Opened(const fs::path& file) {
+    opened_.insert((path_ / file).lexically_normal());
+    return path_ / file;
+  }
+
+  fs::path path_;
+  std::set<fs::path> opened_;
+};
 
 struct SplitFile {
   std::string split;  // "train", "valid", "test".

@@ -11,7 +11,6 @@
 #include "shared/base/status.h"
 #include "shared/graph/npy_layout.h"
 #include "tools/dataset/reading/float_bits.h"
-#include "tools/dataset/reading/fortran_source.h"
 
 namespace fgnn {
 namespace {
@@ -71,6 +70,66 @@ class ReplayedSource : public ByteSource {
   std::vector<std::byte> head_;
   std::unique_ptr<ByteSource> rest_;
   size_t done_ = 0;
+};
+
+// The elements of an array in Fortran order, in C order. Holds the whole array
+// from the first read on: its rows lie apart.
+class FortranSource : public ByteSource {
+ public:
+  // `source` gives the elements in Fortran order, each of `element_bytes`.
+  FortranSource(std::unique_ptr<ByteSource> source, std::vector<uint64_t> shape,
+                size_t element_bytes)
+      : source_(std::move(source)),
+        shape_(std::move(shape)),
+        element_bytes_(element_bytes) {
+    for (const uint64_t dimension : shape_) num_elements_ *= dimension;
+  }
+
+  // Both take whole elements. DataLoss: the source ends too early.
+  absl::StatusOr<size_t> Read(absl::Span<std::byte> out) override {
+    if (elements_.empty() && num_elements_ > 0) FGNN_RETURN_IF_ERROR(ReadAll());
+    const uint64_t count = std::min<uint64_t>(out.size() / element_bytes_,
+                                              num_elements_ - position_);
+    for (uint64_t i = 0; i < count; ++i) {
+      std::memcpy(out.data() + i * element_bytes_,
+                  elements_.data() + PlaceOf(position_ + i) * element_bytes_,
+                  element_bytes_);
+    }
+    position_ += count;
+    return count * element_bytes_;
+  }
+  absl::Status Skip(uint64_t bytes) override {
+    position_ += std::min(bytes / element_bytes_, num_elements_ - position_);
+    return absl::OkStatus();
+  }
+  uint64_t size() const override { return num_elements_ * element_bytes_; }
+
+ private:
+  absl::Status ReadAll() {
+    elements_.resize(num_elements_ * element_bytes_);
+    FGNN_ASSIGN_OR_RETURN(const size_t got,
+                          source_->Read(absl::MakeSpan(elements_)));
+    if (got == elements_.size()) return absl::OkStatus();
+    return absl::DataLossError("the array is truncated; write it again");
+  }
+  // Returns the place in Fortran order of the element at `position` in C order.
+  uint64_t PlaceOf(uint64_t position) const {
+    uint64_t place = 0;
+    uint64_t apart = num_elements_;  // Places between neighbours along `d`.
+    for (size_t d = shape_.size(); d-- > 0;) {
+      apart /= shape_[d];
+      place += position % shape_[d] * apart;
+      position /= shape_[d];
+    }
+    return place;
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::vector<uint64_t> shape_;
+  size_t element_bytes_;
+  uint64_t num_elements_ = 1;
+  uint64_t position_ = 0;  // Number of elements read or skipped.
+  std::vector<std::byte> elements_;
 };
 
 template <typename Raw>
