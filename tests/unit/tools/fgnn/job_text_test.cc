@@ -20,6 +20,12 @@ v1::Job JobIn(v1::JobState state) {
   return job;
 }
 
+std::string ListText(const v1::Job& job) {
+  v1::ListJobsResponse jobs;
+  *jobs.add_jobs() = job;
+  return JobListText(jobs);
+}
+
 TEST(StatusOfJobTest, ACompletedJobIsOk) {
   EXPECT_THAT(StatusOfJob(JobIn(v1::JOB_STATE_COMPLETED)), IsOk());
 }
@@ -63,11 +69,9 @@ TEST(JobTextTest, ATerminalObeysNoWordsOfOthers) {
   EXPECT_THAT(text, AllOf(HasSubstr("error           " + shown + "\n"),
                           HasSubstr("warning         " + shown + "\n"),
                           HasSubstr("run folder      /runs/" + shown + "\n")));
-  v1::ListJobsResponse jobs;
-  *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs), HasSubstr("/runs/" + shown));
+  EXPECT_THAT(ListText(job), HasSubstr("/runs/" + shown));
   for (const char control : {'\x1b', '\x9b'}) {
-    EXPECT_EQ((text + JobListText(jobs)).find(control), std::string::npos);
+    EXPECT_EQ((text + ListText(job)).find(control), std::string::npos);
   }
 }
 
@@ -109,9 +113,7 @@ TEST(JobTextTest, LinkPredictionHasRanksInsteadOfAccuracy) {
                               "test mean rank  3.12\n"
                               "test ROC-AUC    0.8750\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("accuracy")));
-  v1::ListJobsResponse jobs;
-  *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs), HasSubstr("MRR 0.5000"));
+  EXPECT_THAT(ListText(job), HasSubstr("MRR 0.5000"));
 }
 
 TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
@@ -127,9 +129,7 @@ TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
                                       "test RMSE       0.5\n"
                                       "test MAE        0.25\n"
                                       "test R2         -1.5000\n"));
-  v1::ListJobsResponse jobs;
-  *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs),
+  EXPECT_THAT(ListText(job),
               AllOf(HasSubstr("RMSE 0.125"), HasSubstr("RMSE 0.5")));
   job.mutable_spec()->mutable_training()->set_task(
       "multi_label_classification");
@@ -141,8 +141,7 @@ TEST(JobTextTest, JobsWithTargetsHaveTheirScores) {
   EXPECT_THAT(JobText(job), HasSubstr("valid micro-F1  0.5000\n"
                                       "test micro-F1   0.7500\n"
                                       "test macro-F1   0.2500\n"));
-  *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs), HasSubstr("micro-F1 0.7500"));
+  EXPECT_THAT(ListText(job), HasSubstr("micro-F1 0.7500"));
 }
 
 TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
@@ -156,9 +155,7 @@ TEST(JobTextTest, SaysWhoseAJobIsAndWhyItWaits) {
   job.set_attempts(1);
   job.set_retries(2);
   job.set_error_message("sampler.0 died");
-  v1::ListJobsResponse jobs;
-  *jobs.add_jobs() = job;
-  const std::string list = JobListText(jobs);
+  const std::string list = ListText(job);
   const std::string text = JobText(job);
   for (const std::string& shown : {list, text}) {
     for (const char* word : {"ann", "baseline", "-2", "waits for job 4fa0"}) {
@@ -185,9 +182,7 @@ TEST(JobTextTest, SaysWhichDevicesAJobWantsAndHas) {
   EXPECT_THAT(JobText(job), HasSubstr("wants devices   1 to 2 of kind cpu\n"));
   job.add_devices("cpu:5");
   EXPECT_THAT(JobText(job), HasSubstr("has devices     cpu:5\n"));
-  v1::ListJobsResponse jobs;
-  *jobs.add_jobs() = job;
-  EXPECT_THAT(JobListText(jobs), HasSubstr("cpu:5"));
+  EXPECT_THAT(ListText(job), HasSubstr("cpu:5"));
 }
 
 TEST(StateNameTest, EveryNameIsReadBack) {
