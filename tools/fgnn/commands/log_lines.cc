@@ -30,7 +30,8 @@ struct LineHead {
   std::string job;   // Empty: the line is about none.
 };
 
-// Reads "{"time":…,"job":…}" (see JsonLogLine()).
+// Reads "{"time":…,"process":…,"job":…}" (see JsonLogLine()). Lines of the
+// audit log are of no process.
 LineHead HeadOfJson(const std::string& line) {
   const auto json = nlohmann::json::parse(line, nullptr,
                                           /*allow_exceptions=*/false);
@@ -39,7 +40,7 @@ LineHead HeadOfJson(const std::string& line) {
     return found != json.end() && found->is_string() ? found->get<std::string>()
                                                      : "";
   };
-  if (!json.is_object()) return {};
+  if (!json.is_object() || !json.contains("process")) return {};
   return {std::string(TimeIn(text_of("time"))), text_of("job")};
 }
 

@@ -48,13 +48,14 @@ TEST(LogLinesTest, ALineIsAboutTheJobOfItsFieldAndAboutNoOther) {
   const std::string time = "2026-01-01T00:00:01.000Z";
   const std::string ours = absl::StrCat(time, " I job=", kOurs, " a: starts");
   const std::string json =
-      absl::StrCat("{\"time\":\"", time, "\",\"level\":\"info\",\"job\":\"",
+      absl::StrCat("{\"time\":\"", time, "\",\"process\":\"a\",\"job\":\"",
                    kOurs, "\",\"message\":\"starts\"}");
   std::istringstream log(absl::StrJoin(
       {ours, std::string("  more of it"),
        absl::StrCat(time, " I job=", kOther, " a: job ", kOurs),
        std::string("  more of the other"), json,
        absl::StrReplaceAll(json, {{kOurs, kOther}}),
+       absl::StrReplaceAll(json, {{"process", "call"}}),  // Of the audit log.
        absl::StrCat(time, " W a: job=", kOurs), absl::StrCat(time, " I"),
        absl::StrCat("{\"job\":\"", kOurs, "\"}"), std::string("{no JSON")},
       "\n"));
