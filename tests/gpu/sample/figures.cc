@@ -19,10 +19,10 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "tests/gpu/facts/kernels.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/sample/crc_figures.h"
 #include "tests/gpu/sample/id_map_figures.h"
+#include "tests/gpu/sample/random_sectors.h"
 #include "tests/gpu/sample/rmat.h"
 #include "tests/gpu/sample/task_memory.h"
 
