@@ -214,7 +214,3 @@ class AnswersTest(harness.ServiceTest):
             self.assertIn(words, refused.stderr)
             self.assertIn('--labels-are', refused.stderr)
         self.assertFalse((self.service.folder / 'imported').exists())
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -162,7 +162,3 @@ class MemoryTest(emulated.EmulatedTest):
         self.assertGreater(trainer['waits'], 1)
         # Task, hits, labels, gradient with its loss; weights of each step.
         self.assertLessEqual(trainer['copies'], 5.5)
-
-
-if __name__ == '__main__':
-    harness.main()

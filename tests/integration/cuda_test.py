@@ -37,8 +37,7 @@ class JobTest(CudaTest):
 
     def assert_like_on_cores(self, run_dir, expected):
         """The same batches, and scores that differ by rounding alone."""
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
+        self.assert_same_digests(run_dir, expected)
         for line, other in zip(harness.lines_of(run_dir),
                                harness.lines_of(expected), strict=True):
             self.assertAlmostEqual(line['loss'], other['loss'], delta=1e-3)
@@ -259,7 +258,3 @@ class RefusalTest(CudaTest):
                                    'executors': 'time_sharing'})
         self.assertEqual(code, 2, said)
         self.assertIn('cpu:0 only samples beside a GPU', said)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -82,7 +82,3 @@ class TurnsTest(emulated.EmulatedTest):
     def test_a_gpu_beside_cores(self):
         run_dir = self.disturb('mixed', {'devices': '[cuda:0, cpu:0]'})
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -135,7 +135,3 @@ class ThreadsTest(harness.ServiceTest):
         return ''.join(
             path.read_text() for path in
             (self.service.state_dir / 'logs').glob('trainer.*'))
-
-
-if __name__ == '__main__':
-    harness.main()

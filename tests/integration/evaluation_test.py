@@ -92,11 +92,6 @@ class KilledEvaluationTest(harness.ServiceTest):
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['restarts'], KILLS)
         self.assertEqual(scores_of(run_dir), scores_of(expected))
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(expected))
+        self.assert_same_weights(run_dir, expected)
         log = (self.service.state_dir / 'logs/scheduler.log').read_text()
         self.assertIn('was lost on the way', log)
-
-
-if __name__ == '__main__':
-    harness.main()

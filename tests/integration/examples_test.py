@@ -171,7 +171,3 @@ class ExamplesTest(harness.ServiceTest):
                 with self.subTest(f'{page.relative_to(ROOT)}:{line}'):
                     self.assertIn(kind, ('sh', 'bash', 'yaml', 'py', 'python',
                                          *SHOWN))
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -33,11 +33,8 @@ def metrics_of(run_dir):
 class ExecutorsTest(harness.ServiceTest):
 
     def assert_same_run(self, run_dir, expected, what):
-        self.assertEqual((run_dir / 'batches.crc').read_text(),
-                         (expected / 'batches.crc').read_text(), what)
-        self.assertTrue(
-            harness.last_weights(run_dir) == harness.last_weights(expected),
-            f'{what}: the weights differ')
+        self.assert_same_digests(run_dir, expected, what)
+        self.assert_same_weights(run_dir, expected, what)
 
     def assert_one_at_a_time(self, run_dir):
         """On a device either its sampler works or its trainer."""
@@ -273,7 +270,3 @@ class ExecutorsTest(harness.ServiceTest):
                       answer.stderr)
         for word in said:
             self.assertIn(word, answer.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -43,9 +43,7 @@ class KillTest(harness.ServiceTest):
         self.assertEqual(summary['restarts'], len(KILLS))
         lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
         self.assertGreater(json.loads(lines[-1])['cache_hit_rate'], 0.2)
-        expected = harness.last_weights(self.service.run(JOB))
-        self.assertTrue(harness.last_weights(run_dir) == expected,
-                        'the weights differ from those of a run without faults')
+        self.assert_same_weights(run_dir, self.service.run(JOB))
 
 
 class EndTest(harness.ServiceTest):
@@ -132,7 +130,3 @@ class RestartBudgetTest(harness.ServiceTest):
         self.assertIn(executors[0]['name'], watch.stderr)
         self.service.fgnn('down')
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()

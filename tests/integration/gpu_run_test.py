@@ -431,7 +431,3 @@ echo "3 passed, 0 failed"''')
         code, lines = self.run_part('train')
         self.assertEqual(code, 77)
         self.assertIn("no program of part 'train'", lines[-1])
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -161,7 +161,3 @@ class HistoryTest(harness.ServiceTest):
         everything = self.service.fgnn('logs').stdout
         for words in ('serves', first, second):
             self.assertIn(words, everything)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -145,7 +145,3 @@ class InstallTest(harness.ServiceTest):
         library.write_bytes(
             content.replace(b'\0' + version + b'\0', b'\0' + other + b'\0'))
         self.assertRegex(self.torch_of_doctor(), 'is of another version')
-
-
-if __name__ == '__main__':
-    harness.main()

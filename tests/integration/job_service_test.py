@@ -105,7 +105,3 @@ class JobServiceTest(harness.ServiceTest):
         words = self.service.fgnn('submit', *self.service.job_words(TINY),
                                   '--time-limit', '2 weeks', check=False)
         self.assert_user_error(words, '--time-limit')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -280,7 +280,3 @@ class PredictTest(harness.ServiceTest):
             self.assertNotEqual(answer.returncode, 0)
             self.assertRegex(answer.stderr, r'\Afgnn: [^\n]+\n\Z')
             self.assertIn(name, answer.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -95,10 +95,8 @@ class LinkTest(harness.ServiceTest):
         alone = self.service.run(fields, '--digest')
         many = self.service.run({**fields, 'samplers': 2, 'trainers': 3},
                                 '--digest')
-        self.assertEqual((alone / 'batches.crc').read_text(),
-                         (many / 'batches.crc').read_text())
-        self.assertEqual(harness.last_weights(alone),
-                         harness.last_weights(many))
+        self.assert_same_digests(alone, many)
+        self.assert_same_weights(alone, many)
 
     def test_no_label_is_needed(self):
         for name in ('labels.npy', 'train.npy', 'valid.npy', 'test.npy'):
@@ -170,7 +168,3 @@ class LinkTest(harness.ServiceTest):
                                         cwd=self.service.folder)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertEqual(len(refused.stderr.splitlines()), 1)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -148,7 +148,3 @@ class LossTest(harness.ServiceTest):
         self.assertIn('died 2 times in 10 minutes', watch.stderr)
         self.service.fgnn('down')
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -142,7 +142,3 @@ class MatchTest(harness.ServiceTest):
                 **JOB, 'model.input_dropout': 0.5, 'features.match': 'on'}),
             check=False)
         self.assert_user_error(refused, 'features.match is on, but')
-
-
-if __name__ == '__main__':
-    harness.main()

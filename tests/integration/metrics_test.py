@@ -145,7 +145,3 @@ class MetricsTest(harness.ServiceTest):
             refused = self.service.fgnn('up', '--http', address, check=False)
             self.assert_user_error(refused, '--http-public')
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()

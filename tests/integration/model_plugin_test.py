@@ -77,7 +77,7 @@ class ModelPluginTest(harness.ServiceTest):
                   (runs[0] / 'metrics.jsonl').read_text().splitlines()]
         self.assertLess(epochs[-1]['loss'],
                         0.8 * epochs[0]['loss'])
-        self.assertEqual(*map(harness.last_weights, runs))
+        self.assert_same_weights(*runs)
         return runs[0]
 
     def predict(self, run_dir):
@@ -146,7 +146,3 @@ class ModelPluginTest(harness.ServiceTest):
                 'run', *self.service.job_words(settings), check=False)
             self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
             self.assertIn(word, run.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

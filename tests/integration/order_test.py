@@ -157,7 +157,3 @@ class FaultTest(harness.ServiceTest):
         job.write_text(written)
         self.service.fgnn('resume', str(run_dir))
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

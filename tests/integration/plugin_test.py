@@ -110,7 +110,7 @@ class PluginTest(harness.ServiceTest):
                                      'training.epochs': 1}), '--digest') /
                  'batches.crc').read_text().splitlines()
                 for samplers, threads in ((1, 1), (2, 2))]
-            self.assertEqual(*digests)
+            self.assert_exactly(digests[0] == digests[1], 'digests differ')
             self.assertEqual(len(set(digests[0])), 10)
             of_dependencies.append(digests[0])
         # Windows of four batches have the key of their first batch's number.
@@ -197,7 +197,3 @@ class PluginTest(harness.ServiceTest):
             self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
             self.assertIn(next(iter(settings)).split('.')[0] + '.plugin',
                           run.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

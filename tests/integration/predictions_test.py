@@ -333,7 +333,3 @@ class TargetsTest(PredictTest):
                 if float(row[f'probability_{name}']) > 0.5))
         self.assert_refused(self.service.folder / 'run', ['--top-k', '2'],
                             'multi_label_classification')
-
-
-if __name__ == '__main__':
-    harness.main()

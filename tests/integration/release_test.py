@@ -82,7 +82,3 @@ class Release010Test(harness.ServiceTest):
 
     def jobs(self):
         return self.service.json('jobs')['jobs']
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -121,7 +121,3 @@ class RemovalTest(harness.ServiceTest):
         self.assertEqual(self.jobs(), {new})
         self.assertTrue(new_dir.exists())
         self.assert_refused(['prune', '--older', 'yesterday'], 'yesterday')
-
-
-if __name__ == '__main__':
-    harness.main()

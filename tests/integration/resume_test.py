@@ -40,13 +40,7 @@ class ResumeTest(harness.ServiceTest):
 
     def assert_as_if_nothing_happened(self, run_dir):
         expected = self.expected
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
-        self.assertEqual(harness.metrics_of(run_dir),
-                         harness.metrics_of(expected))
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(expected),
-                        'the weights differ from those of a run without faults')
+        self.assert_same_run(run_dir, expected)
         summary = json.loads((run_dir / 'summary.json').read_text())
         whole = json.loads((expected / 'summary.json').read_text())
         for key in ('state', 'epochs', 'batches_committed', 'batches_expected',
@@ -273,7 +267,7 @@ class SharedDrawsTest(harness.ServiceTest):
         # Batch 2 of the second epoch.
         self.go_back_to(run_dir, 'epoch-0001-step-0000000012')
         self.service.fgnn('resume', str(run_dir))
-        self.assertTrue(outcome() == expected, 'the run went another way')
+        self.assert_exactly(outcome() == expected, 'the run went another way')
 
     def test_but_not_with_another_window(self):
         run_dir = self.service.run(self.job)
@@ -286,7 +280,3 @@ class SharedDrawsTest(harness.ServiceTest):
         result = self.service.fgnn('resume', str(run_dir), check=False)
         self.assert_user_error(
             result, 'sampling.batch_dependency 8, this job has 4')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -400,7 +400,3 @@ class JsonTest(harness.ServiceTest):
                                       '--json').stdout.splitlines():
             self.assertIn('text', json.loads(line))
         self.assertTrue(self.service.json('down')['stopped'])
-
-
-if __name__ == '__main__':
-    harness.main()

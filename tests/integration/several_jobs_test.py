@@ -109,7 +109,3 @@ class SeveralJobsTest(harness.ServiceTest):
                          ('completed', list(DEVICES), 0))
         self.service.fgnn('down')
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -152,7 +152,3 @@ class SharedTableTest(harness.ServiceTest):
         self.assert_same_run(run_dir, plain)
         self.service.fgnn('down')
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -137,7 +137,3 @@ class Declared;
     def test_the_scheduler_is_within_its_limits(self):
         result = run(SIZES, 'scheduler')
         self.assertEqual(result.returncode, 0, result.stdout)
-
-
-if __name__ == '__main__':
-    harness.main()

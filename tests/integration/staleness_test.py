@@ -37,8 +37,7 @@ class StalenessTest(harness.ServiceTest):
         self.assertEqual(summary['batches_committed'],
                          summary['batches_expected'])
         expected = self.service.run(JOB, '--digest')
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
+        self.assert_same_digests(run_dir, expected)
         lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
         epochs = [json.loads(line) for line in lines]
         self.assertEqual([epoch['epoch'] for epoch in epochs],
@@ -48,7 +47,3 @@ class StalenessTest(harness.ServiceTest):
             self.assertLessEqual(epoch['staleness_mean'],
                                  epoch['staleness_max'])
             self.assertLessEqual(epoch['staleness_max'], STALENESS)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -121,7 +121,3 @@ class StatusPageTest(harness.ServiceTest):
                          {'sampler', 'trainer'})
         self.assertIn(f'http://{self.address}/',
                       self.service.fgnn('status').stdout)
-
-
-if __name__ == '__main__':
-    harness.main()
