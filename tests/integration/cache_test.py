@@ -1,6 +1,5 @@
 """What trainers cache changes where features come from, and nothing else."""
 
-import json
 import shutil
 
 import harness
@@ -10,8 +9,7 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2,
 
 
 def hit_rates(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-    return [json.loads(line)['cache_hit_rate'] for line in lines]
+    return [line['cache_hit_rate'] for line in harness.lines_of(run_dir)]
 
 
 class CacheTest(harness.ServiceTest):
@@ -65,8 +63,8 @@ class CacheTest(harness.ServiceTest):
         run_dir = self.run_cached('degree', 1, samplers=1, **devices,
                                   **{'cache.standby_capacity': 0})
         self.assert_same_weights(run_dir, plain)
-        for line in (run_dir / 'metrics.jsonl').read_text().splitlines():
-            for device in json.loads(line)['devices']:
+        for line in harness.lines_of(run_dir):
+            for device in line['devices']:
                 trains = device['plan'] == 'trainer' and device['trained'] > 0
                 self.assertEqual(device['cache_hit_rate'], trains, line)
 

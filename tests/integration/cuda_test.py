@@ -1,7 +1,6 @@
 """Jobs on GPUs, which are emulated: the batches of cores, and weights that no
 fault changes."""
 
-import json
 import pathlib
 import re
 import shutil
@@ -84,9 +83,9 @@ class JobTest(CudaTest):
 
     def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            {**harness.ENDLESS, 'devices': '[cuda:0, cpu:0]'}))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(
+            {**harness.ENDLESS, 'devices': '[cuda:0, cpu:0]'})
+        self.service.wait_until_it_trains(job)
         executors = self.service.json('show', job)['progress']['executors']
         self.assertEqual(
             {executor['name']: executor['device'] for executor in executors},
@@ -100,7 +99,7 @@ class JobTest(CudaTest):
         expected = self.service.run(job, '--digest')
         self.set_gpus(GPU_CALLS=8000)
         run_dir = self.service.run(job, '--digest')
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertGreater(summary['restarts'], 0)
         self.assertRegex(
             ''.join((self.service.state_dir / f'logs/{name}.0.log').read_text()

@@ -1,7 +1,5 @@
 """Who works, and how many, changes no batch and no weight."""
 
-import json
-
 import harness
 from npy_array import Array, write_array
 
@@ -10,8 +8,7 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
 
 def outcome_of(run_dir):
     """Weights, digests of the batches, and what training and evaluation said."""
-    lines = [json.loads(line) for line in
-             (run_dir / 'metrics.jsonl').read_text().splitlines()]
+    lines = harness.lines_of(run_dir)
     said = [(line['loss'], line['valid_accuracy'], line['valid_macro_f1'])
             for line in lines]
     return (harness.last_weights(run_dir),

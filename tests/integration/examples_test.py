@@ -9,7 +9,6 @@ import pathlib
 import re
 import shlex
 import subprocess
-import unittest
 
 import harness
 

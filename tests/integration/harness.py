@@ -112,6 +112,14 @@ class Service:
                   *words)
         return pathlib.Path(run_dir)
 
+    def submit(self, settings=None, *words, run_dir=None, **more):
+        """Submits the small job with some fields changed; its id. It writes its
+        results and digests to `run_dir`, if there is one."""
+        if run_dir:
+            words += '--run-dir', str(run_dir), '--digest'
+        return self.json('submit', *self.job_words(settings, **more),
+                         *words)['job_id']
+
     def follow(self, job_id, condition, seconds=COMMAND_SECONDS):
         """Watches a job until a line of progress meets `condition`."""
         watch = self.start('watch', job_id, '--json')
@@ -125,6 +133,11 @@ class Service:
         finally:
             watch.kill()
             watch.communicate()
+
+    def wait_until_it_trains(self, job_id):
+        """Its progress then."""
+        return self.follow(job_id,
+                           lambda job: job.get('batches_committed', 0) > 0)
 
     def wait_for_batches(self, run_dir, count):
         """Waits until a run with digests has more batches than that. Quicker
@@ -210,6 +223,25 @@ class Service:
                     found.append(str(path))
         return found
 
+    def kill_newest(self, program):
+        os.kill(max(pid for pid, name in self.processes().items()
+                    if name == program), signal.SIGKILL)
+
+    def kill_in_turn(self, run_dir, programs, batches):
+        """Kills these programs of a run, so many batches apart."""
+        goal = 0
+        for program in programs:
+            self.wait_for_batches(run_dir, goal)
+            goal = committed_of(run_dir) + batches
+            self.kill_newest(program)
+
+    def kill_scheduler(self):
+        """Kills it alone."""
+        scheduler, = (pid for pid, name in self.processes().items()
+                      if name == 'fgnn-scheduler')
+        os.kill(scheduler, signal.SIGKILL)
+        self.wait_until_gone([scheduler])
+
     def kill_all(self):
         # Again, for what a scheduler started while it was looked for.
         for _ in range(3):
@@ -267,6 +299,11 @@ def committed_of(run_dir):
     with contextlib.suppress(OSError):
         return (run_dir / 'batches.crc').read_bytes().count(b'\n')
     return 0
+
+
+def summary_of(run_dir):
+    """What summary.json says."""
+    return json.loads((run_dir / 'summary.json').read_text(encoding='utf-8'))
 
 
 def lines_of(run_dir):

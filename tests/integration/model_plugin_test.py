@@ -1,6 +1,5 @@
 """Models of one's own: a plugin built outside the tree, a TorchScript file."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -73,8 +72,7 @@ class ModelPluginTest(harness.ServiceTest):
                     'training.batches_per_step': 2}
         runs = [self.service.run({**settings, **more}) for more in (
             {}, {'trainers': 2, 'training.threads': 2})]
-        epochs = [json.loads(line) for line in
-                  (runs[0] / 'metrics.jsonl').read_text().splitlines()]
+        epochs = harness.lines_of(runs[0])
         self.assertLess(epochs[-1]['loss'],
                         0.8 * epochs[0]['loss'])
         self.assert_same_weights(*runs)

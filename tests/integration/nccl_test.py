@@ -1,7 +1,6 @@
 """Jobs whose GPUs, which are emulated, exchange gradients by NCCL: the weights
 that the board makes, whoever is killed."""
 
-import json
 import os
 import re
 import signal
@@ -51,9 +50,7 @@ class JobTest(NcclTest):
     def test_killed_trainers_change_no_weight(self):
         run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
-        job = self.service.json(
-            'submit', *self.service.job_words({**NCCL, **LONG}), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        job = self.service.submit({**NCCL, **LONG}, run_dir=run_dir)
         kills = ('trainer.0', 'trainer.1')
         for name in kills:
             count = harness.committed_of(run_dir)
@@ -63,7 +60,7 @@ class JobTest(NcclTest):
                        if executor['name'] == name)
             os.kill(victim, signal.SIGKILL)
         self.service.fgnn('watch', job)
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['restarts'], len(kills))
         self.service.fgnn('down')
         self.assertGreater(min(self.exchanged()), 0)

@@ -1,9 +1,5 @@
 """The order of batches is the job's: who works changes no batch and weight."""
 
-import json
-import os
-import signal
-
 import harness
 
 # 20 batches an epoch: a window of 16, and one of 4.
@@ -70,8 +66,8 @@ class OrderTest(harness.ServiceTest):
 
     def test_a_sampler_says_what_the_order_gained_and_took(self):
         def seconds_of(run_dir):
-            lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-            return [json.loads(line)['stages']['order'] for line in lines]
+            return [line['stages']['order']
+                    for line in harness.lines_of(run_dir)]
 
         drawn = {'sampling.order': 'drawn'}
         self.assertEqual(seconds_of(self.service.run({**JOB, **drawn})), [0, 0])
@@ -108,21 +104,17 @@ class FaultTest(harness.ServiceTest):
     def submit(self, settings):
         run_dir = self.service.folder / 'run'
         self.service.fgnn('up')
-        return run_dir, self.service.json(
-            'submit', *self.service.job_words(settings), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        return run_dir, self.service.submit(settings, run_dir=run_dir)
 
     def test_a_killed_sampler_changes_nothing(self):
         run_dir, job = self.submit({**LONG, 'samplers': 2})
         for batches in (1000, 2500, 4007):
             self.service.wait_for_batches(run_dir, batches)
-            victim = max(pid for pid, name in self.service.processes().items()
-                         if name == 'fgnn-sampler')
-            os.kill(victim, signal.SIGKILL)
+            self.service.kill_newest('fgnn-sampler')
         self.service.fgnn('watch', job)
         self.service.fgnn('down')
         self.assert_nothing_left()
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['restarts'], 3)
         self.assert_same_run(run_dir, self.expected)
 

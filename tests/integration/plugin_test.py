@@ -1,6 +1,5 @@
 """Plugins of one's own: built outside the tree, loaded by name."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -160,8 +159,8 @@ class PluginTest(harness.ServiceTest):
             self.build('ranks', POLICY % BY_IN_DEGREE.replace(
                 'job.graph->degree', f'{sign}1.f * job.graph->degree'))
             run_dir = self.service.run(caching)
-            line, = (run_dir / 'metrics.jsonl').read_text().splitlines()
-            self.assertGreater(json.loads(line)['cache_hit_rate'], 0)
+            line, = harness.lines_of(run_dir)
+            self.assertGreater(line['cache_hit_rate'], 0)
             orders.append(len(list(
                 (self.service.dataset / 'derived').glob('ranks-*'))))
         # Another library of the same name is another policy.

@@ -2,7 +2,6 @@
 checkpoint, and its store (tests/data)."""
 
 import csv
-import json
 import pathlib
 import shutil
 
@@ -26,10 +25,6 @@ class Release010Test(harness.ServiceTest):
         self.service.dataset = self.service.folder / 'dataset'
         self.run_dir = self.service.folder / 'run'
 
-    def summary(self):
-        return json.loads(
-            (self.run_dir / 'summary.json').read_text(encoding='utf-8'))
-
     def test_its_dataset_is_whole(self):
         self.assertIn(f'{self.service.dataset}: valid, ', self.service.fgnn(
             'dataset', 'validate', self.service.dataset).stdout)
@@ -44,9 +39,10 @@ class Release010Test(harness.ServiceTest):
                       if row['split'] == 'test']
         right = sum(row['class'] == row['label'] for row in tested)
         # Another processor may round one vertex of 36 to another class.
-        self.assertAlmostEqual(right / len(tested),
-                               self.summary()['test_accuracy'],
-                               delta=1.5 / len(tested))
+        self.assertAlmostEqual(
+            right / len(tested),
+            harness.summary_of(self.run_dir)['test_accuracy'],
+            delta=1.5 / len(tested))
 
     def test_its_run_goes_on(self):
         before = harness.lines_of(self.run_dir)
@@ -58,7 +54,7 @@ class Release010Test(harness.ServiceTest):
         self.assertEqual(after[:len(before)], before)
         self.assertEqual([line['epoch'] for line in after],
                          list(range(1, epochs + 1)))
-        summary = self.summary()
+        summary = harness.summary_of(self.run_dir)
         self.assertEqual((summary['state'], summary['epochs']),
                          ('completed', epochs))
         # A model that began anew would guess one of three classes.
@@ -74,7 +70,7 @@ class Release010Test(harness.ServiceTest):
         whole = self.service.json('show', 'whole')
         self.assertEqual(whole['progress']['batches_committed'], 24)
         self.assertEqual(whole['progress']['test']['accuracy'],
-                         self.summary()['test_accuracy'])
+                         harness.summary_of(self.run_dir)['test_accuracy'])
         # It takes new jobs beside them.
         self.service.fgnn('run', *self.service.job_words())
         self.assertEqual(len(self.jobs()), len(without) + 1)

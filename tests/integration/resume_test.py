@@ -26,9 +26,7 @@ class ResumeTest(harness.ServiceTest):
 
     def submit(self, name):
         run_dir = self.service.folder / name
-        words = self.service.job_words(JOB)
-        return run_dir, self.service.json(
-            'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
+        return run_dir, self.service.submit(JOB, run_dir=run_dir)
 
     def kill_all(self):
         self.service.kill_all()
@@ -41,8 +39,8 @@ class ResumeTest(harness.ServiceTest):
     def assert_as_if_nothing_happened(self, run_dir):
         expected = self.expected
         self.assert_same_run(run_dir, expected)
-        summary = json.loads((run_dir / 'summary.json').read_text())
-        whole = json.loads((expected / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
+        whole = harness.summary_of(expected)
         for key in ('state', 'epochs', 'batches_committed', 'batches_expected',
                     'valid_accuracy', 'valid_macro_f1', 'test_accuracy',
                     'test_macro_f1', 'best_epoch', 'seed'):
@@ -118,10 +116,9 @@ class ResumeTest(harness.ServiceTest):
         self.service.fgnn('up', '--devices', *(f'cpu:{i}' for i in cores[:2]))
         run_dir = self.service.folder / 'moved'
         # A step has a batch for each of the two devices.
-        words = self.service.job_words(
-            JOB, **{'devices': '[]', 'training.batches_per_step': 0})
-        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
-                                '--digest')['job_id']
+        job = self.service.submit(
+            JOB, run_dir=run_dir,
+            **{'devices': '[]', 'training.batches_per_step': 0})
         self.service.wait_for_batches(run_dir, 2000)
         self.service.fgnn('cancel', job)
         self.service.fgnn('down')
@@ -206,9 +203,7 @@ class ResumeTest(harness.ServiceTest):
     def test_a_job_that_has_not_ended_is_followed_and_keeps_its_fields(self):
         self.service.fgnn('up')
         run_dir = self.service.folder / 'endless'
-        job = self.service.json(
-            'submit', *self.service.job_words(harness.ENDLESS), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        job = self.service.submit(harness.ENDLESS, run_dir=run_dir)
         self.service.wait_for_batches(run_dir, 10)
         changed = self.service.fgnn('resume', str(run_dir), '--set',
                                     'training.epochs=3', check=False)

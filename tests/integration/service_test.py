@@ -75,8 +75,7 @@ class UpAndDownTest(harness.ServiceTest):
         # run, which started the service, does not wait for its end.
         _, err = run.communicate(timeout=harness.END_SECONDS)
         self.assertEqual(err.decode(), f'fgnn: job {job} was cancelled\n')
-        second = self.service.json('submit',
-                                   *self.service.job_words())['job_id']
+        second = self.service.submit()
         self.service.fgnn('watch', second)
         after = self.service.json('status')
         self.assertEqual(after['pid'], before['pid'])
@@ -95,11 +94,8 @@ class UpAndDownTest(harness.ServiceTest):
         def run_job():
             run_dir = self.service.folder / 'run'
             shutil.rmtree(run_dir, ignore_errors=True)
-            job = self.service.json(
-                'submit', *self.service.job_words(harness.ENDLESS),
-                '--run-dir', str(run_dir))['job_id']
-            self.service.follow(
-                job, lambda p: p.get('batches_committed', 0) > 0)
+            self.service.wait_until_it_trains(
+                self.service.submit(harness.ENDLESS, run_dir=run_dir))
 
         self.service.fgnn('up')
         remove_folder()
@@ -184,9 +180,8 @@ class UpAndDownTest(harness.ServiceTest):
 
     def test_down_cancels_what_runs(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(harness.ENDLESS)
+        self.service.wait_until_it_trains(job)
         self.service.fgnn('down')
         self.assert_nothing_left()
 
@@ -389,7 +384,7 @@ class JsonTest(harness.ServiceTest):
 
     def test_every_answer_is_a_document(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words())['job_id']
+        job = self.service.submit()
         self.service.fgnn('watch', job)
         self.assertEqual(self.service.json('jobs')['jobs'][0]['job_id'], job)
         self.assertEqual(self.service.json('show', job)['state'], 'completed')

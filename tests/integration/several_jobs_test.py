@@ -1,7 +1,6 @@
 """Two jobs at once, each on a device of its own: what happens to one, or to the
 scheduler of both, changes no result of either."""
 
-import json
 import os
 import signal
 
@@ -28,9 +27,8 @@ class SeveralJobsTest(harness.ServiceTest):
         jobs = {}
         for device in DEVICES:
             run_dir = self.service.folder / device.replace(':', '-')
-            words = self.service.job_words(JOB, devices=f'[{device}]')
-            job = self.service.json('submit', *words, '--run-dir',
-                                    str(run_dir), '--digest')['job_id']
+            job = self.service.submit(JOB, run_dir=run_dir,
+                                      devices=f'[{device}]')
             jobs[job] = run_dir
         for run_dir in jobs.values():
             self.service.wait_for_batches(run_dir, 200)
@@ -67,8 +65,8 @@ class SeveralJobsTest(harness.ServiceTest):
                 self.assertIn(f'{name}: attached to job {job}', log)
             self.assertNotIn(f'job {other}', log)
         self.end_both(jobs)
-        restarts = [json.loads((run_dir / 'summary.json').read_text())
-                    ['restarts'] for run_dir in jobs.values()]
+        restarts = [harness.summary_of(run_dir)['restarts']
+                    for run_dir in jobs.values()]
         self.assertEqual(restarts, [0, 2])
 
     def test_both_outlive_their_scheduler(self):
@@ -90,14 +88,10 @@ class SeveralJobsTest(harness.ServiceTest):
 
     def test_a_job_grows_to_a_device_that_comes_free(self):
         self.service.fgnn('up', '--devices', *DEVICES)
-        other = self.service.json(
-            'submit', *self.service.job_words(harness.ENDLESS,
-                                              devices='[cpu:1]'))['job_id']
+        other = self.service.submit(harness.ENDLESS, devices='[cpu:1]')
         run_dir = self.service.folder / 'grows'
-        words = self.service.job_words(JOB,
-                                       devices='{kind: cpu, min: 1, max: 2}')
-        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
-                                '--digest')['job_id']
+        job = self.service.submit(JOB, run_dir=run_dir,
+                                  devices='{kind: cpu, min: 1, max: 2}')
         self.service.follow(
             job, lambda p: p.get('batches_committed', 0) > 200)
         self.assertEqual(self.service.json('show', job)['devices'], ['cpu:0'])

@@ -97,10 +97,8 @@ class StatusPageTest(harness.ServiceTest):
         self.assertIn('nothing', json.load(raised.exception)['error'])
 
     def test_a_job_that_runs_and_one_that_waits(self):
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        waits = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
+        job = self.service.submit(harness.ENDLESS)
+        waits = self.service.submit(harness.ENDLESS)
         self.service.follow(job, lambda line: line.get('batches_committed', 0))
 
         def status():
