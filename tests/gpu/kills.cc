@@ -28,8 +28,6 @@
 namespace fgnn {
 namespace {
 
-using std::chrono::steady_clock;
-
 constexpr int kPatienceMs = 30000;
 // Copies of a part of the shared memory each, in order. They write kStamp into
 // every byte.
@@ -125,7 +123,6 @@ struct Progress {
   uint64_t at_kill = 0;
   uint64_t at_word = 0;  // When the kernel says that the process is gone.
   uint64_t at_last = 0;  // Much later.
-  double word_ms = 0;    // From the kill to the kernel's word.
   bool in_order = true;  // All stamps are in front of all other bytes.
 };
 
@@ -157,12 +154,8 @@ std::optional<Progress> KillInMidCopy(int shared_fd, char* shared,
   std::this_thread::sleep_for(delay);
   Progress progress;
   progress.at_kill = Front(shared);
-  const auto killed = steady_clock::now();
   child.KillAndSee();
   progress.at_word = Front(shared);
-  progress.word_ms =
-      std::chrono::duration<double, std::milli>(steady_clock::now() - killed)
-          .count();
   // Longer than all copies together take.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   progress.at_last = Front(shared);
@@ -174,49 +167,18 @@ std::optional<Progress> KillInMidCopy(int shared_fd, char* shared,
   return progress;
 }
 
-double Megabytes(uint64_t bytes) { return static_cast<double>(bytes) / 1e6; }
-
-// Sums over the kills that came while copies were queued.
-struct Kills {
-  int in_queue = 0;
-  int in_mid_copy = 0;
-  int out_of_order = 0;
-  double mb_at_kill = 0;
-  double mb_behind_kill = 0;
-  double word_ms = 0;
-
-  void Add(const std::string& name, const Progress& progress, Report* report) {
-    if (progress.at_kill >= kQueuedBytes) {
-      std::printf("-- %s came when all copies had ended\n", name.c_str());
-      return;
-    }
-    const double late_mb = Megabytes(progress.at_last - progress.at_word);
-    report->Check(name, late_mb == 0,
-                  Report::Number(late_mb) +
-                      " MB copied behind the kernel's word; limit 0");
-    ++in_queue;
-    out_of_order += progress.in_order ? 0 : 1;
-    in_mid_copy += progress.at_last % kCopyBytes != 0 ? 1 : 0;
-    mb_at_kill += Megabytes(progress.at_kill);
-    mb_behind_kill += Megabytes(progress.at_word - progress.at_kill);
-    word_ms += progress.word_ms;
+void Judge(const std::string& name, const Progress& progress, Report* report) {
+  if (progress.at_kill >= kQueuedBytes) {
+    std::printf("-- %s came when all copies had ended\n", name.c_str());
+    return;
   }
-  void Print(Report* report) const {
-    if (in_queue == 0) return;
-    const std::string of_count = " of " + std::to_string(in_queue);
-    report->Figure("of the queue, copied at the kill", mb_at_kill / in_queue,
-                   "MB",
-                   "of " + Report::Number(Megabytes(kQueuedBytes)) + ", mean");
-    report->Figure("copied between the kill and the kernel's word",
-                   mb_behind_kill / in_queue, "MB", "mean; one H100: 194");
-    report->Fact("queues that ended inside a copy",
-                 std::to_string(in_mid_copy) + of_count, "one H100: 14 of 25");
-    report->Fact("queues that were not copied in order",
-                 std::to_string(out_of_order) + of_count, "0 is expected");
-    report->Figure("from the kill to the kernel's word", word_ms / in_queue,
-                   "ms", "mean; one H100: 78");
-  }
-};
+  const double late_mb =
+      static_cast<double>(progress.at_last - progress.at_word) / 1e6;
+  report->Check(name, late_mb == 0 && progress.in_order,
+                Report::Number(late_mb) +
+                    " MB copied behind the kernel's word; limit 0" +
+                    (progress.in_order ? "" : "; not copied in order"));
+}
 
 int Run(int first, int count) {
   if (!HasGpu()) return kNoGpu;
@@ -230,7 +192,6 @@ int Run(int first, int count) {
   char* const shared = MapShared(shared_fd);
   if (shared == nullptr) Must(cudaErrorMemoryAllocation, "shared memory");
   Report report;
-  Kills found;
   for (int i = first; i < first + count; ++i) {
     const std::string name = "kill " + std::to_string(i) + " in mid-copy";
     std::mt19937 random(static_cast<uint32_t>(i));
@@ -241,9 +202,8 @@ int Run(int first, int count) {
       report.Fail(name, "the process ended by itself");
       break;
     }
-    found.Add(name, *progress, &report);
+    Judge(name, *progress, &report);
   }
-  found.Print(&report);
   return report.Finish();
 }
 
