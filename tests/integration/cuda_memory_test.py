@@ -133,8 +133,7 @@ class MemoryTest(emulated.EmulatedTest):
         self.set_gpus(GPU_COUNTS=folder)
         self.service.fgnn('up')
         self.service.run({**ALONE, 'training.epochs': epochs})
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         counts = emulated.counts_in(folder)
         shutil.rmtree(folder)
         return counts

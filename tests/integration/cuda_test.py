@@ -91,8 +91,7 @@ class JobTest(CudaTest):
             {executor['name']: executor['device'] for executor in executors},
             {'sampler.0': 'cpu:0', 'trainer.0': 'cuda:0'})
         self.service.fgnn('cancel', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_a_gpu_that_fails_costs_its_daemons_and_no_weight(self):
         job = {**LONG, **ALONE}

@@ -49,8 +49,7 @@ class TurnsTest(emulated.EmulatedTest):
         self.assertEqual(self.service.json('pause', job)['state'], 'paused')
         self.assertEqual(self.service.segments(), [])
         self.service.fgnn('resume', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         summary = harness.summary_of(run_dir)
         self.assertEqual(summary['batches_committed'], BATCHES)
         return run_dir

@@ -73,14 +73,12 @@ class KilledEvaluationTest(harness.ServiceTest):
 
     def test_those_who_are_left_evaluate_again(self):
         expected = self.service.run({**LONG, 'trainers': 1})
-        run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
-        job = self.service.submit(LONG, run_dir=run_dir)
+        run_dir, job = self.service.submit_run('killed', LONG)
         for _ in range(KILLS):
             self.service.wait_until_gone([self.kill_one_that_evaluates()])
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         summary = harness.summary_of(run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['restarts'], KILLS)

@@ -46,7 +46,7 @@ class ExecutorsTest(harness.ServiceTest):
                 (event['ts'], event['ts'] + event['dur']))
         batches = sum(len(spans) for spans in work.values())
         self.assertEqual(batches, 2 * len(
-            (run_dir / 'batches.crc').read_text().splitlines()))
+            harness.digests_of(run_dir)))
         for spans in work.values():
             spans.sort()
             for (_, end), (begin, _) in zip(spans, spans[1:]):
@@ -143,9 +143,8 @@ class ExecutorsTest(harness.ServiceTest):
         settings = {**JOB, 'training.epochs': 600, 'limits.restarts': 20,
                     'training.checkpoint_every': 0,
                     'training.checkpoint_steps': 150, 'samplers': 1}
-        run_dir = self.service.folder / 'disturbed'
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
-        job = self.service.submit(settings, run_dir=run_dir)
+        run_dir, job = self.service.submit_run('disturbed', settings)
         # From the second checkpoint or a later one it goes on.
         self.service.wait_for_batches(run_dir, 700)
         self.service.kill_all()
@@ -175,8 +174,7 @@ class ExecutorsTest(harness.ServiceTest):
         expected = self.service.run(
             {**settings, 'executors': 'together'}, '--digest')
         self.assert_same_run(run_dir, expected, 'disturbed')
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_what_a_hand_did_outlives_the_scheduler(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
@@ -197,8 +195,7 @@ class ExecutorsTest(harness.ServiceTest):
         devices = self.service.json('devices')['devices']
         self.assertEqual(sorted(d['plan'] for d in devices),
                          ['sampler', 'trainer'])
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_says_who_does_what_and_refuses_wrong_uses(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
@@ -248,8 +245,7 @@ class ExecutorsTest(harness.ServiceTest):
                 'sample_ms', 'train_ms', 'sampled', 'trained')):
             self.assertLess(time.monotonic(), deadline, devices)
             devices = self.service.json('devices')['devices']
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def refused(self, words, *said, code=None):
         answer = self.service.fgnn(*words, check=False)

@@ -22,8 +22,7 @@ class KillTest(harness.ServiceTest):
                                   **{'cache.capacity': 0.2})
         self.service.kill_in_turn(run_dir, KILLS, 1000)
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         return run_dir
 
     def test_killed_daemons_change_no_weight(self):
@@ -49,9 +48,8 @@ class EndTest(harness.ServiceTest):
                'training.checkpoint_every': 0, 'limits.restarts': 20,
                'model.hidden': 512, 'sampling.batch_size': 600,
                'sampling.fanouts': '[1, 1]'}
-        run_dir = self.service.folder / 'told'
         self.service.fgnn('up')
-        job_id = self.service.submit(job, run_dir=run_dir)
+        run_dir, job_id = self.service.submit_run('told', job)
         told, log = [], self.service.state_dir / 'logs/scheduler.log'
         # Trainers are told until one was in an evaluation.
         while len(told) < 18 and 'is being detached' not in log.read_text():
@@ -117,5 +115,4 @@ class RestartBudgetTest(harness.ServiceTest):
         watch = self.service.fgnn('watch', job, check=False)
         self.assertEqual(watch.returncode, 1, watch.stderr)
         self.assertIn(executors[0]['name'], watch.stderr)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()

@@ -120,6 +120,11 @@ class Service:
         return self.json('submit', *self.job_words(settings, **more),
                          *words)['job_id']
 
+    def submit_run(self, name, settings, *words, **more):
+        """The same with a run folder of that name; it and the job's id."""
+        run_dir = self.folder / name
+        return run_dir, self.submit(settings, *words, run_dir=run_dir, **more)
+
     def follow(self, job_id, condition, seconds=COMMAND_SECONDS):
         """Watches a job until a line of progress meets `condition`."""
         watch = self.start('watch', job_id, '--json')
@@ -294,6 +299,11 @@ def _name_and_parent(process):
     return before.partition('(')[2], int(behind.split()[1])
 
 
+def digests_of(run_dir):
+    """A line for each batch, in the order in which they are trained."""
+    return tuple((run_dir / 'batches.crc').read_text().splitlines())
+
+
 def committed_of(run_dir):
     """Batches whose digests are written; 0 before there are any."""
     with contextlib.suppress(OSError):
@@ -344,6 +354,7 @@ class ServiceTest(unittest.TestCase):
 
     graph = ('--nodes', '2000', '--features', '16', '--classes', '4',
              '--train-fraction', '0.3', '--seed', '7')
+    undisturbed = None  # Settings of a run with digests, made as `expected`.
     maxDiff = 4000
 
     @classmethod
@@ -353,6 +364,8 @@ class ServiceTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.graphs.folder)
         cls.graphs.fgnn('dataset', 'generate', 'sbm', *cls.graph, '--out',
                         cls.graphs.dataset)
+        if cls.undisturbed:
+            cls.expected = cls.graphs.run(cls.undisturbed, '--digest')
 
     def setUp(self):
         self.service = Service(tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp'))
@@ -391,6 +404,10 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(answer.returncode, 2, answer.stderr)
         for word in words:
             self.assertIn(word, answer.stderr)
+
+    def end_service(self):
+        self.service.fgnn('down')
+        self.assert_nothing_left()
 
     def assert_nothing_left(self):
         self.assertEqual(self.service.wait_until_gone(), {},

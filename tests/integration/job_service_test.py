@@ -14,18 +14,14 @@ TINY = {'training.epochs': 1, 'training.evaluate_every': 0}
 
 class JobServiceTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def setUp(self):
         super().setUp()
         self.service.fgnn('up')
 
     def submit_whole(self, *words):
-        run_dir = self.service.folder / 'run'
-        return run_dir, self.service.submit(JOB, *words, run_dir=run_dir)
+        return self.service.submit_run('run', JOB, *words)
 
     def show(self, job):
         return self.service.json('show', job)
@@ -54,9 +50,8 @@ class JobServiceTest(harness.ServiceTest):
         self.assert_same_run(run_dir, self.expected)
 
     def test_a_failed_start_is_made_again_from_the_checkpoint(self):
-        run_dir = self.service.folder / 'run'
-        job = self.service.submit({**JOB, 'limits.restarts': 0}, '--retries',
-                                  '1', run_dir=run_dir)
+        run_dir, job = self.service.submit_run(
+            'run', {**JOB, 'limits.restarts': 0}, '--retries', '1')
         self.service.wait_for_batches(run_dir, 500)
         executors = self.show(job)['progress']['executors']
         os.kill(next(e['pid'] for e in executors if e['role'] == 'sampler'),

@@ -39,7 +39,7 @@ class RunTest(harness.ServiceTest):
             sum(epoch['batches'] for epoch in epochs),
             summary['batches_expected'])
         self.assertEqual(
-            len((run_dir / 'batches.crc').read_text().splitlines()),
+            len(harness.digests_of(run_dir)),
             summary['batches_expected'])
         self.assertIn('fanouts', (run_dir / 'job.yaml').read_text())
 
@@ -146,8 +146,7 @@ class ProcessesTest(harness.ServiceTest):
             names, {'scheduler', 'daemons', 'host'} | {e['name'] for e in executors})
         self.assertEqual(self.service.json('cancel', job)['state'],
                          'cancelled', 'cancel is idempotent')
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def follow_a_run(self):
         """`fgnn run` of an endless job that has committed batches."""

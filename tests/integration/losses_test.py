@@ -91,8 +91,7 @@ class LossTest(harness.ServiceTest):
                 with self.subTest(what=what, role=role):
                     self.run_dir = self.service.folder / f'{what} {role}'
                     self.lose_and_end(way, role)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def lose_and_end(self, way, role):
         job = self.submit(way)
@@ -128,8 +127,7 @@ class LossTest(harness.ServiceTest):
         self.assertNotIn('lost', self.plans().values())
         # Of the scheduler that is there now: nobody has died since.
         self.assert_as_undisturbed(job, {'training.epochs': 2000}, restarts=0)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_the_last_device_takes_the_job_with_it(self):
         job = self.submit(harness.ENDLESS)
@@ -138,5 +136,4 @@ class LossTest(harness.ServiceTest):
         watch = self.service.fgnn('watch', job, check=False)
         self.assertEqual(watch.returncode, 1, watch.stderr)
         self.assertIn('died 2 times in 10 minutes', watch.stderr)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()

@@ -87,8 +87,7 @@ class MatchTest(harness.ServiceTest):
     def test_trainers_are_killed_and_the_service_too(self):
         plain = self.run_job(LONG, features__match='off')
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'killed'
-        job = self.service.submit(LONG, run_dir=run_dir, trainers=2)
+        run_dir, job = self.service.submit_run('killed', LONG, trainers=2)
         self.service.kill_in_turn(run_dir, ['fgnn-trainer'] * 3, 500)
         self.service.fgnn('watch', job)
         self.assert_same_run(run_dir, plain)

@@ -48,9 +48,8 @@ class JobTest(NcclTest):
         self.assertGreater(min(exchanged), 0)
 
     def test_killed_trainers_change_no_weight(self):
-        run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
-        job = self.service.submit({**NCCL, **LONG}, run_dir=run_dir)
+        run_dir, job = self.service.submit_run('killed', {**NCCL, **LONG})
         kills = ('trainer.0', 'trainer.1')
         for name in kills:
             count = harness.committed_of(run_dir)

@@ -13,7 +13,7 @@ LONG = {**JOB, 'training.epochs': 500, 'training.checkpoint_every': 100,
 
 def digests_of(run_dir):
     """CRC32C of each batch, in the order in which they are trained."""
-    lines = (run_dir / 'batches.crc').read_text().splitlines()
+    lines = harness.digests_of(run_dir)
     return [line.split()[1] for line in lines]
 
 
@@ -102,9 +102,8 @@ class FaultTest(harness.ServiceTest):
         cls.expected = cls.graphs.run({**LONG, 'samplers': 2}, '--digest')
 
     def submit(self, settings):
-        run_dir = self.service.folder / 'run'
         self.service.fgnn('up')
-        return run_dir, self.service.submit(settings, run_dir=run_dir)
+        return self.service.submit_run('run', settings)
 
     def test_a_killed_sampler_changes_nothing(self):
         run_dir, job = self.submit({**LONG, 'samplers': 2})
@@ -112,8 +111,7 @@ class FaultTest(harness.ServiceTest):
             self.service.wait_for_batches(run_dir, batches)
             self.service.kill_newest('fgnn-sampler')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         summary = harness.summary_of(run_dir)
         self.assertEqual(summary['restarts'], 3)
         self.assert_same_run(run_dir, self.expected)

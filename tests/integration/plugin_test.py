@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 import harness
+from determinism_test import DrawsTest
 
 SOURCE_DIR = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
 EXAMPLE = SOURCE_DIR / 'sampler_service/plugin/example/skip_hop.cc'
@@ -52,7 +53,7 @@ const fgnn::SamplerPluginEntry fgnn_sampler_plugin = {77, nullptr, nullptr};
 '''
 
 
-class PluginTest(harness.ServiceTest):
+class PluginTest(DrawsTest):
 
     @classmethod
     def setUpClass(cls):
@@ -99,24 +100,7 @@ class PluginTest(harness.ServiceTest):
 
     def test_the_example_trains_with_any_number_of_samplers(self):
         self.build('skip_hop', EXAMPLE.read_text(encoding='utf-8'))
-        of_dependencies = []
-        for dependency in (1, 4):
-            digests = [
-                (self.service.run(
-                    self.settings('skip_hop', samplers=samplers,
-                                  **{'sampling.threads': threads,
-                                     'sampling.batch_dependency': dependency,
-                                     'training.epochs': 1}), '--digest') /
-                 'batches.crc').read_text().splitlines()
-                for samplers, threads in ((1, 1), (2, 2))]
-            self.assert_exactly(digests[0] == digests[1], 'digests differ')
-            self.assertEqual(len(set(digests[0])), 10)
-            of_dependencies.append(digests[0])
-        # Windows of four batches have the key of their first batch's number.
-        alone, sharing = of_dependencies
-        self.assertEqual(sharing[0], alone[0])
-        for one, other in zip(alone[1:], sharing[1:]):
-            self.assertNotEqual(one, other)
+        self.drawn_alone_and_shared(self.settings('skip_hop'))
 
     def test_the_example_is_short(self):
         code = [line for line in EXAMPLE.read_text(encoding='utf-8').splitlines()

@@ -19,14 +19,10 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
 
 class ResumeTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def submit(self, name):
-        run_dir = self.service.folder / name
-        return run_dir, self.service.submit(JOB, run_dir=run_dir)
+        return self.service.submit_run(name, JOB)
 
     def kill_all(self):
         self.service.kill_all()
@@ -63,8 +59,7 @@ class ResumeTest(harness.ServiceTest):
         self.kill_after(run_dir, 3000)
         self.service.fgnn('up')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_job_outlives_its_scheduler(self):
@@ -82,8 +77,7 @@ class ResumeTest(harness.ServiceTest):
                          {**daemons, scheduler: 'fgnn-scheduler'})
         self.assertIn(f'job {job}: taken over',
                       self.service.fgnn('logs', job).stdout)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_job_goes_on_after_its_scheduler_was_told_to_end(self):
@@ -95,8 +89,7 @@ class ResumeTest(harness.ServiceTest):
         self.assertFalse(self.service.wait_until_gone())
         self.service.fgnn('up')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_cancelled_run_is_resumed_by_another_service(self):
@@ -202,8 +195,7 @@ class ResumeTest(harness.ServiceTest):
 
     def test_a_job_that_has_not_ended_is_followed_and_keeps_its_fields(self):
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'endless'
-        job = self.service.submit(harness.ENDLESS, run_dir=run_dir)
+        run_dir, job = self.service.submit_run('endless', harness.ENDLESS)
         self.service.wait_for_batches(run_dir, 10)
         changed = self.service.fgnn('resume', str(run_dir), '--set',
                                     'training.epochs=3', check=False)

@@ -80,8 +80,7 @@ class UpAndDownTest(harness.ServiceTest):
         after = self.service.json('status')
         self.assertEqual(after['pid'], before['pid'])
         self.assertFalse(after['exits_when_idle'])
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_all_processes_end_when_their_state_folder_is_gone(self):
         def remove_folder():
@@ -175,15 +174,13 @@ class UpAndDownTest(harness.ServiceTest):
         os.kill(pid, signal.SIGKILL)
         self.service.wait_until_gone([pid])
         self.assertNotEqual(self.service.json('up')['pid'], pid)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_down_cancels_what_runs(self):
         self.service.fgnn('up')
         job = self.service.submit(harness.ENDLESS)
         self.service.wait_until_it_trains(job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_down_by_force_ends_a_service_that_hangs(self):
         pid = self.service.json('up')['pid']

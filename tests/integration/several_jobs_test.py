@@ -16,10 +16,7 @@ BATCHES = 80_000  # Of such a job.
 
 class SeveralJobsTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def start_both(self):
         """{job: its run folder}, both of which run; the scheduler's pid."""
@@ -45,8 +42,7 @@ class SeveralJobsTest(harness.ServiceTest):
     def end_both(self, jobs):
         for job in jobs:
             self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         for run_dir in jobs.values():
             self.assert_same_run(run_dir, self.expected)
 

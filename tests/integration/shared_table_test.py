@@ -126,8 +126,7 @@ class SharedTableTest(harness.ServiceTest):
         plain = self.service.run({**LONG, 'features.store': 'memory'},
                                  '--digest')
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'killed'
-        job = self.service.submit(LONG, run_dir=run_dir, trainers=2)
+        run_dir, job = self.service.submit_run('killed', LONG, trainers=2)
         tables = self.kill_some(job, run_dir)
         scheduler, = self.with_a_table('fgnn-scheduler')
         os.kill(scheduler, signal.SIGKILL)
@@ -142,5 +141,4 @@ class SharedTableTest(harness.ServiceTest):
                                     maps).group(1)}, tables)
         self.service.fgnn('watch', job)
         self.assert_same_run(run_dir, plain)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
