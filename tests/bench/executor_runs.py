@@ -2,24 +2,9 @@
 these."""
 
 import json
-import os
 import statistics
-import subprocess
-import sys
 
-
-def try_fgnn(options, *words):
-    return subprocess.run(
-        [options.bin / "fgnn", "--state-dir", options.state,
-         *map(str, words)], check=False, capture_output=True, text=True,
-        env={**os.environ, **options.environment})
-
-
-def fgnn(options, *words):
-    run = try_fgnn(options, *words)
-    if run.returncode != 0:
-        sys.exit(run.stderr)
-    return run.stdout
+from programs import fgnn, flags_of, lines_of, settings_of
 
 
 def dataset_of(options):
@@ -44,24 +29,13 @@ def write_job(options):
         "evaluate_every: 0, checkpoint_every: 0}\n", encoding="utf-8")
 
 
-def settings_of(options):
-    return dict(pair.split("=", 1) for pair in options.set)
-
-
 def words_of_run(options, way, folder):
     """What to give `fgnn`; a way is (devices, fields of the job, words for the
     simulator)."""
     devices, fields, _ = way
     fields = {"devices": f"[{', '.join(options.devices[:devices])}]",
               **settings_of(options), **fields}
-    flags = [word for key, value in fields.items()
-             for word in ("--set", f"{key}={value}")]
-    return ["run", options.job, *flags, "--run-dir", folder]
-
-
-def lines_of(folder):
-    return [json.loads(line) for line in
-            (folder / "metrics.jsonl").read_text().splitlines()]
+    return ["run", options.job, *flags_of(fields), "--run-dir", folder]
 
 
 def epochs_of(options, way, folder):

@@ -10,7 +10,8 @@ import sys
 import time
 
 from cgroups import NoGroup, find_controller
-from executor_runs import (WAY_HEADER, epochs_of, fgnn, print_table, way_row)
+from executor_runs import WAY_HEADER, epochs_of, print_table, way_row
+from programs import fgnn
 
 MOST_DEVICES = 4
 PERIOD_US = 10_000

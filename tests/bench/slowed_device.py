@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 
-from executor_runs import (lines_of, median_of, print_table, simulated_apart,
-                           try_fgnn, words_of_run)
+from executor_runs import (median_of, print_table, simulated_apart,
+                           words_of_run)
+from programs import lines_of, try_fgnn
 
 FACTORED = {"executors": "factored"}
 WAYS = {

@@ -22,14 +22,10 @@ class FakeHostService final : public v1::HostService::Service {
   explicit FakeHostService(uint64_t generation, uint32_t interval_ms = 10)
       : generation_(generation), interval_ms_(interval_ms) {}
 
-  // These functions set the answers to calls from now on; OK at first.
+  // Sets the answer to registrations from now on; OK at first.
   void AnswerRegister(absl::Status status) {
     const std::lock_guard lock(mutex_);
     register_answer_ = std::move(status);
-  }
-  void AnswerHeartbeat(absl::Status status) {
-    const std::lock_guard lock(mutex_);
-    heartbeat_answer_ = std::move(status);
   }
   // Answers no heartbeats from now on while `hang` is true.
   void Hang(bool hang) {
@@ -86,8 +82,7 @@ class FakeHostService final : public v1::HostService::Service {
       changed_.notify_all();
       changed_.wait_until(lock, DeadlineIn(std::chrono::seconds(60)),
                           [this] { return !hang_; });
-      if (!known_) return absl::NotFoundError("unknown daemon");
-      return heartbeat_answer_;
+      return known_ ? absl::OkStatus() : absl::NotFoundError("unknown daemon");
     });
   }
 
@@ -105,7 +100,6 @@ class FakeHostService final : public v1::HostService::Service {
   bool hang_ = false;
   bool known_ = false;
   absl::Status register_answer_;
-  absl::Status heartbeat_answer_;
   std::vector<v1::RegisterRequest> registrations_;
   std::vector<v1::HeartbeatRequest> heartbeats_;
 };

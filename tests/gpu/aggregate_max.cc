@@ -212,6 +212,5 @@ void TimeBlock(const MemoryBench& bench, const Block& block,
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  return fgnn::AggregateMain(argc > 1 ? argv[1] : "all", fgnn::CheckBlock,
-                             fgnn::TimeBlock);
+  return fgnn::AggregateMain(argc, argv, fgnn::CheckBlock, fgnn::TimeBlock);
 }

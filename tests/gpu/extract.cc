@@ -272,23 +272,15 @@ void TimeAll(const StoredRows& rows, const GpuClock& clock, Report* report) {
   }
 }
 
-int Main(const std::string& mode) {
-  if (mode != "check" && mode != "time" && mode != "all") {
-    std::fprintf(stderr, "usage: fgnn_gpu_extract [check|time|all]\n");
-    return 2;
-  }
-  if (!HasGpu()) return kNoGpu;
-  Report report;
-  const GpuClock clock;
+void Run(Parts parts, const GpuClock& clock, Report* report) {
   const StoredRows rows(kStoreBytes, Scramble);  // Any bytes.
-  if (mode != "time") CheckAll(rows, clock, &report);
-  if (mode != "check") TimeAll(rows, clock, &report);
-  return report.Finish();
+  if (parts.checks) CheckAll(rows, clock, report);
+  if (parts.times) TimeAll(rows, clock, report);
 }
 
 }  // namespace
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  return fgnn::Main(argc > 1 ? argv[1] : "all");
+  return fgnn::RunParts(argc, argv, fgnn::Run);
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -147,6 +148,31 @@ inline double PrintMemoryRate(const GpuClock& clock, Report* report) {
                      Report::Number(2e3 * khz * (bits / 8) / 1e9) +
                      ": memory clock and width");
   return rate;
+}
+
+// What a program was asked for.
+struct Parts {
+  bool checks = false;
+  bool times = false;
+};
+
+// The main() of a program that checks, times, or does both, as its word says.
+// Returns its exit code.
+inline int RunParts(
+    int argc, char** argv,
+    const std::function<void(Parts, const GpuClock&, Report*)>& run) {
+  const std::string word = argc > 1 ? argv[1] : "all";
+  const Parts parts = {.checks = word == "check" || word == "all",
+                       .times = word == "time" || word == "all"};
+  if (!parts.checks && !parts.times) {
+    std::fprintf(stderr, "usage: %s [check|time|all]\n", argv[0]);
+    return 2;
+  }
+  if (!HasGpu()) return kNoGpu;
+  Report report;
+  const GpuClock clock;
+  run(parts, clock, &report);
+  return report.Finish();
 }
 
 // Calls work(first, last) for parts of [0, count) on all cores.

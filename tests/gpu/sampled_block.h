@@ -207,31 +207,26 @@ class MemoryBench {
   int l2_bytes_ = 0;
 };
 
-// Checks and times, as the program's argument says.
+// Checks and times, as the program's word says.
 inline int AggregateMain(
-    const std::string& mode,
+    int argc, char** argv,
     const std::function<void(const GpuClock&, const Block&, Report*)>& check,
     const std::function<void(const MemoryBench&, const Block&, Report*)>&
         time) {
-  if (mode != "check" && mode != "time" && mode != "all") {
-    std::fprintf(stderr, "usage: fgnn_gpu_aggregate[_max] [check|time|all]\n");
-    return 2;
-  }
-  if (!HasGpu()) return kNoGpu;
-  Report report;
-  if (mode != "time") {
-    const GpuClock clock;
-    check(clock, MakeBlock("38k x 5", 38000, 87000, 5, 2), &report);
-    check(clock, MakeBlock("hubs", 20000, 3000, 10, 6), &report);
-    check(clock, MakeBlock("full lists", 3000, 40000, 400, 1), &report);
-  }
-  if (mode != "check") {
-    const MemoryBench bench(&report);
-    time(bench, MakeBlock("38k x 5", 38000, 87000, 5, 2), &report);
-    time(bench, MakeBlock("38k x 10", 38000, 87000, 10, 2), &report);
-    time(bench, MakeBlock("304k x 5", 304000, 696000, 5, 2), &report);
-  }
-  return report.Finish();
+  return RunParts(
+      argc, argv, [&](Parts parts, const GpuClock& clock, Report* report) {
+        if (parts.checks) {
+          check(clock, MakeBlock("38k x 5", 38000, 87000, 5, 2), report);
+          check(clock, MakeBlock("hubs", 20000, 3000, 10, 6), report);
+          check(clock, MakeBlock("full lists", 3000, 40000, 400, 1), report);
+        }
+        if (parts.times) {
+          const MemoryBench bench(report);
+          time(bench, MakeBlock("38k x 5", 38000, 87000, 5, 2), report);
+          time(bench, MakeBlock("38k x 10", 38000, 87000, 10, 2), report);
+          time(bench, MakeBlock("304k x 5", 304000, 696000, 5, 2), report);
+        }
+      });
 }
 
 }  // namespace fgnn

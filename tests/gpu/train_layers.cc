@@ -370,22 +370,14 @@ void TimeAll(const GpuClock& clock, Report* report) {
                  "3 MB through L2; two launches take about 6 us");
 }
 
-int Main(const std::string& mode) {
-  if (mode != "check" && mode != "time" && mode != "all") {
-    std::fprintf(stderr, "usage: fgnn_gpu_train_layers [check|time|all]\n");
-    return 2;
-  }
-  if (!HasGpu()) return kNoGpu;
-  Report report;
-  const GpuClock clock;
-  if (mode != "time") CheckAll(clock, &report);
-  if (mode != "check") TimeAll(clock, &report);
-  return report.Finish();
+void Run(Parts parts, const GpuClock& clock, Report* report) {
+  if (parts.checks) CheckAll(clock, report);
+  if (parts.times) TimeAll(clock, report);
 }
 
 }  // namespace
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  return fgnn::Main(argc > 1 ? argv[1] : "all");
+  return fgnn::RunParts(argc, argv, fgnn::Run);
 }

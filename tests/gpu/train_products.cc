@@ -251,42 +251,34 @@ void TimeChoices(DenseProducts* products, const GpuClock& clock,
                      " us for a known shape; a launch takes about 3");
 }
 
-int Main(const std::string& mode) {
-  if (mode != "check" && mode != "time" && mode != "all") {
-    std::fprintf(stderr, "usage: fgnn_gpu_train_products [check|time|all]\n");
-    return 2;
-  }
-  if (!HasGpu()) return kNoGpu;
-  Report report;
+void Run(Parts parts, const GpuClock& clock, Report* report) {
   auto products = OpenCublasLt();
   if (!products.ok()) {
-    report.Fail("cuBLASLt", std::string(products.status().message()));
-    return report.Finish();
+    report->Fail("cuBLASLt", std::string(products.status().message()));
+    return;
   }
-  const GpuClock clock;
-  if (mode != "time") {
+  if (parts.checks) {
     const Shape of_weight = {
         "gradient of a weight", 256, 256, 38000, true, false};
     for (const Factors& factors : kFactors) {
-      CheckRepeats(products->get(), clock, of_weight, factors, &report);
-      CheckRepeats(products->get(), clock, kShapes[6], factors, &report);
+      CheckRepeats(products->get(), clock, of_weight, factors, report);
+      CheckRepeats(products->get(), clock, kShapes[6], factors, report);
     }
   }
-  if (mode != "check") {
-    const double memory_rate = PrintMemoryRate(clock, &report);
+  if (parts.times) {
+    const double memory_rate = PrintMemoryRate(clock, report);
     for (const Factors& factors : kFactors) {
       for (const Shape& shape : kShapes) {
-        Time(products->get(), clock, shape, factors, memory_rate, &report);
+        Time(products->get(), clock, shape, factors, memory_rate, report);
       }
     }
-    TimeChoices(products->get(), clock, &report);
+    TimeChoices(products->get(), clock, report);
   }
-  return report.Finish();
 }
 
 }  // namespace
 }  // namespace fgnn
 
 int main(int argc, char** argv) {
-  return fgnn::Main(argc > 1 ? argv[1] : "all");
+  return fgnn::RunParts(argc, argv, fgnn::Run);
 }

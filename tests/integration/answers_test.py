@@ -1,7 +1,6 @@
 """Numbers and sets of classes, from arrays of a user to named predictions."""
 
 import csv
-import json
 import math
 import random
 import shutil
@@ -89,7 +88,7 @@ class AnswersTest(harness.ServiceTest):
 
     def train(self, task):
         run = self.service.run({**self.job, 'training.task': task})
-        return run, json.loads((run / 'summary.json').read_text())
+        return run, harness.summary_of(run)
 
     def predict(self, run, *words):
         out = self.service.folder / 'out.csv'
@@ -105,8 +104,7 @@ class AnswersTest(harness.ServiceTest):
         self.assertLess(summary['test_mae'], summary['test_rmse'])
         self.assertGreater(summary['test_r2'], 0.8)
         self.assertNotIn('test_accuracy', summary)
-        epochs = [json.loads(line) for line in
-                  (run / 'metrics.jsonl').read_text().splitlines()]
+        epochs = harness.lines_of(run)
         self.assertLess(epochs[-1]['valid_rmse'], epochs[0]['valid_rmse'])
         self.assertNotIn('train_accuracy', epochs[0])
 
@@ -150,7 +148,7 @@ class AnswersTest(harness.ServiceTest):
                 self.assertIn(word, ended.stderr)
             for line in lines:
                 self.assertNotIn('null', line.split('"seconds"')[0])
-            summary = json.loads((run / 'summary.json').read_text())
+            summary = harness.summary_of(run)
             self.assertEqual(summary['state'],
                              'failed' if words else 'completed')
             for key in ('valid_rmse', 'test_rmse', 'test_mae', 'test_r2'):
@@ -214,7 +212,3 @@ class AnswersTest(harness.ServiceTest):
             self.assertIn(words, refused.stderr)
             self.assertIn('--labels-are', refused.stderr)
         self.assertFalse((self.service.folder / 'imported').exists())
-
-
-if __name__ == '__main__':
-    harness.main()

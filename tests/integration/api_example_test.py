@@ -45,7 +45,3 @@ class ApiExampleTest(harness.ServiceTest):
             timeout=harness.COMMAND_SECONDS)
         self.assertEqual(wrong.returncode, 1)
         self.assertIn('/nowhere', wrong.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -386,7 +386,3 @@ class CommandsTest(unittest.TestCase):
             self.assert_answers(1, words, str(self.service.state_dir),
                                 "'fgnn up'")
         self.assertFalse(self.service.state_dir.exists())
-
-
-if __name__ == '__main__':
-    harness.main()

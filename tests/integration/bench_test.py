@@ -403,7 +403,3 @@ class BenchTest(harness.ServiceTest):
             out = self.service.fgnn('bench', word, '--dataset',
                                     self.service.dataset, *WORDS).stdout
             self.assertIn(says, out)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,6 +1,5 @@
 """What trainers cache changes where features come from, and nothing else."""
 
-import json
 import shutil
 
 import harness
@@ -10,8 +9,7 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2,
 
 
 def hit_rates(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-    return [json.loads(line)['cache_hit_rate'] for line in lines]
+    return [line['cache_hit_rate'] for line in harness.lines_of(run_dir)]
 
 
 class CacheTest(harness.ServiceTest):
@@ -32,14 +30,12 @@ class CacheTest(harness.ServiceTest):
         plain = self.run_cached('none')
         self.assertEqual(hit_rates(plain), [0, 0])
         self.assertEqual(self.orders(), {})
-        weights = harness.last_weights(plain)
         rates = {}
         for policy in ('presc', 'auto', 'optimal', 'online', 'vip', 'degree',
                        'random'):
             run_dir = self.run_cached(policy, trainers=2)
-            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                             (plain / 'batches.crc').read_bytes(), policy)
-            self.assertTrue(harness.last_weights(run_dir) == weights, policy)
+            self.assert_same_digests(run_dir, plain, policy)
+            self.assert_same_weights(run_dir, plain, policy)
             rates[policy] = sum(hit_rates(run_dir))
         self.assertEqual(len(self.orders()), 7)
         # The very epochs are ranked best by themselves, and chance hits as many
@@ -59,33 +55,30 @@ class CacheTest(harness.ServiceTest):
             run_dir = self.run_cached(
                 'degree', 1, samplers=2, **devices,
                 **{'cache.standby_capacity': standby})
-            self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                             (plain / 'batches.crc').read_bytes(), standby)
-            self.assertTrue(harness.last_weights(run_dir) ==
-                            harness.last_weights(plain), standby)
+            self.assert_same_digests(run_dir, plain, standby)
+            self.assert_same_weights(run_dir, plain, standby)
             for rate in hit_rates(run_dir):
                 self.assertTrue(lowest <= rate <= highest, (standby, rate))
         # One of them trains: what it has trained was cached.
         run_dir = self.run_cached('degree', 1, samplers=1, **devices,
                                   **{'cache.standby_capacity': 0})
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(plain))
-        for line in (run_dir / 'metrics.jsonl').read_text().splitlines():
-            for device in json.loads(line)['devices']:
+        self.assert_same_weights(run_dir, plain)
+        for line in harness.lines_of(run_dir):
+            for device in line['devices']:
                 trains = device['plan'] == 'trainer' and device['trained'] > 0
                 self.assertEqual(device['cache_hit_rate'], trains, line)
 
     def test_features_from_the_disk_are_the_same(self):
-        plain = harness.last_weights(self.run_cached('none'))
+        plain = self.run_cached('none')
         for capacity, rate in ((0, 0), (1, 1)):
             run_dir = self.run_cached('degree', capacity,
                                       **{'features.store': 'disk'})
-            self.assertTrue(harness.last_weights(run_dir) == plain)
+            self.assert_same_weights(run_dir, plain)
             self.assertEqual(hit_rates(run_dir), [rate, rate])
 
     def test_a_dataset_that_cannot_be_written_trains_the_same(self):
         """What is derived is then in the state folder."""
-        plain = harness.last_weights(self.run_cached('none'))
+        plain = self.run_cached('none')
         derived = self.service.dataset / 'derived'
         shutil.rmtree(derived, ignore_errors=True)
         derived.write_text('in the way, which also stops root\n')
@@ -93,8 +86,7 @@ class CacheTest(harness.ServiceTest):
                                          'vip', 'degree', 'random')):
             store = ('disk', 'memory', 'auto')[number % 3]
             run_dir = self.run_cached(policy, **{'features.store': store})
-            self.assertTrue(harness.last_weights(run_dir) == plain,
-                            (policy, store))
+            self.assert_same_weights(run_dir, plain, (policy, store))
             self.assertGreater(sum(hit_rates(run_dir)), 0, (policy, store))
         kept = list(self.service.state_dir.glob('derived/*/ranks-*.bin'))
         self.assertEqual(len(kept), 7)
@@ -177,7 +169,3 @@ class CacheTest(harness.ServiceTest):
         path.write_bytes(order[:-1])
         self.run_cached('presc')
         self.assertTrue(self.orders() == expected)
-
-
-if __name__ == '__main__':
-    harness.main()

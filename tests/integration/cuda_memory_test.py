@@ -133,8 +133,7 @@ class MemoryTest(emulated.EmulatedTest):
         self.set_gpus(GPU_COUNTS=folder)
         self.service.fgnn('up')
         self.service.run({**ALONE, 'training.epochs': epochs})
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         counts = emulated.counts_in(folder)
         shutil.rmtree(folder)
         return counts
@@ -162,7 +161,3 @@ class MemoryTest(emulated.EmulatedTest):
         self.assertGreater(trainer['waits'], 1)
         # Task, hits, labels, gradient with its loss; weights of each step.
         self.assertLessEqual(trainer['copies'], 5.5)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -139,7 +139,3 @@ class MemoryTest(CudaTest):
         self.assertEqual(code, 1, said)
         self.assertRegex(said, 'memory of cuda:0: .*; lower sampling.batch_size'
                                '.*let cores sample')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,7 +1,6 @@
 """Predictions on a GPU, which is emulated, beside those of cores."""
 
 import emulated
-import harness
 from npy_array import values
 
 
@@ -46,7 +45,3 @@ class CudaPredictTest(emulated.EmulatedTest):
         self.rows_on_gpu(self.run_model(**{'model.kind': 'pinsage',
                                            'sampling.kind': 'random_walk'}))
         self.rows_on_gpu(self.run_model(**{'model.aggregator': 'pool'}))
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,7 +1,6 @@
 """Jobs on GPUs, which are emulated: the batches of cores, and weights that no
 fault changes."""
 
-import json
 import pathlib
 import re
 import shutil
@@ -37,8 +36,7 @@ class JobTest(CudaTest):
 
     def assert_like_on_cores(self, run_dir, expected):
         """The same batches, and scores that differ by rounding alone."""
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
+        self.assert_same_digests(run_dir, expected)
         for line, other in zip(harness.lines_of(run_dir),
                                harness.lines_of(expected), strict=True):
             self.assertAlmostEqual(line['loss'], other['loss'], delta=1e-3)
@@ -85,23 +83,22 @@ class JobTest(CudaTest):
 
     def test_cores_beside_a_gpu_sample(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            {**harness.ENDLESS, 'devices': '[cuda:0, cpu:0]'}))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(
+            {**harness.ENDLESS, 'devices': '[cuda:0, cpu:0]'})
+        self.service.wait_until_it_trains(job)
         executors = self.service.json('show', job)['progress']['executors']
         self.assertEqual(
             {executor['name']: executor['device'] for executor in executors},
             {'sampler.0': 'cpu:0', 'trainer.0': 'cuda:0'})
         self.service.fgnn('cancel', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_a_gpu_that_fails_costs_its_daemons_and_no_weight(self):
         job = {**LONG, **ALONE}
         expected = self.service.run(job, '--digest')
         self.set_gpus(GPU_CALLS=8000)
         run_dir = self.service.run(job, '--digest')
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertGreater(summary['restarts'], 0)
         self.assertRegex(
             ''.join((self.service.state_dir / f'logs/{name}.0.log').read_text()
@@ -259,7 +256,3 @@ class RefusalTest(CudaTest):
                                    'executors': 'time_sharing'})
         self.assertEqual(code, 2, said)
         self.assertIn('cpu:0 only samples beside a GPU', said)
-
-
-if __name__ == '__main__':
-    harness.main()

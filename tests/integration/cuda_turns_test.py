@@ -1,8 +1,6 @@
 """Executors of GPUs that change their roles, pause, and go on after everything
 died: not a bit of a run changes."""
 
-import json
-
 import emulated
 import harness
 
@@ -46,14 +44,13 @@ class TurnsTest(emulated.EmulatedTest):
             self.wait_for_more(run_dir, 12)
         self.service.kill_all()
         self.service.fgnn('up')
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(job)
         self.wait_for_more(run_dir, 12)
         self.assertEqual(self.service.json('pause', job)['state'], 'paused')
         self.assertEqual(self.service.segments(), [])
         self.service.fgnn('resume', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.end_service()
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['batches_committed'], BATCHES)
         return run_dir
 
@@ -82,7 +79,3 @@ class TurnsTest(emulated.EmulatedTest):
     def test_a_gpu_beside_cores(self):
         run_dir = self.disturb('mixed', {'devices': '[cuda:0, cpu:0]'})
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -149,7 +149,3 @@ class InterruptTest(unittest.TestCase):
         # Takes much longer than the test waits.
         self.assert_nothing_left(signal.SIGINT, 'generate', 'rmat', '--scale',
                                  '24', '--features', '128')
-
-
-if __name__ == '__main__':
-    harness.main()

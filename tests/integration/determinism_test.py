@@ -1,7 +1,5 @@
 """Who works, and how many, changes no batch and no weight."""
 
-import json
-
 import harness
 from npy_array import Array, write_array
 
@@ -10,15 +8,39 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2}
 
 def outcome_of(run_dir):
     """Weights, digests of the batches, and what training and evaluation said."""
-    lines = [json.loads(line) for line in
-             (run_dir / 'metrics.jsonl').read_text().splitlines()]
+    lines = harness.lines_of(run_dir)
     said = [(line['loss'], line['valid_accuracy'], line['valid_macro_f1'])
             for line in lines]
     return (harness.last_weights(run_dir),
             (run_dir / 'batches.crc').read_text(), said)
 
 
-class DeterminismTest(harness.ServiceTest):
+class DrawsTest(harness.ServiceTest):
+    """For jobs of ten batches an epoch."""
+
+    def drawn_alone_and_shared(self, settings):
+        """Digests of an epoch of batches that draw alone, and of those that share
+        their draws with three others, whoever samples."""
+        of_dependencies = []
+        for dependency in (1, 4):
+            digests = [
+                harness.digests_of(self.service.run(
+                    {**settings, 'samplers': samplers,
+                     'sampling.threads': threads, 'training.epochs': 1,
+                     'sampling.batch_dependency': dependency}, '--digest'))
+                for samplers, threads in ((1, 1), (2, 2))]
+            self.assert_exactly(digests[0] == digests[1], 'digests differ')
+            self.assertEqual(len(set(digests[0])), 10)
+            of_dependencies.append(digests[0])
+        # The first batch of a window draws by the key of its own.
+        alone, sharing = of_dependencies
+        self.assertEqual(sharing[0], alone[0])
+        for one, other in zip(alone[1:], sharing[1:]):
+            self.assertNotEqual(one, other)
+        return of_dependencies
+
+
+class DeterminismTest(DrawsTest):
 
     def test_samplers_and_threads_change_no_batch(self):
         digests = {}
@@ -26,8 +48,7 @@ class DeterminismTest(harness.ServiceTest):
             run_dir = self.service.run(
                 {**JOB, 'samplers': samplers, 'sampling.threads': threads,
                  'training.evaluate_every': 0}, '--digest')
-            digests[samplers, threads] = (
-                run_dir / 'batches.crc').read_text().splitlines()
+            digests[samplers, threads] = harness.digests_of(run_dir)
         # 600 seeds in batches of 64, twice.
         self.assertEqual(len(digests[1, 1]), 20)
         self.assertEqual(len(set(digests[1, 1])), 20)
@@ -51,11 +72,10 @@ class DeterminismTest(harness.ServiceTest):
             sampling = {f'sampling.{key}': value
                         for key, value in algorithm.items()}
             digests = [
-                (self.service.run(
+                harness.digests_of(self.service.run(
                     {**JOB, **sampling, 'training.epochs': 1,
                      'samplers': samplers, 'sampling.threads': threads,
-                     'training.evaluate_every': 0}, '--digest') /
-                 'batches.crc').read_text()
+                     'training.evaluate_every': 0}, '--digest'))
                 for samplers, threads in ((1, 1), (2, 2))]
             self.assertEqual(*digests, algorithm)
             everything.add(digests[0])
@@ -64,31 +84,16 @@ class DeterminismTest(harness.ServiceTest):
     def test_samplers_change_no_batch_that_shares_its_draws(self):
         everything = set()
         for kind in ('khop', 'labor', 'random_walk'):
-            of_dependencies = []
-            for dependency in (1, 4):
-                digests = [
-                    (self.service.run(
-                        {**JOB, 'sampling.kind': kind, 'samplers': samplers,
-                         'sampling.threads': threads, 'training.epochs': 1,
-                         'sampling.batch_dependency': dependency,
-                         'training.evaluate_every': 0}, '--digest') /
-                     'batches.crc').read_text().splitlines()
-                    for samplers, threads in ((1, 1), (2, 2))]
-                self.assertEqual(*digests)
-                self.assertEqual(len(digests[0]), 10)
-                of_dependencies.append(digests[0])
-                everything.update(digests[0])
-            # The first batch of a window draws by the key of its own.
-            alone, sharing = of_dependencies
-            self.assertEqual(sharing[0], alone[0])
-            for one, other in zip(alone[1:], sharing[1:]):
-                self.assertNotEqual(one, other)
+            everything.update(*self.drawn_alone_and_shared(
+                {**JOB, 'sampling.kind': kind,
+                 'training.evaluate_every': 0}))
         self.assertEqual(len(everything), 3 * (10 + 9))
 
     def test_another_seed_changes_the_batches(self):
         digests = [
-            (self.service.run({**JOB, 'training.seed': seed}, '--digest') /
-             'batches.crc').read_text() for seed in (1, 2)]
+            harness.digests_of(self.service.run(
+                {**JOB, 'training.seed': seed}, '--digest'))
+            for seed in (1, 2)]
         self.assertNotEqual(*digests)
 
     def test_samplers_and_trainers_change_no_weight(self):
@@ -135,7 +140,3 @@ class ThreadsTest(harness.ServiceTest):
         return ''.join(
             path.read_text() for path in
             (self.service.state_dir / 'logs').glob('trainer.*'))
-
-
-if __name__ == '__main__':
-    harness.main()

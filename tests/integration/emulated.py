@@ -33,10 +33,7 @@ class EmulatedTest(harness.ServiceTest):
 
     def submit(self, name, settings):
         """The run folder and the id of a job that writes digests."""
-        run_dir = self.service.folder / name
-        return run_dir, self.service.json(
-            'submit', *self.service.job_words(settings), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        return self.service.submit_run(name, settings)
 
     def daemon_of(self, job_id, role):
         """What `fgnn show` says of the one sampler or trainer of a job."""

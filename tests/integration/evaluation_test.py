@@ -2,7 +2,6 @@
 whoever dies."""
 
 import contextlib
-import json
 import os
 import pathlib
 import signal
@@ -18,15 +17,10 @@ LONG = {'model.layers': 3, 'model.hidden': 256, 'sampling.fanouts': '[3, 3, 3]',
 KILLS = 3
 
 
-def metrics_of(run_dir):
-    return [json.loads(line) for line in
-            (run_dir / 'metrics.jsonl').read_text().splitlines()]
-
-
 def scores_of(run_dir):
     """All scores of a run; floats of JSON are exact."""
-    summary = json.loads((run_dir / 'summary.json').read_text())
-    lines = metrics_of(run_dir) + [summary]
+    summary = harness.summary_of(run_dir)
+    lines = harness.lines_of(run_dir) + [summary]
     scores = [(key, value) for line in lines for key, value in line.items()
               if key.startswith(('valid_', 'test_', 'best_'))]
     names = {key for key, value in scores if value is not None}
@@ -47,7 +41,7 @@ class EvaluationTest(harness.ServiceTest):
                 run_dir = self.service.run(
                     {**JOB, 'model.kind': model, 'trainers': trainers})
                 scores[trainers] = scores_of(run_dir)
-                for line in metrics_of(run_dir):
+                for line in harness.lines_of(run_dir):
                     self.assertGreater(line['evaluate_seconds'], 0)
             self.assertEqual(scores[2], scores[1], model)
             self.assertEqual(scores[3], scores[1], model)
@@ -79,24 +73,16 @@ class KilledEvaluationTest(harness.ServiceTest):
 
     def test_those_who_are_left_evaluate_again(self):
         expected = self.service.run({**LONG, 'trainers': 1})
-        run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(LONG),
-                                '--run-dir', str(run_dir))['job_id']
+        run_dir, job = self.service.submit_run('killed', LONG)
         for _ in range(KILLS):
             self.service.wait_until_gone([self.kill_one_that_evaluates()])
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.end_service()
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['restarts'], KILLS)
         self.assertEqual(scores_of(run_dir), scores_of(expected))
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(expected))
+        self.assert_same_weights(run_dir, expected)
         log = (self.service.state_dir / 'logs/scheduler.log').read_text()
         self.assertIn('was lost on the way', log)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -9,7 +9,6 @@ import pathlib
 import re
 import shlex
 import subprocess
-import unittest
 
 import harness
 
@@ -171,7 +170,3 @@ class ExamplesTest(harness.ServiceTest):
                 with self.subTest(f'{page.relative_to(ROOT)}:{line}'):
                     self.assertIn(kind, ('sh', 'bash', 'yaml', 'py', 'python',
                                          *SHOWN))
-
-
-if __name__ == '__main__':
-    harness.main()

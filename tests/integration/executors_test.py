@@ -25,19 +25,11 @@ WAYS = {
 }
 
 
-def metrics_of(run_dir):
-    return [json.loads(line) for line in
-            (run_dir / 'metrics.jsonl').read_text().splitlines()]
-
-
 class ExecutorsTest(harness.ServiceTest):
 
     def assert_same_run(self, run_dir, expected, what):
-        self.assertEqual((run_dir / 'batches.crc').read_text(),
-                         (expected / 'batches.crc').read_text(), what)
-        self.assertTrue(
-            harness.last_weights(run_dir) == harness.last_weights(expected),
-            f'{what}: the weights differ')
+        self.assert_same_digests(run_dir, expected, what)
+        self.assert_same_weights(run_dir, expected, what)
 
     def assert_one_at_a_time(self, run_dir):
         """On a device either its sampler works or its trainer."""
@@ -54,7 +46,7 @@ class ExecutorsTest(harness.ServiceTest):
                 (event['ts'], event['ts'] + event['dur']))
         batches = sum(len(spans) for spans in work.values())
         self.assertEqual(batches, 2 * len(
-            (run_dir / 'batches.crc').read_text().splitlines()))
+            harness.digests_of(run_dir)))
         for spans in work.values():
             spans.sort()
             for (_, end), (begin, _) in zip(spans, spans[1:]):
@@ -100,7 +92,7 @@ class ExecutorsTest(harness.ServiceTest):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
         expected = self.service.run({**JOB, 'executors': 'together'},
                                     '--digest')
-        self.assertNotIn('devices', metrics_of(expected)[0])
+        self.assertNotIn('devices', harness.lines_of(expected)[0])
         for what, way in WAYS.items():
             run_dir = self.service.run({**JOB, **way}, '--digest', '--trace')
             self.assert_same_run(run_dir, expected, what)
@@ -108,8 +100,8 @@ class ExecutorsTest(harness.ServiceTest):
             if what.startswith('one device'):  # It wakes to train.
                 self.assertGreater(
                     max(epoch['devices'][0]['wake_ms']
-                        for epoch in metrics_of(run_dir)), 0, what)
-            for epoch in metrics_of(run_dir):
+                        for epoch in harness.lines_of(run_dir)), 0, what)
+            for epoch in harness.lines_of(run_dir):
                 devices = epoch['devices']
                 for done in ('sampled', 'trained'):
                     self.assertEqual(sum(d[done] for d in devices), 10,
@@ -132,7 +124,7 @@ class ExecutorsTest(harness.ServiceTest):
         words = self.service.job_words(JOB)
         plan = self.service.json('plan', *words)['allocation']
         self.assertEqual(plan['times_of'], 'last run')
-        last = metrics_of(self.service.run(JOB))[-1]['devices']
+        last = harness.lines_of(self.service.run(JOB))[-1]['devices']
         # It starts from them, and ends with others.
         self.assertNotEqual(
             [device['sample_ms'] for device in plan['devices']],
@@ -151,17 +143,14 @@ class ExecutorsTest(harness.ServiceTest):
         settings = {**JOB, 'training.epochs': 600, 'limits.restarts': 20,
                     'training.checkpoint_every': 0,
                     'training.checkpoint_steps': 150, 'samplers': 1}
-        run_dir = self.service.folder / 'disturbed'
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
-        job = self.service.json(
-            'submit', *self.service.job_words(settings), '--digest',
-            '--run-dir', str(run_dir))['job_id']
+        run_dir, job = self.service.submit_run('disturbed', settings)
         # From the second checkpoint or a later one it goes on.
         self.service.wait_for_batches(run_dir, 700)
         self.service.kill_all()
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
         # The file has batches of before, and a device to be switched a job.
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(job)
         goal = 0
         for program, device, role in (
                 ('fgnn-sampler', 'cpu:0', 'sampler'),
@@ -179,29 +168,23 @@ class ExecutorsTest(harness.ServiceTest):
                              if name == program)
                 os.kill(victim, signal.SIGKILL)
         self.service.fgnn('watch', job)
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['batches_committed'], 6000)
         self.assertEqual(summary['restarts'], 4)
         expected = self.service.run(
             {**settings, 'executors': 'together'}, '--digest')
         self.assert_same_run(run_dir, expected, 'disturbed')
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_what_a_hand_did_outlives_the_scheduler(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
-        job = self.service.json('submit', *self.service.job_words(
-            {**JOB, **harness.ENDLESS, 'samplers': 1}))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit({**JOB, **harness.ENDLESS, 'samplers': 1})
+        self.service.wait_until_it_trains(job)
         for device in ('cpu:0', 'cpu:1'):
             self.service.fgnn('switch', device, 'sampler')
-        scheduler, = [pid for pid, name in self.service.processes().items()
-                      if name == 'fgnn-scheduler']
-        os.kill(scheduler, signal.SIGKILL)
-        self.service.wait_until_gone([scheduler])
+        self.service.kill_scheduler()
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
-        goal = self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > 0)
+        goal = self.service.wait_until_it_trains(job)
         self.service.follow(job, lambda p: p.get('batches_committed', 0) >
                             goal['batches_committed'] + 100)
         devices = self.service.json('devices')['devices']
@@ -212,8 +195,7 @@ class ExecutorsTest(harness.ServiceTest):
         devices = self.service.json('devices')['devices']
         self.assertEqual(sorted(d['plan'] for d in devices),
                          ['sampler', 'trainer'])
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_says_who_does_what_and_refuses_wrong_uses(self):
         self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
@@ -222,8 +204,7 @@ class ExecutorsTest(harness.ServiceTest):
                           for d in idle],
                          [('cpu:0', [0], ''), ('cpu:1', [1], '')])
         self.refused(['switch', 'cpu:0', 'trainer'], 'no job runs')
-        job = self.service.json('submit', *self.service.job_words(
-            {**JOB, **harness.ENDLESS, 'samplers': 1}))['job_id']
+        job = self.service.submit({**JOB, **harness.ENDLESS, 'samplers': 1})
         self.service.follow(job, lambda p: p.get('batches_committed', 0) > 100)
         devices = self.service.json('devices')['devices']
         self.assertEqual(sorted(d['plan'] for d in devices),
@@ -252,8 +233,8 @@ class ExecutorsTest(harness.ServiceTest):
         self.service.fgnn('cancel', job)
         self.refused(['switch', 'cpu:0', 'trainer', '--job', job],
                      'does not run')
-        job = self.service.json('submit', *self.service.job_words(
-            {**JOB, **harness.ENDLESS, 'executors': 'together'}))['job_id']
+        job = self.service.submit(
+            {**JOB, **harness.ENDLESS, 'executors': 'together'})
         self.service.follow(job, lambda p: p.get('epochs_done', 0) > 0)
         self.refused(['switch', 'cpu:0', 'trainer'], 'together')
         devices = self.service.json('devices')['devices']
@@ -264,8 +245,7 @@ class ExecutorsTest(harness.ServiceTest):
                 'sample_ms', 'train_ms', 'sampled', 'trained')):
             self.assertLess(time.monotonic(), deadline, devices)
             devices = self.service.json('devices')['devices']
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def refused(self, words, *said, code=None):
         answer = self.service.fgnn(*words, check=False)
@@ -273,7 +253,3 @@ class ExecutorsTest(harness.ServiceTest):
                       answer.stderr)
         for word in said:
             self.assertIn(word, answer.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

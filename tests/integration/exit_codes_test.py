@@ -102,7 +102,3 @@ class ExitCodesTest(harness.ServiceTest):
         self.assertEqual(len(out.read_text(encoding='utf-8').splitlines()), 501)
         self.assert_error(['predict', run_dir, '--dataset', '/nowhere', '--out',
                            str(out), '--force'], 2, 'not_found', '/nowhere')
-
-
-if __name__ == '__main__':
-    harness.main()

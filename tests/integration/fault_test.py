@@ -1,6 +1,5 @@
 """A daemon that is killed costs a batch, and changes no result."""
 
-import json
 import os
 import signal
 
@@ -19,33 +18,22 @@ class KillTest(harness.ServiceTest):
         run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
         # With a cache, which those that come back have to fill and mark for.
-        job = self.service.json(
-            'submit', *self.service.job_words(JOB, **{'cache.capacity': 0.2}),
-            '--run-dir', str(run_dir), '--digest')['job_id']
-        goal = 0
-        for program in KILLS:
-            self.service.wait_for_batches(run_dir, goal)
-            goal = harness.committed_of(run_dir) + 1000
-            victim = max(pid for pid, name in self.service.processes().items()
-                         if name == program)
-            os.kill(victim, signal.SIGKILL)
+        job = self.service.submit(JOB, run_dir=run_dir,
+                                  **{'cache.capacity': 0.2})
+        self.service.kill_in_turn(run_dir, KILLS, 1000)
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         return run_dir
 
     def test_killed_daemons_change_no_weight(self):
         run_dir = self.run_with_kills()
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['batches_committed'],
                          summary['batches_expected'])
         self.assertEqual(summary['restarts'], len(KILLS))
-        lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-        self.assertGreater(json.loads(lines[-1])['cache_hit_rate'], 0.2)
-        expected = harness.last_weights(self.service.run(JOB))
-        self.assertTrue(harness.last_weights(run_dir) == expected,
-                        'the weights differ from those of a run without faults')
+        self.assertGreater(harness.lines_of(run_dir)[-1]['cache_hit_rate'], 0.2)
+        self.assert_same_weights(run_dir, self.service.run(JOB))
 
 
 class EndTest(harness.ServiceTest):
@@ -60,11 +48,8 @@ class EndTest(harness.ServiceTest):
                'training.checkpoint_every': 0, 'limits.restarts': 20,
                'model.hidden': 512, 'sampling.batch_size': 600,
                'sampling.fanouts': '[1, 1]'}
-        run_dir = self.service.folder / 'told'
         self.service.fgnn('up')
-        job_id = self.service.json(
-            'submit', *self.service.job_words(job), '--run-dir', str(run_dir),
-            '--digest')['job_id']
+        run_dir, job_id = self.service.submit_run('told', job)
         told, log = [], self.service.state_dir / 'logs/scheduler.log'
         # Trainers are told until one was in an evaluation.
         while len(told) < 18 and 'is being detached' not in log.read_text():
@@ -85,9 +70,9 @@ class EndTest(harness.ServiceTest):
 
     def test_clients_see_how_far_an_evaluation_is(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words({
-            **harness.ENDLESS, 'training.evaluate_every': 1,
-            'model.hidden': 512, 'sampling.batch_size': 600}))['job_id']
+        job = self.service.submit(
+            {**harness.ENDLESS, 'training.evaluate_every': 1,
+             'model.hidden': 512, 'sampling.batch_size': 600})
         told = self.service.follow(job, lambda p: 'evaluated' in p)
         self.assertRegex(told['phase'], r'^evaluating epoch \d+$')
         self.assertTrue(0 <= told['evaluated'] <= 1, told)
@@ -124,15 +109,10 @@ class RestartBudgetTest(harness.ServiceTest):
         words = self.service.job_words(harness.ENDLESS, **{
             'limits.restarts': 0})
         job = self.service.json('submit', *words)['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(job)
         executors = self.service.json('show', job)['progress']['executors']
         os.kill(executors[0]['pid'], signal.SIGKILL)
         watch = self.service.fgnn('watch', job, check=False)
         self.assertEqual(watch.returncode, 1, watch.stderr)
         self.assertIn(executors[0]['name'], watch.stderr)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()
+        self.end_service()

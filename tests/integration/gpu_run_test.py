@@ -133,17 +133,11 @@ esac''')
         self.assertRegex('\n'.join(lines),
                          r'== initcheck.check_x on A GPU, of \w+: ')
 
-    def test_facts_and_faults_are_steps_of_one_program(self):
-        self.add('fgnn_gpu_facts', 'echo "$@"; echo "1 passed, 0 failed"')
-        code, lines = self.run_part('facts')
-        self.assertEqual((code, lines[-1]), (0, '7 passed, 0 failed'))
-        groups = re.findall(
-            r'\{"(\w+)", ', (GPU / 'facts/main.cc').read_text())
-        self.assertEqual([group for group in groups if group not in lines],
-                         ['kills'])
+    def test_faults_are_parts_of_many_kills(self):
+        self.add('fgnn_gpu_kills', 'echo "$@"; echo "1 passed, 0 failed"')
         code, lines = self.run_part('faults')
         self.assertEqual((code, lines[-1]), (0, '40 passed, 0 failed'))
-        self.assertIn('kills --kills 25 --first 975', lines)
+        self.assertIn('--kills 25 --first 975', lines)
 
     def test_jobs_are_steps_that_share_a_graph(self):
         self.add('fgnn_gpu_x', 'exit 5')
@@ -157,13 +151,13 @@ esac''')
     def test_all_begins_with_what_is_worth_most(self):
         self.add_service()
         for name in ('check_features', 'check_model', 'check_nn',
-                     'check_sample', 'extract', 'facts', 'sample',
+                     'check_sample', 'extract', 'kills', 'sample',
                      'train_layers', 'train_products'):
             self.add(f'fgnn_gpu_{name}', 'exit 0')
         _, lines = self.run_part('all', '--minutes', '8.5')
         names = re.findall(r'^== (\S+) on ', '\n'.join(lines), re.MULTILINE)
-        self.assertEqual(names[:11], [
-            'device', 'check_model', 'check_sample', 'sample',
+        self.assertEqual(names[:10], [
+            'check_model', 'check_sample', 'sample',
             'train_products', 'batches', 'turns', 'epochs.graphsage.8000',
             'epochs.graphsage.1024', 'pyg.graphsage.8000',
             'pyg.graphsage.1024'])
@@ -171,16 +165,16 @@ esac''')
                          [f'kills.{first:03}' for first in range(0, 1000, 25)])
         self.assertEqual(len(names), len(set(names)))
         for name in ('check_nn', 'extract', 'epochs.gat', 'resume', 'kills',
-                     'reads', 'memcheck.check_nn'):
-            self.assertIn(name, names[11:-40])
+                     'memcheck.check_nn'):
+            self.assertIn(name, names[10:-40])
 
     def test_a_label_says_what_is_run(self):
         self.add_service()
-        self.add('fgnn_gpu_facts', 'exit 0')
+        self.add('fgnn_gpu_kills', 'exit 0')
         _, lines = self.run_part('all', '--only', 'kills.975', '--only',
                                  'epochs.graphsage.1024', '--', '--scale', '9')
         said = '\n'.join(lines)
-        self.assertRegex(said, r'== kills.975 on .*: fgnn_gpu_facts kills '
+        self.assertRegex(said, r'== kills.975 on .*: fgnn_gpu_kills '
                                r'--kills 25 --first 975 --scale 9\n')
         self.assertRegex(said, r'== epochs.graphsage.1024 on .*: python\S* '
                                r'jobs.py .*--only epochs.graphsage.1024 '
@@ -223,7 +217,7 @@ cuda = types.SimpleNamespace(is_available=lambda: False)''')
 
     def test_pytorch_geometric_that_is_missing_fails_its_step(self):
         self.add_service()
-        self.add('fgnn_gpu_facts', 'exit 0')
+        self.add('fgnn_gpu_kills', 'exit 0')
         self.add_modules(numpy='', torch='raise ImportError("no torch")')
         code, lines = self.run_part('jobs', '--only', 'pyg.gin')
         self.assertEqual((code, lines[-1]), (1, '0 passed, 1 failed'))
@@ -416,28 +410,24 @@ echo "3 passed, 0 failed"''')
         self.assertEqual((code, lines[-2]), (77, '2 skipped, named above'))
 
     def test_wrong_words_are_answered(self):
-        self.add('fgnn_gpu_facts', 'exit 0')
+        self.add('fgnn_gpu_kills', 'exit 0')
         for words, said in (
                 ((), 'which part.* check, sample, '),
                 (('frobnicate',), "invalid choice: 'frobnicate'.*'check'"),
-                (('facts', '--fast'), 'unrecognized arguments: --fast'),
-                (('facts', '--minutes', '0'), "--minutes: invalid .*'0'"),
-                (('facts', '--bin', '/none'), '--bin: /none is no folder'),
-                (('facts', '--results', self.bin / 'run'),
+                (('faults', '--fast'), 'unrecognized arguments: --fast'),
+                (('faults', '--minutes', '0'), "--minutes: invalid .*'0'"),
+                (('faults', '--bin', '/none'), '--bin: /none is no folder'),
+                (('faults', '--results', self.bin / 'run'),
                  '--results: /.*/run: File exists; name a folder'),
                 (('--pack', self.bin), '--pack: /.* is no archive; name a '),
                 (('--pack', '/none/gpu.tgz'), '--pack: /none is no folder'),
                 (('--pack', self.bin / 'gpu.tgz', '--bin', self.bin),
                  'nothing to pack: there is no /.*/bin/fgnn'),
-                (('facts', '--only', 'copie'),
-                 "unknown name 'copie'; there are device, registration, ")):
+                (('faults', '--only', 'kill'),
+                 "unknown name 'kill'; there are kills.000, kills.025, ")):
             code, lines = self.run_part(*words)
             self.assertEqual(code, 2)
             self.assertRegex(lines[-1], said)
         code, lines = self.run_part('train')
         self.assertEqual(code, 77)
         self.assertIn("no program of part 'train'", lines[-1])
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -15,11 +15,9 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
-import xml.etree.ElementTree as ElementTree
 
 # More than 1 where the programs are instrumented.
 PATIENCE = int(os.environ.get('FGNN_TEST_PATIENCE', 1))
@@ -41,6 +39,11 @@ SAME_METRICS = ('epoch', 'loss', 'valid_accuracy', 'valid_macro_f1',
 # Goes on until it is cancelled.
 ENDLESS = {'training.epochs': 1000000, 'training.evaluate_every': 0,
            'training.checkpoint_every': 0}
+
+
+class NoClock(AssertionError):
+    """A failure that no clock explains, so that tools/run_tests does not run the
+    test again."""
 
 
 def emulated_programs():
@@ -78,7 +81,7 @@ class Service:
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=COMMAND_SECONDS, check=False, **options)
         if check and result.returncode != 0:
-            raise AssertionError(
+            raise (AssertionError if result.returncode > 0 else NoClock)(
                 f'fgnn {args} ended with {result.returncode}: {result.stderr}')
         return result
 
@@ -109,6 +112,19 @@ class Service:
                   *words)
         return pathlib.Path(run_dir)
 
+    def submit(self, settings=None, *words, run_dir=None, **more):
+        """Submits the small job with some fields changed; its id. It writes its
+        results and digests to `run_dir`, if there is one."""
+        if run_dir:
+            words += '--run-dir', str(run_dir), '--digest'
+        return self.json('submit', *self.job_words(settings, **more),
+                         *words)['job_id']
+
+    def submit_run(self, name, settings, *words, **more):
+        """The same with a run folder of that name; it and the job's id."""
+        run_dir = self.folder / name
+        return run_dir, self.submit(settings, *words, run_dir=run_dir, **more)
+
     def follow(self, job_id, condition, seconds=COMMAND_SECONDS):
         """Watches a job until a line of progress meets `condition`."""
         watch = self.start('watch', job_id, '--json')
@@ -122,6 +138,11 @@ class Service:
         finally:
             watch.kill()
             watch.communicate()
+
+    def wait_until_it_trains(self, job_id):
+        """Its progress then."""
+        return self.follow(job_id,
+                           lambda job: job.get('batches_committed', 0) > 0)
 
     def wait_for_batches(self, run_dir, count):
         """Waits until a run with digests has more batches than that. Quicker
@@ -207,6 +228,25 @@ class Service:
                     found.append(str(path))
         return found
 
+    def kill_newest(self, program):
+        os.kill(max(pid for pid, name in self.processes().items()
+                    if name == program), signal.SIGKILL)
+
+    def kill_in_turn(self, run_dir, programs, batches):
+        """Kills these programs of a run, so many batches apart."""
+        goal = 0
+        for program in programs:
+            self.wait_for_batches(run_dir, goal)
+            goal = committed_of(run_dir) + batches
+            self.kill_newest(program)
+
+    def kill_scheduler(self):
+        """Kills it alone."""
+        scheduler, = (pid for pid, name in self.processes().items()
+                      if name == 'fgnn-scheduler')
+        os.kill(scheduler, signal.SIGKILL)
+        self.wait_until_gone([scheduler])
+
     def kill_all(self):
         # Again, for what a scheduler started while it was looked for.
         for _ in range(3):
@@ -259,11 +299,21 @@ def _name_and_parent(process):
     return before.partition('(')[2], int(behind.split()[1])
 
 
+def digests_of(run_dir):
+    """A line for each batch, in the order in which they are trained."""
+    return tuple((run_dir / 'batches.crc').read_text().splitlines())
+
+
 def committed_of(run_dir):
     """Batches whose digests are written; 0 before there are any."""
     with contextlib.suppress(OSError):
         return (run_dir / 'batches.crc').read_bytes().count(b'\n')
     return 0
+
+
+def summary_of(run_dir):
+    """What summary.json says."""
+    return json.loads((run_dir / 'summary.json').read_text(encoding='utf-8'))
 
 
 def lines_of(run_dir):
@@ -304,6 +354,7 @@ class ServiceTest(unittest.TestCase):
 
     graph = ('--nodes', '2000', '--features', '16', '--classes', '4',
              '--train-fraction', '0.3', '--seed', '7')
+    undisturbed = None  # Settings of a run with digests, made as `expected`.
     maxDiff = 4000
 
     @classmethod
@@ -313,21 +364,40 @@ class ServiceTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.graphs.folder)
         cls.graphs.fgnn('dataset', 'generate', 'sbm', *cls.graph, '--out',
                         cls.graphs.dataset)
+        if cls.undisturbed:
+            cls.expected = cls.graphs.run(cls.undisturbed, '--digest')
 
     def setUp(self):
         self.service = Service(tempfile.mkdtemp(prefix='fgnn-it-', dir='/tmp'))
         self.addCleanup(shutil.rmtree, self.service.folder)
-        self.addCleanup(lambda: self.assertEqual(self.service.reports(), []))
+        self.addCleanup(lambda: self.assert_exactly(
+            not self.service.reports(), f'{self.service.reports()}'))
         self.addCleanup(self.service.kill_all)
         shutil.copytree(self.graphs.dataset, self.service.dataset)
 
+    def assert_exactly(self, holds, what):
+        """Asserts what has to be so, however slow the machine is."""
+        if not holds:
+            raise NoClock(what)
+
+    def assert_same_digests(self, run_dir, expected, who=''):
+        """The batches are those of another run, bit by bit."""
+        self.assert_exactly((run_dir / 'batches.crc').read_bytes() ==
+                            (expected / 'batches.crc').read_bytes(),
+                            f'digests of {run_dir} and {expected} differ {who}')
+
+    def assert_same_weights(self, run_dir, expected, who=''):
+        """The weights are those of another run, bit by bit."""
+        self.assert_exactly(last_weights(run_dir) == last_weights(expected),
+                            f'weights of {run_dir} and {expected} differ {who}')
+
     def assert_same_run(self, run_dir, expected):
         """Digests, metrics and weights are those of another run, bit by bit."""
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
-        self.assertEqual(metrics_of(run_dir), metrics_of(expected))
-        self.assertTrue(last_weights(run_dir) == last_weights(expected),
-                        'the weights differ from those of the other run')
+        self.assert_same_digests(run_dir, expected)
+        self.assert_exactly(
+            metrics_of(run_dir) == metrics_of(expected),
+            f'{metrics_of(run_dir)} is not {metrics_of(expected)}')
+        self.assert_same_weights(run_dir, expected)
 
     def assert_user_error(self, answer, *words):
         """A command refused what its user gave it, and said all of that."""
@@ -335,60 +405,11 @@ class ServiceTest(unittest.TestCase):
         for word in words:
             self.assertIn(word, answer.stderr)
 
+    def end_service(self):
+        self.service.fgnn('down')
+        self.assert_nothing_left()
+
     def assert_nothing_left(self):
         self.assertEqual(self.service.wait_until_gone(), {},
                          'processes were left')
         self.assertEqual(self.service.leftovers(), [])
-
-
-class _XmlResult(unittest.TextTestResult):
-    """Keeps what a report of test cases needs."""
-
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        self.cases = []
-
-    def startTest(self, test):
-        super().startTest(test)
-        self.cases.append((test, time.monotonic()))
-
-    def stopTest(self, test):
-        super().stopTest(test)
-        self.cases[-1] = (test, time.monotonic() - self.cases[-1][1])
-
-
-def _write_report(result, folder):
-    name = pathlib.Path(sys.argv[0]).stem
-    failed = {}
-    for test, text in result.failures + result.errors + result.expectedFailures:
-        # A part of a test fails the test; a class that cannot be set up has none.
-        case = getattr(test, 'test_case', test)
-        if str(case) not in map(str, (case for case, _ in result.cases)):
-            result.cases.append((case, 0))
-        failed[str(case)] = failed.get(str(case), '') + text
-    skipped = {str(test): reason for test, reason in result.skipped}
-    suite = ElementTree.Element(
-        'testsuite', name=name, tests=str(len(result.cases)),
-        failures=str(len(failed)), skipped=str(len(skipped)), errors='0',
-        time=f'{sum(seconds for _, seconds in result.cases):.3f}')
-    for test, seconds in result.cases:
-        case = ElementTree.SubElement(
-            suite, 'testcase', classname=name,
-            name=test.id().rsplit('.', 1)[-1], time=f'{seconds:.3f}')
-        if str(test) in failed:
-            failure = ElementTree.SubElement(case, 'failure')
-            failure.text = failed[str(test)]
-        elif str(test) in skipped:
-            ElementTree.SubElement(case, 'skipped',
-                                   message=skipped[str(test)])
-    ElementTree.ElementTree(suite).write(pathlib.Path(folder) / f'{name}.xml')
-
-
-def main():
-    """Runs the tests of the script; a report as GTEST_OUTPUT=xml:FOLDER/ asks."""
-    runner = unittest.TextTestRunner(verbosity=2, resultclass=_XmlResult)
-    result = unittest.main(testRunner=runner, exit=False).result
-    kind, _, folder = os.environ.get('GTEST_OUTPUT', '').partition(':')
-    if kind == 'xml':
-        _write_report(result, folder)
-    sys.exit(not result.wasSuccessful())

@@ -89,9 +89,8 @@ class HistoryTest(harness.ServiceTest):
 
     def test_what_a_killed_service_had_committed_is_shown(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(harness.ENDLESS)
+        self.service.wait_until_it_trains(job)
         for pid in self.service.processes():
             os.kill(pid, signal.SIGKILL)
         self.assertFalse(self.service.wait_until_gone())
@@ -131,8 +130,8 @@ class HistoryTest(harness.ServiceTest):
                               str(self.service.folder / f'{word}.csv'))
         self.service.fgnn('up')
         check()
-        after = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS), '--name', 'More', '--after', 'First')['job_id']
+        after = self.service.submit(harness.ENDLESS, '--name', 'More',
+                                    '--after', 'First')
         self.assertEqual(self.service.json('show', 'More')['after'], [first])
         self.service.fgnn('pause', 'More')
         self.assertEqual(self.service.json('cancel', 'last')['job_id'], after)
@@ -140,8 +139,7 @@ class HistoryTest(harness.ServiceTest):
     def test_logs_are_those_of_the_job_alone(self):
         first = self.run_job()
         self.service.fgnn('up')
-        second = self.service.json('submit',
-                                   *self.service.job_words())['job_id']
+        second = self.service.submit()
         self.service.fgnn('watch', second)
         logs = {job: self.service.fgnn('logs', job).stdout
                 for job in (first, second)}
@@ -161,7 +159,3 @@ class HistoryTest(harness.ServiceTest):
         everything = self.service.fgnn('logs').stdout
         for words in ('serves', first, second):
             self.assertIn(words, everything)
-
-
-if __name__ == '__main__':
-    harness.main()

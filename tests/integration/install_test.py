@@ -2,7 +2,6 @@
 without libtorch trains."""
 
 import gzip
-import json
 import os
 import pathlib
 import re
@@ -114,7 +113,7 @@ class InstallTest(harness.ServiceTest):
     def test_it_trains_without_libtorch_and_a_users_model_with_it(self):
         run_dir = self.service.run()
         self.assertIn('test_accuracy',
-                      json.loads((run_dir / 'summary.json').read_text()))
+                      harness.summary_of(run_dir))
         self.assertRegex(self.torch_of_doctor(), '^none; .*fgnn-setup-torch')
         words = self.service.job_words(self.write_script())
         refused = self.service.fgnn('run', *words, check=False)
@@ -145,7 +144,3 @@ class InstallTest(harness.ServiceTest):
         library.write_bytes(
             content.replace(b'\0' + version + b'\0', b'\0' + other + b'\0'))
         self.assertRegex(self.torch_of_doctor(), 'is of another version')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -14,23 +14,14 @@ TINY = {'training.epochs': 1, 'training.evaluate_every': 0}
 
 class JobServiceTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def setUp(self):
         super().setUp()
         self.service.fgnn('up')
 
-    def submit(self, settings, *words):
-        return self.service.json('submit', *self.service.job_words(settings),
-                                 *words)['job_id']
-
     def submit_whole(self, *words):
-        run_dir = self.service.folder / 'run'
-        return run_dir, self.submit(JOB, '--run-dir', str(run_dir), '--digest',
-                                    *words)
+        return self.service.submit_run('run', JOB, *words)
 
     def show(self, job):
         return self.service.json('show', job)
@@ -38,7 +29,7 @@ class JobServiceTest(harness.ServiceTest):
     def test_a_job_that_gave_way_and_was_paused_ends_the_same(self):
         run_dir, low = self.submit_whole('--name', 'Long One')
         self.service.wait_for_batches(run_dir, 500)
-        high = self.submit(TINY, '--priority', '1')
+        high = self.service.submit(TINY, '--priority', '1')
         self.service.fgnn('watch', high)
         self.assertEqual(self.show(high)['state'], 'completed')
         self.assertEqual(self.show(low)['preemptions'], 1)
@@ -51,10 +42,7 @@ class JobServiceTest(harness.ServiceTest):
                                    'long one', '--user', paused['user'])
         self.assertEqual([job['job_id'] for job in listed['jobs']], [low])
         # It stays paused over a kill, and gives way to nobody meanwhile.
-        scheduler, = (pid for pid, name in self.service.processes().items()
-                      if name == 'fgnn-scheduler')
-        os.kill(scheduler, signal.SIGKILL)
-        self.service.wait_until_gone([scheduler])
+        self.service.kill_scheduler()
         self.service.fgnn('up')
         self.assertEqual(self.show(low)['state'], 'paused')
         self.service.fgnn('resume', low)
@@ -62,9 +50,8 @@ class JobServiceTest(harness.ServiceTest):
         self.assert_same_run(run_dir, self.expected)
 
     def test_a_failed_start_is_made_again_from_the_checkpoint(self):
-        run_dir = self.service.folder / 'run'
-        job = self.submit({**JOB, 'limits.restarts': 0}, '--retries', '1',
-                          '--run-dir', str(run_dir), '--digest')
+        run_dir, job = self.service.submit_run(
+            'run', {**JOB, 'limits.restarts': 0}, '--retries', '1')
         self.service.wait_for_batches(run_dir, 500)
         executors = self.show(job)['progress']['executors']
         os.kill(next(e['pid'] for e in executors if e['role'] == 'sampler'),
@@ -75,9 +62,9 @@ class JobServiceTest(harness.ServiceTest):
         self.assert_same_run(run_dir, self.expected)
 
     def test_jobs_run_after_those_that_they_name(self):
-        first = self.submit(harness.ENDLESS)
-        second = self.submit(TINY, '--after', first)
-        third = self.submit(TINY, '--after', f'{second},{first}')
+        first = self.service.submit(harness.ENDLESS)
+        second = self.service.submit(TINY, '--after', first)
+        third = self.service.submit(TINY, '--after', f'{second},{first}')
         self.assertEqual(self.show(second)['waiting_for'],
                          f'waits for job {first}')
         self.assertIn(f'waits for job {first}',
@@ -94,8 +81,8 @@ class JobServiceTest(harness.ServiceTest):
         self.assert_user_error(unknown, "'nowhere'")
 
     def test_a_time_limit_keeps_the_checkpoint(self):
-        job = self.submit(harness.ENDLESS, '--time-limit', '1s', '--retries',
-                          '3')
+        job = self.service.submit(harness.ENDLESS, '--time-limit', '1s',
+                                  '--retries', '3')
         watch = self.service.fgnn('watch', job, check=False)
         self.assertEqual(watch.returncode, 1)
         self.assertIn('time limit of 1 s', watch.stderr)
@@ -105,7 +92,3 @@ class JobServiceTest(harness.ServiceTest):
         words = self.service.fgnn('submit', *self.service.job_words(TINY),
                                   '--time-limit', '2 weeks', check=False)
         self.assert_user_error(words, '--time-limit')
-
-
-if __name__ == '__main__':
-    harness.main()

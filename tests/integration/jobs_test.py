@@ -23,7 +23,7 @@ class RunTest(harness.ServiceTest):
             '--run-dir', str(run_dir), '--digest')
         self.assert_nothing_left()
 
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['epochs'], 3)
         self.assertEqual(summary['batches_committed'],
@@ -33,14 +33,13 @@ class RunTest(harness.ServiceTest):
         self.assertGreater(summary['test_accuracy'], 0.5)
         self.assertGreater(summary['test_macro_f1'], 0.4)
         self.assertIsNone(summary['test_roc_auc'])  # Of two classes alone.
-        epochs = [json.loads(line) for line in
-                  (run_dir / 'metrics.jsonl').read_text().splitlines()]
+        epochs = harness.lines_of(run_dir)
         self.assertEqual([epoch['epoch'] for epoch in epochs], [1, 2, 3])
         self.assertEqual(
             sum(epoch['batches'] for epoch in epochs),
             summary['batches_expected'])
         self.assertEqual(
-            len((run_dir / 'batches.crc').read_text().splitlines()),
+            len(harness.digests_of(run_dir)),
             summary['batches_expected'])
         self.assertIn('fanouts', (run_dir / 'job.yaml').read_text())
 
@@ -63,7 +62,7 @@ class RunTest(harness.ServiceTest):
                 ({'model.kind': 'pinsage', 'sampling.kind': 'random_walk'},
                  'convs.1.lin.weight')):
             run_dir = self.service.run({**model, 'training.epochs': 3})
-            summary = json.loads((run_dir / 'summary.json').read_text())
+            summary = harness.summary_of(run_dir)
             self.assertGreater(summary['test_accuracy'], 0.5, model)
             self.assertIn(parameter, harness.last_weights(run_dir))
             out = run_dir / 'predictions.csv'
@@ -120,9 +119,8 @@ class ProcessesTest(harness.ServiceTest):
 
     def submit_endless(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(harness.ENDLESS)
+        self.service.wait_until_it_trains(job)
         return job
 
     def test_three_kinds_of_process_and_cancel_leaves_nothing_of_a_job(self):
@@ -148,8 +146,7 @@ class ProcessesTest(harness.ServiceTest):
             names, {'scheduler', 'daemons', 'host'} | {e['name'] for e in executors})
         self.assertEqual(self.service.json('cancel', job)['state'],
                          'cancelled', 'cancel is idempotent')
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def follow_a_run(self):
         """`fgnn run` of an endless job that has committed batches."""
@@ -205,7 +202,7 @@ class QueueTest(harness.ServiceTest):
         words = self.service.job_words(harness.ENDLESS)
         first = self.service.fgnn('submit', *words).stdout.strip()
         second = self.service.fgnn('submit', *words).stdout.strip()
-        self.service.follow(first, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(first)
         self.assertEqual(self.service.json('show', second)['state'], 'queued')
         listed = [job['job_id'] for job in self.service.json('jobs')['jobs']]
         self.assertEqual(listed, [second, first], 'newest first')
@@ -213,7 +210,7 @@ class QueueTest(harness.ServiceTest):
         self.assertRegex(spec, r'batch_size: 64 +# .*vertices')
         self.assertIn('sampler.0', self.service.fgnn('logs', first).stdout)
         self.service.fgnn('cancel', first)
-        self.service.follow(second, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(second)
 
         unknown = self.service.fgnn('show', 'nosuchjob', check=False)
         self.assert_user_error(unknown, 'nosuchjob')
@@ -280,7 +277,3 @@ class PredictTest(harness.ServiceTest):
             self.assertNotEqual(answer.returncode, 0)
             self.assertRegex(answer.stderr, r'\Afgnn: [^\n]+\n\Z')
             self.assertIn(name, answer.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -100,7 +100,3 @@ class CheckKernelsTest(unittest.TestCase):
         code, said = check(self.build)
         self.assertEqual((code, said), (SKIPPED,
                                         'skipped: no kernels were built\n'))
-
-
-if __name__ == '__main__':
-    harness.main()

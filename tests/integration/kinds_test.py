@@ -2,7 +2,6 @@
 
 import random
 
-import harness
 from predictions_test import PredictTest, rows_of
 
 
@@ -93,7 +92,3 @@ class KindsTest(PredictTest):
             self.assertEqual((row['kind'], row['id']), ('userId', '5'))
             self.assertEqual(f"{row['neighbour_kind']}:{row['neighbour_id']}",
                              names[int(row['neighbour'])])
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -133,7 +133,3 @@ class CoraTest(unittest.TestCase):
                 self.assert_no_leak(split)
                 checked = self.service.json('dataset', 'validate', str(split))
                 self.assertNotIn('warning', checked)
-
-
-if __name__ == '__main__':
-    harness.main()

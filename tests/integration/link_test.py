@@ -1,7 +1,5 @@
 """Link prediction, from the split of a graph's edges to embeddings."""
 
-import json
-
 import harness
 from npy_array import Array, values
 
@@ -25,7 +23,7 @@ class LinkTest(harness.ServiceTest):
                           '--out', str(self.service.dataset))
 
     def summary(self, run_dir):
-        return json.loads((run_dir / 'summary.json').read_text())
+        return harness.summary_of(run_dir)
 
     def assert_refused(self, *names, settings):
         run = self.service.fgnn('run', *self.service.job_words(settings),
@@ -49,8 +47,7 @@ class LinkTest(harness.ServiceTest):
                         0.7 * untrained['test_mean_rank'])
         self.assertGreater(trained['test_roc_auc'], 0.8)
         self.assertNotIn('test_accuracy', trained)
-        epochs = [json.loads(line) for line in
-                  (run_dir / 'metrics.jsonl').read_text().splitlines()]
+        epochs = harness.lines_of(run_dir)
         self.assertEqual(len(epochs), 4)
         self.assertEqual(trained['valid_mrr'],
                          max(epoch['valid_mrr'] for epoch in epochs))
@@ -95,10 +92,8 @@ class LinkTest(harness.ServiceTest):
         alone = self.service.run(fields, '--digest')
         many = self.service.run({**fields, 'samplers': 2, 'trainers': 3},
                                 '--digest')
-        self.assertEqual((alone / 'batches.crc').read_text(),
-                         (many / 'batches.crc').read_text())
-        self.assertEqual(harness.last_weights(alone),
-                         harness.last_weights(many))
+        self.assert_same_digests(alone, many)
+        self.assert_same_weights(alone, many)
 
     def test_no_label_is_needed(self):
         for name in ('labels.npy', 'train.npy', 'valid.npy', 'test.npy'):
@@ -130,8 +125,7 @@ class LinkTest(harness.ServiceTest):
         self.assertIn(leak, self.summary(run_dir)['warning'])
 
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            {**self.job, 'training.epochs': 1}))['job_id']
+        job = self.service.submit({**self.job, 'training.epochs': 1})
         watched = self.service.fgnn('watch', job)
         self.assertEqual((watched.stdout + watched.stderr).count(leak), 1)
         self.assertIn(leak, self.service.fgnn('show', job).stdout)
@@ -170,7 +164,3 @@ class LinkTest(harness.ServiceTest):
                                         cwd=self.service.folder)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertEqual(len(refused.stderr.splitlines()), 1)
-
-
-if __name__ == '__main__':
-    harness.main()

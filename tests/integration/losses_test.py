@@ -1,7 +1,6 @@
 """A device whose daemons keep dying is lost; its job goes on without it, and ends
 in the same weights."""
 
-import json
 import os
 import signal
 
@@ -28,9 +27,7 @@ class LossTest(harness.ServiceTest):
         self.run_dir = self.service.folder / 'lossy'
 
     def submit(self, settings):
-        return self.service.json(
-            'submit', *self.service.job_words({**JOB, **settings}), '--digest',
-            '--run-dir', str(self.run_dir))['job_id']
+        return self.service.submit({**JOB, **settings}, run_dir=self.run_dir)
 
     def plans(self):
         return {device['name']: device.get('plan', '') for device in
@@ -74,7 +71,7 @@ class LossTest(harness.ServiceTest):
 
     def assert_as_undisturbed(self, job, settings, restarts=RESTARTS):
         self.service.fgnn('watch', job)
-        summary = json.loads((self.run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(self.run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['restarts'], restarts)
         self.assertEqual(summary['batches_committed'],
@@ -85,9 +82,8 @@ class LossTest(harness.ServiceTest):
         self.assert_same_run(self.run_dir, expected)
 
     def last_plans(self):
-        last = (self.run_dir / 'metrics.jsonl').read_text().splitlines()[-1]
         return {device['device']: device['plan']
-                for device in json.loads(last)['devices']}
+                for device in harness.lines_of(self.run_dir)[-1]['devices']}
 
     def test_the_others_do_what_is_left(self):
         for what, way in WAYS.items():
@@ -95,12 +91,11 @@ class LossTest(harness.ServiceTest):
                 with self.subTest(what=what, role=role):
                     self.run_dir = self.service.folder / f'{what} {role}'
                     self.lose_and_end(way, role)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def lose_and_end(self, way, role):
         job = self.submit(way)
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(job)
         device = self.device_of(role)
         self.lose(job, role, device)
         self.assert_as_undisturbed(job, way)
@@ -115,15 +110,11 @@ class LossTest(harness.ServiceTest):
 
     def test_it_stays_lost_until_it_is_brought_back(self):
         job = self.submit({'training.epochs': 2000})
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        self.service.wait_until_it_trains(job)
         self.lose(job, 'trainer', 'cpu:0')
-        scheduler, = [pid for pid, name in self.service.processes().items()
-                      if name == 'fgnn-scheduler']
-        os.kill(scheduler, signal.SIGKILL)
-        self.service.wait_until_gone([scheduler])
+        self.service.kill_scheduler()
         self.service.fgnn('up', *DEVICES)
-        before = self.service.follow(
-            job, lambda p: p.get('batches_committed', 0) > 0)
+        before = self.service.wait_until_it_trains(job)
         self.service.follow(job, lambda p: p.get('batches_committed', 0) >
                             before['batches_committed'] + 200)
         self.assertEqual(self.plans()['cpu:0'], 'lost')
@@ -136,8 +127,7 @@ class LossTest(harness.ServiceTest):
         self.assertNotIn('lost', self.plans().values())
         # Of the scheduler that is there now: nobody has died since.
         self.assert_as_undisturbed(job, {'training.epochs': 2000}, restarts=0)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_the_last_device_takes_the_job_with_it(self):
         job = self.submit(harness.ENDLESS)
@@ -146,9 +136,4 @@ class LossTest(harness.ServiceTest):
         watch = self.service.fgnn('watch', job, check=False)
         self.assertEqual(watch.returncode, 1, watch.stderr)
         self.assertIn('died 2 times in 10 minutes', watch.stderr)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()
+        self.end_service()

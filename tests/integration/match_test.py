@@ -1,9 +1,6 @@
 """Rows that a trainer's batch before has change where features come from, and
 nothing else."""
 
-import os
-import signal
-
 import harness
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
@@ -87,31 +84,18 @@ class MatchTest(harness.ServiceTest):
             rows = [line['rows_loaded'] for line in harness.lines_of(run_dir)]
             self.assertEqual(rows, loaded.setdefault('rows', rows), ahead)
 
-    def kill_some(self, job, run_dir, programs):
-        goal = 0
-        for program in programs:
-            self.service.wait_for_batches(run_dir, goal)
-            goal = harness.committed_of(run_dir) + 500
-            victim = max(pid for pid, name in self.service.processes().items()
-                         if name == program)
-            os.kill(victim, signal.SIGKILL)
-        self.service.fgnn('watch', job)
-
     def test_trainers_are_killed_and_the_service_too(self):
         plain = self.run_job(LONG, features__match='off')
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'killed'
-        job = self.service.json(
-            'submit', *self.service.job_words(LONG, trainers=2), '--run-dir',
-            str(run_dir), '--digest')['job_id']
-        self.kill_some(job, run_dir, ['fgnn-trainer'] * 3)
+        run_dir, job = self.service.submit_run('killed', LONG, trainers=2)
+        self.service.kill_in_turn(run_dir, ['fgnn-trainer'] * 3, 500)
+        self.service.fgnn('watch', job)
         self.assert_same_run(run_dir, plain)
         self.service.fgnn('down')
         # Everything at once, within an epoch; then it goes on.
         self.service.fgnn('up')
         run_dir = self.service.folder / 'resumed'
-        self.service.json('submit', *self.service.job_words(LONG), '--run-dir',
-                          str(run_dir), '--digest')
+        self.service.submit(LONG, run_dir=run_dir)
         self.service.wait_for_batches(run_dir, 1500)
         self.service.kill_all()
         self.service.fgnn('resume', str(run_dir))
@@ -142,7 +126,3 @@ class MatchTest(harness.ServiceTest):
                 **JOB, 'model.input_dropout': 0.5, 'features.match': 'on'}),
             check=False)
         self.assert_user_error(refused, 'features.match is on, but')
-
-
-if __name__ == '__main__':
-    harness.main()

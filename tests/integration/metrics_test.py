@@ -56,8 +56,7 @@ class MetricsTest(harness.ServiceTest):
                                 'features.store': 'disk',
                                 'cache.policy': 'degree',
                                 'cache.capacity': 0.2})
-        lines = [json.loads(line) for line in
-                 (run / 'metrics.jsonl').read_text('utf-8').splitlines()]
+        lines = harness.lines_of(run)
         pages = self.pages()
         scheduler = pages['scheduler'][0]
         batches = sum(line['batches'] for line in lines)
@@ -100,7 +99,7 @@ class MetricsTest(harness.ServiceTest):
                                    for role in pages.values()
                                    for page in role for name in page})
         self.assert_logs_are_json(
-            json.loads((run / 'summary.json').read_text('utf-8'))['job_id'])
+            harness.summary_of(run)['job_id'])
 
     def assert_metrics_exist(self, seen):
         board = json.loads((GRAFANA / 'fgnn.json').read_text('utf-8'))
@@ -150,7 +149,3 @@ class MetricsTest(harness.ServiceTest):
             refused = self.service.fgnn('up', '--http', address, check=False)
             self.assert_user_error(refused, '--http-public')
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()

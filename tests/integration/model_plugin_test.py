@@ -1,6 +1,5 @@
 """Models of one's own: a plugin built outside the tree, a TorchScript file."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -73,11 +72,10 @@ class ModelPluginTest(harness.ServiceTest):
                     'training.batches_per_step': 2}
         runs = [self.service.run({**settings, **more}) for more in (
             {}, {'trainers': 2, 'training.threads': 2})]
-        epochs = [json.loads(line) for line in
-                  (runs[0] / 'metrics.jsonl').read_text().splitlines()]
+        epochs = harness.lines_of(runs[0])
         self.assertLess(epochs[-1]['loss'],
                         0.8 * epochs[0]['loss'])
-        self.assertEqual(*map(harness.last_weights, runs))
+        self.assert_same_weights(*runs)
         return runs[0]
 
     def predict(self, run_dir):
@@ -146,7 +144,3 @@ class ModelPluginTest(harness.ServiceTest):
                 'run', *self.service.job_words(settings), check=False)
             self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
             self.assertIn(word, run.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -80,7 +80,3 @@ class NamesTest(harness.ServiceTest):
         for word in words:
             self.assertIn(word, answer.stderr)
         self.assertFalse((self.service.folder / 'refused.csv').exists())
-
-
-if __name__ == '__main__':
-    harness.main()

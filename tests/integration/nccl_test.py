@@ -1,7 +1,6 @@
 """Jobs whose GPUs, which are emulated, exchange gradients by NCCL: the weights
 that the board makes, whoever is killed."""
 
-import json
 import os
 import re
 import signal
@@ -40,8 +39,7 @@ class JobTest(NcclTest):
         # In an order of its own, with weights that differ by rounding.
         in_any_order = self.service.run(
             {**NCCL, 'training.deterministic': 'false'}, '--digest')
-        self.assertEqual((in_any_order / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
+        self.assert_same_digests(in_any_order, expected)
         for line, other in zip(harness.lines_of(in_any_order),
                                harness.lines_of(expected), strict=True):
             self.assertAlmostEqual(line['loss'], other['loss'], delta=1e-3)
@@ -50,11 +48,8 @@ class JobTest(NcclTest):
         self.assertGreater(min(exchanged), 0)
 
     def test_killed_trainers_change_no_weight(self):
-        run_dir = self.service.folder / 'killed'
         self.service.fgnn('up')
-        job = self.service.json(
-            'submit', *self.service.job_words({**NCCL, **LONG}), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        run_dir, job = self.service.submit_run('killed', {**NCCL, **LONG})
         kills = ('trainer.0', 'trainer.1')
         for name in kills:
             count = harness.committed_of(run_dir)
@@ -64,7 +59,7 @@ class JobTest(NcclTest):
                        if executor['name'] == name)
             os.kill(victim, signal.SIGKILL)
         self.service.fgnn('watch', job)
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['restarts'], len(kills))
         self.service.fgnn('down')
         self.assertGreater(min(self.exchanged()), 0)
@@ -86,7 +81,3 @@ class RefusalTest(NcclTest):
                                    'executors': 'factored'})
         self.assertEqual(code, 2, said)
         self.assertIn('use together', said)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,9 +1,5 @@
 """The order of batches is the job's: who works changes no batch and weight."""
 
-import json
-import os
-import signal
-
 import harness
 
 # 20 batches an epoch: a window of 16, and one of 4.
@@ -17,7 +13,7 @@ LONG = {**JOB, 'training.epochs': 500, 'training.checkpoint_every': 100,
 
 def digests_of(run_dir):
     """CRC32C of each batch, in the order in which they are trained."""
-    lines = (run_dir / 'batches.crc').read_text().splitlines()
+    lines = harness.digests_of(run_dir)
     return [line.split()[1] for line in lines]
 
 
@@ -70,8 +66,8 @@ class OrderTest(harness.ServiceTest):
 
     def test_a_sampler_says_what_the_order_gained_and_took(self):
         def seconds_of(run_dir):
-            lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-            return [json.loads(line)['stages']['order'] for line in lines]
+            return [line['stages']['order']
+                    for line in harness.lines_of(run_dir)]
 
         drawn = {'sampling.order': 'drawn'}
         self.assertEqual(seconds_of(self.service.run({**JOB, **drawn})), [0, 0])
@@ -106,23 +102,17 @@ class FaultTest(harness.ServiceTest):
         cls.expected = cls.graphs.run({**LONG, 'samplers': 2}, '--digest')
 
     def submit(self, settings):
-        run_dir = self.service.folder / 'run'
         self.service.fgnn('up')
-        return run_dir, self.service.json(
-            'submit', *self.service.job_words(settings), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        return self.service.submit_run('run', settings)
 
     def test_a_killed_sampler_changes_nothing(self):
         run_dir, job = self.submit({**LONG, 'samplers': 2})
         for batches in (1000, 2500, 4007):
             self.service.wait_for_batches(run_dir, batches)
-            victim = max(pid for pid, name in self.service.processes().items()
-                         if name == 'fgnn-sampler')
-            os.kill(victim, signal.SIGKILL)
+            self.service.kill_newest('fgnn-sampler')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        self.end_service()
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['restarts'], 3)
         self.assert_same_run(run_dir, self.expected)
 
@@ -157,7 +147,3 @@ class FaultTest(harness.ServiceTest):
         job.write_text(written)
         self.service.fgnn('resume', str(run_dir))
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -79,7 +79,3 @@ class PagesTest(harness.ServiceTest):
     def test_the_readme_fits_its_length(self):
         text = (ROOT / 'README.md').read_text(encoding='utf-8')
         self.assertLessEqual(len(text.splitlines()), 150)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -92,7 +92,3 @@ class PlotTest(harness.ServiceTest):
             self.assertNotEqual(answer.returncode, 0)
             self.assertIn(reason, answer.stderr)
             self.assertFalse(out.exists())
-
-
-if __name__ == '__main__':
-    harness.main()

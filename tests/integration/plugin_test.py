@@ -1,6 +1,5 @@
 """Plugins of one's own: built outside the tree, loaded by name."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -8,6 +7,7 @@ import subprocess
 import tempfile
 
 import harness
+from determinism_test import DrawsTest
 
 SOURCE_DIR = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
 EXAMPLE = SOURCE_DIR / 'sampler_service/plugin/example/skip_hop.cc'
@@ -53,7 +53,7 @@ const fgnn::SamplerPluginEntry fgnn_sampler_plugin = {77, nullptr, nullptr};
 '''
 
 
-class PluginTest(harness.ServiceTest):
+class PluginTest(DrawsTest):
 
     @classmethod
     def setUpClass(cls):
@@ -100,24 +100,7 @@ class PluginTest(harness.ServiceTest):
 
     def test_the_example_trains_with_any_number_of_samplers(self):
         self.build('skip_hop', EXAMPLE.read_text(encoding='utf-8'))
-        of_dependencies = []
-        for dependency in (1, 4):
-            digests = [
-                (self.service.run(
-                    self.settings('skip_hop', samplers=samplers,
-                                  **{'sampling.threads': threads,
-                                     'sampling.batch_dependency': dependency,
-                                     'training.epochs': 1}), '--digest') /
-                 'batches.crc').read_text().splitlines()
-                for samplers, threads in ((1, 1), (2, 2))]
-            self.assertEqual(*digests)
-            self.assertEqual(len(set(digests[0])), 10)
-            of_dependencies.append(digests[0])
-        # Windows of four batches have the key of their first batch's number.
-        alone, sharing = of_dependencies
-        self.assertEqual(sharing[0], alone[0])
-        for one, other in zip(alone[1:], sharing[1:]):
-            self.assertNotEqual(one, other)
+        self.drawn_alone_and_shared(self.settings('skip_hop'))
 
     def test_the_example_is_short(self):
         code = [line for line in EXAMPLE.read_text(encoding='utf-8').splitlines()
@@ -160,8 +143,8 @@ class PluginTest(harness.ServiceTest):
             self.build('ranks', POLICY % BY_IN_DEGREE.replace(
                 'job.graph->degree', f'{sign}1.f * job.graph->degree'))
             run_dir = self.service.run(caching)
-            line, = (run_dir / 'metrics.jsonl').read_text().splitlines()
-            self.assertGreater(json.loads(line)['cache_hit_rate'], 0)
+            line, = harness.lines_of(run_dir)
+            self.assertGreater(line['cache_hit_rate'], 0)
             orders.append(len(list(
                 (self.service.dataset / 'derived').glob('ranks-*'))))
         # Another library of the same name is another policy.
@@ -197,7 +180,3 @@ class PluginTest(harness.ServiceTest):
             self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
             self.assertIn(next(iter(settings)).split('.')[0] + '.plugin',
                           run.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

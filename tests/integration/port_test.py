@@ -159,7 +159,3 @@ class PortTest(harness.ServiceTest):
         self.assertIn('is there already', again.stderr)
         self.assertEqual(
             pathlib.Path(tokens.stdout.strip()).stat().st_mode & 0o777, 0o600)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -58,7 +58,7 @@ class ClassesTest(PredictTest):
         rows = rows_of(self.service.folder / 'out.csv')
         labels = values((self.service.dataset / 'labels.npy').read_bytes())
         self.assertEqual([int(row['label']) for row in rows], labels)
-        summary = json.loads((run / 'summary.json').read_text())
+        summary = harness.summary_of(run)
         found = {entry['split']: entry for entry in answer['splits']}
         for name in ('train', 'valid', 'test'):
             split = values(
@@ -281,7 +281,7 @@ class TargetsTest(PredictTest):
                 'training.learning_rate': 0.02, 'model.dropout': 0}),
             '--run-dir', str(run_dir)).stdout
         answer = json.loads(self.predict(run_dir, '--json').stdout)
-        return (lines, json.loads((run_dir / 'summary.json').read_text()),
+        return (lines, harness.summary_of(run_dir),
                 answer, rows_of(self.service.folder / 'out.csv'))
 
     def test_numbers_from_their_import_to_their_predictions(self):
@@ -333,7 +333,3 @@ class TargetsTest(PredictTest):
                 if float(row[f'probability_{name}']) > 0.5))
         self.assert_refused(self.service.folder / 'run', ['--top-k', '2'],
                             'multi_label_classification')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -60,7 +60,3 @@ class PygTest(harness.ServiceTest):
         for kind, by_peer in differences.items():
             for peer, difference in by_peer.items():
                 self.assertLess(difference, 1e-4, f'{kind} by {peer}')
-
-
-if __name__ == '__main__':
-    harness.main()

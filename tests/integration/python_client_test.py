@@ -7,14 +7,12 @@ import pathlib
 import warnings
 
 import client_case
-import harness
 from client_case import fgnn
 
-if fgnn is not None:
-    import fake_job_service
-    import grpc
-    from fgnn import progress, spec
-    from fgnn.v1 import job_service_pb2 as pb
+import fake_job_service
+import grpc
+from fgnn import progress, spec
+from fgnn.v1 import job_service_pb2 as pb
 
 SPEC = {'dataset': 'graph', 'sampling': {'fanouts': (5, 5)}}
 
@@ -342,7 +340,3 @@ class SpecTest(client_case.ClientTest):
             with self.assert_raises(fgnn.InvalidJob, ''):
                 self.client.submit(SPEC, **options)
         self.assertEqual(self.service.calls, [])
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -6,12 +6,10 @@ import random
 import struct
 
 import client_case
-import harness
 from client_case import fgnn
 
-if fgnn is not None:
-    from fgnn import checkpoint, errors, progress, spec
-    from fgnn.v1 import job_service_pb2 as pb
+from fgnn import checkpoint, errors, progress, spec
+from fgnn.v1 import job_service_pb2 as pb
 
 MUTANTS = 1500
 DEEP = 100_000
@@ -190,7 +188,3 @@ class DamageTest(client_case.ClientTest):
         self.assertEqual(progress.bar(state, shown, 60),
                          'evaluating epoch 2 [===============>              ]'
                          ' 50 %')
-
-
-if __name__ == '__main__':
-    harness.main()

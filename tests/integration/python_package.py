@@ -2,6 +2,7 @@
 source distribution into a folder of its own, without the network, by the
 interpreter of .deps/python or of .deps/pyg."""
 
+import functools
 import importlib
 import os
 import pathlib
@@ -13,8 +14,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HOME = ROOT / '.deps/python'
 PYG_HOME = ROOT / '.deps/pyg'  # With torch_geometric.
-MISSING = (f'no grpcio in {HOME}; `tools/setup --tests` installs it where PyPI '
-           'can be reached')
 PYG_MISSING = (f'no torch_geometric in {PYG_HOME}; `tools/setup --pyg` '
                'installs it where PyPI can be reached')
 _INSTALL_SECONDS = 120
@@ -23,15 +22,16 @@ _folder = tempfile.TemporaryDirectory(prefix='fgnn-python-')
 SITE = pathlib.Path(_folder.name) / 'site'
 
 
+@functools.cache
 def load(home=HOME):
-    """The module fgnn; None where there is nothing to install it with. What
-    calls it goes on in the interpreter of `home`, from its beginning."""
+    """The module fgnn; None where there is nothing to install it with. The tests
+    that call it go on in the interpreter of `home`, from their beginning."""
     python = home / 'bin/python'
-    if not (python.exists() and (home / 'complete').exists()):
+    if not (home / 'complete').exists():
         return None
     if pathlib.Path(sys.prefix).resolve() != home.resolve():
         _folder.cleanup()
-        os.execv(python, [str(python), '-B', *sys.argv])
+        os.execv(python, [str(python), '-B', '-m', 'pytest', *sys.argv[1:]])
     source = pathlib.Path(_folder.name) / 'source'
     # Building leaves files beside what is built.
     leave = shutil.ignore_patterns('build', '*.egg-info', '__pycache__')

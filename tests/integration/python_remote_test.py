@@ -9,12 +9,10 @@ import subprocess
 import threading
 
 import client_case
-import harness
 import python_package
 from client_case import fgnn
 
-if fgnn is not None:
-    import fake_job_service
+import fake_job_service
 
 
 class ElsewhereTest(client_case.ClientTest):
@@ -133,7 +131,3 @@ class ElsewhereTest(client_case.ClientTest):
         with self.assert_raises(fgnn.WrongState, self.place,
                                 'local issuer certificate|self-signed'):
             self.call(tls_dir=self.mine)
-
-
-if __name__ == '__main__':
-    harness.main()

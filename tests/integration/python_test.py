@@ -28,8 +28,6 @@ def readme_lines():
 class PythonTest(harness.ServiceTest):
 
     def setUp(self):
-        if fgnn is None:
-            self.skipTest(python_package.MISSING)
         super().setUp()
         path = f"{harness.BIN_DIR.resolve()}:{os.environ['PATH']}"
         self.environment = {
@@ -185,8 +183,6 @@ job.pause()
 class CheckpointTest(harness.unittest.TestCase):
 
     def test_it_is_the_best_the_newest_or_the_named_one(self):
-        if fgnn is None:
-            self.skipTest(python_package.MISSING)
         from fgnn import checkpoint
         with tempfile.TemporaryDirectory() as folder:
             run = pathlib.Path(folder)
@@ -208,8 +204,6 @@ class CheckpointTest(harness.unittest.TestCase):
 class PygTest(harness.unittest.TestCase):
 
     def test_it_is_named_where_it_is_not_installed(self):
-        if fgnn is None:
-            self.skipTest(python_package.MISSING)
         for function, words in ((fgnn.to_pyg, ('run',)),
                                 (fgnn.from_pyg, (None, 'graph'))):
             with self.assertRaisesRegex(ImportError, r"torch .*fgnn\[pyg\]"):
@@ -219,8 +213,6 @@ class PygTest(harness.unittest.TestCase):
 class TypesTest(harness.unittest.TestCase):
 
     def test_they_are_strict(self):
-        if fgnn is None:
-            self.skipTest(python_package.MISSING)
         readme = python_package.SITE.parent / 'readme.py'
         readme.write_text(readme_lines(), encoding='utf-8')
         check = subprocess.run(
@@ -231,7 +223,3 @@ class TypesTest(harness.unittest.TestCase):
             cwd=python_package.SITE, capture_output=True, text=True,
             check=False, timeout=harness.COMMAND_SECONDS)
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
-
-
-if __name__ == '__main__':
-    harness.main()

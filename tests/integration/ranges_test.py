@@ -113,7 +113,3 @@ class RangesTest(unittest.TestCase):
                             rf'{re.escape(most)}[.0]*;', told.stderr)
                         self.assertEqual(refused is None, is_in, told.stderr)
         self.assertGreater(count, 5)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -104,7 +104,3 @@ class DescriptorsTest(harness.ServiceTest):
             self.assertNotIn('RAW', answer.stderr)
         self.assertGreater(refused, 2)
         self.assertGreater(worked, 5)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -69,9 +69,8 @@ class RemovalTest(harness.ServiceTest):
 
     def test_a_job_that_has_not_ended_stays(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
+        job = self.service.submit(harness.ENDLESS)
+        self.service.wait_until_it_trains(job)
         self.assert_refused(['rm', job], job, f'fgnn cancel {job}',
                             code=1)
         self.service.fgnn('pause', job)
@@ -121,7 +120,3 @@ class RemovalTest(harness.ServiceTest):
         self.assertEqual(self.jobs(), {new})
         self.assertTrue(new_dir.exists())
         self.assert_refused(['prune', '--older', 'yesterday'], 'yesterday')
-
-
-if __name__ == '__main__':
-    harness.main()

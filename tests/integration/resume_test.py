@@ -19,16 +19,10 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
 
 class ResumeTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def submit(self, name):
-        run_dir = self.service.folder / name
-        words = self.service.job_words(JOB)
-        return run_dir, self.service.json(
-            'submit', *words, '--run-dir', str(run_dir), '--digest')['job_id']
+        return self.service.submit_run(name, JOB)
 
     def kill_all(self):
         self.service.kill_all()
@@ -40,15 +34,9 @@ class ResumeTest(harness.ServiceTest):
 
     def assert_as_if_nothing_happened(self, run_dir):
         expected = self.expected
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
-        self.assertEqual(harness.metrics_of(run_dir),
-                         harness.metrics_of(expected))
-        self.assertTrue(harness.last_weights(run_dir) ==
-                        harness.last_weights(expected),
-                        'the weights differ from those of a run without faults')
-        summary = json.loads((run_dir / 'summary.json').read_text())
-        whole = json.loads((expected / 'summary.json').read_text())
+        self.assert_same_run(run_dir, expected)
+        summary = harness.summary_of(run_dir)
+        whole = harness.summary_of(expected)
         for key in ('state', 'epochs', 'batches_committed', 'batches_expected',
                     'valid_accuracy', 'valid_macro_f1', 'test_accuracy',
                     'test_macro_f1', 'best_epoch', 'seed'):
@@ -71,8 +59,7 @@ class ResumeTest(harness.ServiceTest):
         self.kill_after(run_dir, 3000)
         self.service.fgnn('up')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_job_outlives_its_scheduler(self):
@@ -90,8 +77,7 @@ class ResumeTest(harness.ServiceTest):
                          {**daemons, scheduler: 'fgnn-scheduler'})
         self.assertIn(f'job {job}: taken over',
                       self.service.fgnn('logs', job).stdout)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_job_goes_on_after_its_scheduler_was_told_to_end(self):
@@ -103,8 +89,7 @@ class ResumeTest(harness.ServiceTest):
         self.assertFalse(self.service.wait_until_gone())
         self.service.fgnn('up')
         self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         self.assert_as_if_nothing_happened(run_dir)
 
     def test_a_cancelled_run_is_resumed_by_another_service(self):
@@ -124,10 +109,9 @@ class ResumeTest(harness.ServiceTest):
         self.service.fgnn('up', '--devices', *(f'cpu:{i}' for i in cores[:2]))
         run_dir = self.service.folder / 'moved'
         # A step has a batch for each of the two devices.
-        words = self.service.job_words(
-            JOB, **{'devices': '[]', 'training.batches_per_step': 0})
-        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
-                                '--digest')['job_id']
+        job = self.service.submit(
+            JOB, run_dir=run_dir,
+            **{'devices': '[]', 'training.batches_per_step': 0})
         self.service.wait_for_batches(run_dir, 2000)
         self.service.fgnn('cancel', job)
         self.service.fgnn('down')
@@ -211,10 +195,7 @@ class ResumeTest(harness.ServiceTest):
 
     def test_a_job_that_has_not_ended_is_followed_and_keeps_its_fields(self):
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'endless'
-        job = self.service.json(
-            'submit', *self.service.job_words(harness.ENDLESS), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        run_dir, job = self.service.submit_run('endless', harness.ENDLESS)
         self.service.wait_for_batches(run_dir, 10)
         changed = self.service.fgnn('resume', str(run_dir), '--set',
                                     'training.epochs=3', check=False)
@@ -273,7 +254,7 @@ class SharedDrawsTest(harness.ServiceTest):
         # Batch 2 of the second epoch.
         self.go_back_to(run_dir, 'epoch-0001-step-0000000012')
         self.service.fgnn('resume', str(run_dir))
-        self.assertTrue(outcome() == expected, 'the run went another way')
+        self.assert_exactly(outcome() == expected, 'the run went another way')
 
     def test_but_not_with_another_window(self):
         run_dir = self.service.run(self.job)
@@ -286,7 +267,3 @@ class SharedDrawsTest(harness.ServiceTest):
         result = self.service.fgnn('resume', str(run_dir), check=False)
         self.assert_user_error(
             result, 'sampling.batch_dependency 8, this job has 4')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -111,7 +111,3 @@ class BillTest(unittest.TestCase):
         for each in torch['checksums']:
             self.assertEqual(each['algorithm'], 'SHA256')
             self.assertRegex(each['checksumValue'], '^[0-9a-f]{64}$')
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -75,14 +75,12 @@ class UpAndDownTest(harness.ServiceTest):
         # run, which started the service, does not wait for its end.
         _, err = run.communicate(timeout=harness.END_SECONDS)
         self.assertEqual(err.decode(), f'fgnn: job {job} was cancelled\n')
-        second = self.service.json('submit',
-                                   *self.service.job_words())['job_id']
+        second = self.service.submit()
         self.service.fgnn('watch', second)
         after = self.service.json('status')
         self.assertEqual(after['pid'], before['pid'])
         self.assertFalse(after['exits_when_idle'])
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_all_processes_end_when_their_state_folder_is_gone(self):
         def remove_folder():
@@ -95,11 +93,8 @@ class UpAndDownTest(harness.ServiceTest):
         def run_job():
             run_dir = self.service.folder / 'run'
             shutil.rmtree(run_dir, ignore_errors=True)
-            job = self.service.json(
-                'submit', *self.service.job_words(harness.ENDLESS),
-                '--run-dir', str(run_dir))['job_id']
-            self.service.follow(
-                job, lambda p: p.get('batches_committed', 0) > 0)
+            self.service.wait_until_it_trains(
+                self.service.submit(harness.ENDLESS, run_dir=run_dir))
 
         self.service.fgnn('up')
         remove_folder()
@@ -179,16 +174,13 @@ class UpAndDownTest(harness.ServiceTest):
         os.kill(pid, signal.SIGKILL)
         self.service.wait_until_gone([pid])
         self.assertNotEqual(self.service.json('up')['pid'], pid)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
 
     def test_down_cancels_what_runs(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        self.service.follow(job, lambda p: p.get('batches_committed', 0) > 0)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        job = self.service.submit(harness.ENDLESS)
+        self.service.wait_until_it_trains(job)
+        self.end_service()
 
     def test_down_by_force_ends_a_service_that_hangs(self):
         pid = self.service.json('up')['pid']
@@ -389,7 +381,7 @@ class JsonTest(harness.ServiceTest):
 
     def test_every_answer_is_a_document(self):
         self.service.fgnn('up')
-        job = self.service.json('submit', *self.service.job_words())['job_id']
+        job = self.service.submit()
         self.service.fgnn('watch', job)
         self.assertEqual(self.service.json('jobs')['jobs'][0]['job_id'], job)
         self.assertEqual(self.service.json('show', job)['state'], 'completed')
@@ -400,7 +392,3 @@ class JsonTest(harness.ServiceTest):
                                       '--json').stdout.splitlines():
             self.assertIn('text', json.loads(line))
         self.assertTrue(self.service.json('down')['stopped'])
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,7 +1,6 @@
 """Two jobs at once, each on a device of its own: what happens to one, or to the
 scheduler of both, changes no result of either."""
 
-import json
 import os
 import signal
 
@@ -17,10 +16,7 @@ BATCHES = 80_000  # Of such a job.
 
 class SeveralJobsTest(harness.ServiceTest):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.expected = cls.graphs.run(JOB, '--digest')
+    undisturbed = JOB
 
     def start_both(self):
         """{job: its run folder}, both of which run; the scheduler's pid."""
@@ -28,9 +24,8 @@ class SeveralJobsTest(harness.ServiceTest):
         jobs = {}
         for device in DEVICES:
             run_dir = self.service.folder / device.replace(':', '-')
-            words = self.service.job_words(JOB, devices=f'[{device}]')
-            job = self.service.json('submit', *words, '--run-dir',
-                                    str(run_dir), '--digest')['job_id']
+            job = self.service.submit(JOB, run_dir=run_dir,
+                                      devices=f'[{device}]')
             jobs[job] = run_dir
         for run_dir in jobs.values():
             self.service.wait_for_batches(run_dir, 200)
@@ -47,8 +42,7 @@ class SeveralJobsTest(harness.ServiceTest):
     def end_both(self, jobs):
         for job in jobs:
             self.service.fgnn('watch', job)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
+        self.end_service()
         for run_dir in jobs.values():
             self.assert_same_run(run_dir, self.expected)
 
@@ -69,8 +63,8 @@ class SeveralJobsTest(harness.ServiceTest):
                                  daemons is second)
             self.assertNotIn(f'job {other}', log)
         self.end_both(jobs)
-        restarts = [json.loads((run_dir / 'summary.json').read_text())
-                    ['restarts'] for run_dir in jobs.values()]
+        restarts = [harness.summary_of(run_dir)['restarts']
+                    for run_dir in jobs.values()]
         self.assertEqual(restarts, [0, 2])
 
     def test_both_outlive_their_scheduler(self):
@@ -92,14 +86,10 @@ class SeveralJobsTest(harness.ServiceTest):
 
     def test_a_job_grows_to_a_device_that_comes_free(self):
         self.service.fgnn('up', '--devices', *DEVICES)
-        other = self.service.json(
-            'submit', *self.service.job_words(harness.ENDLESS,
-                                              devices='[cpu:1]'))['job_id']
+        other = self.service.submit(harness.ENDLESS, devices='[cpu:1]')
         run_dir = self.service.folder / 'grows'
-        words = self.service.job_words(JOB,
-                                       devices='{kind: cpu, min: 1, max: 2}')
-        job = self.service.json('submit', *words, '--run-dir', str(run_dir),
-                                '--digest')['job_id']
+        job = self.service.submit(JOB, run_dir=run_dir,
+                                  devices='{kind: cpu, min: 1, max: 2}')
         self.service.follow(
             job, lambda p: p.get('batches_committed', 0) > 200)
         self.assertEqual(self.service.json('show', job)['devices'], ['cpu:0'])
@@ -111,7 +101,3 @@ class SeveralJobsTest(harness.ServiceTest):
                          ('completed', list(DEVICES), 0))
         self.service.fgnn('down')
         self.assert_same_run(run_dir, self.expected)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -1,7 +1,6 @@
 """Trainers that read features from the disk share one table of hot rows. It
 changes how many rows are read, and nothing else."""
 
-import json
 import os
 import pathlib
 import re
@@ -15,11 +14,6 @@ JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
 # Seconds of work, so that kills meet it.
 LONG = {**JOB, 'training.epochs': 300, 'training.checkpoint_every': 100,
         'limits.restarts': 20}
-
-
-def lines_of(run_dir):
-    lines = (run_dir / 'metrics.jsonl').read_text(encoding='utf-8')
-    return [json.loads(line) for line in lines.splitlines()]
 
 
 class SharedTableTest(harness.ServiceTest):
@@ -42,7 +36,7 @@ class SharedTableTest(harness.ServiceTest):
                        for name, value in fields.items()}}, '--digest')
         filled = self.rows_filled() - before
         return run_dir, filled, filled + sum(
-            line['rows_loaded'] for line in lines_of(run_dir))
+            line['rows_loaded'] for line in harness.lines_of(run_dir))
 
     def test_two_trainers_read_what_one_with_the_whole_table_would(self):
         plain = self.service.run({**JOB, 'features.store': 'memory',
@@ -57,9 +51,9 @@ class SharedTableTest(harness.ServiceTest):
             self.assertEqual(filled, 800)
             self.assertLessEqual(rows_of_two, rows)
             self.assertEqual([line['cache_hit_rate'] for line in
-                              lines_of(two)],
+                              harness.lines_of(two)],
                              [line['cache_hit_rate'] for line in
-                              lines_of(one)])
+                              harness.lines_of(one)])
         # With a table of its own each has a row in five, read twice.
         alone, _, rows_alone = self.run_and_count(cache__capacity=0.2)
         self.assert_same_run(alone, plain)
@@ -94,7 +88,7 @@ class SharedTableTest(harness.ServiceTest):
                 **devices, executors=executors, samplers=samplers,
                 cache__capacity=0.5)
             self.assert_same_run(run_dir, plain)
-            for line in lines_of(run_dir):
+            for line in harness.lines_of(run_dir):
                 self.assertEqual(line['cache_hit_rate'], 1, executors)
 
     def with_a_table(self, program='fgnn-trainer'):
@@ -132,10 +126,7 @@ class SharedTableTest(harness.ServiceTest):
         plain = self.service.run({**LONG, 'features.store': 'memory'},
                                  '--digest')
         self.service.fgnn('up')
-        run_dir = self.service.folder / 'killed'
-        job = self.service.json(
-            'submit', *self.service.job_words(LONG, trainers=2), '--run-dir',
-            str(run_dir), '--digest')['job_id']
+        run_dir, job = self.service.submit_run('killed', LONG, trainers=2)
         tables = self.kill_some(job, run_dir)
         scheduler, = self.with_a_table('fgnn-scheduler')
         os.kill(scheduler, signal.SIGKILL)
@@ -150,9 +141,4 @@ class SharedTableTest(harness.ServiceTest):
                                     maps).group(1)}, tables)
         self.service.fgnn('watch', job)
         self.assert_same_run(run_dir, plain)
-        self.service.fgnn('down')
-        self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    harness.main()
+        self.end_service()

@@ -1,6 +1,5 @@
 """With weights that may be old, each batch still counts once, whoever dies."""
 
-import json
 import os
 import signal
 
@@ -21,8 +20,7 @@ class StalenessTest(harness.ServiceTest):
     def test_batches_are_those_of_synchronous_steps_whoever_dies(self):
         run_dir = self.service.folder / 'stale'
         self.service.fgnn('up')
-        self.service.fgnn('submit', *self.service.job_words(STALE),
-                          '--run-dir', str(run_dir), '--digest')
+        self.service.submit(STALE, run_dir=run_dir)
         for batches in (1000, 3000):
             self.service.wait_for_batches(run_dir, batches)
             for pid, name in self.service.processes().items():
@@ -32,15 +30,13 @@ class StalenessTest(harness.ServiceTest):
         self.service.kill_all()
         # From a checkpoint: what was trained since then is trained again.
         self.service.fgnn('resume', str(run_dir))
-        summary = json.loads((run_dir / 'summary.json').read_text())
+        summary = harness.summary_of(run_dir)
         self.assertEqual(summary['state'], 'completed')
         self.assertEqual(summary['batches_committed'],
                          summary['batches_expected'])
         expected = self.service.run(JOB, '--digest')
-        self.assertEqual((run_dir / 'batches.crc').read_bytes(),
-                         (expected / 'batches.crc').read_bytes())
-        lines = (run_dir / 'metrics.jsonl').read_text().splitlines()
-        epochs = [json.loads(line) for line in lines]
+        self.assert_same_digests(run_dir, expected)
+        epochs = harness.lines_of(run_dir)
         self.assertEqual([epoch['epoch'] for epoch in epochs],
                          list(range(1, 1 + JOB['training.epochs'])))
         for epoch in epochs:
@@ -48,7 +44,3 @@ class StalenessTest(harness.ServiceTest):
             self.assertLessEqual(epoch['staleness_mean'],
                                  epoch['staleness_max'])
             self.assertLessEqual(epoch['staleness_max'], STALENESS)
-
-
-if __name__ == '__main__':
-    harness.main()

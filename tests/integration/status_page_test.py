@@ -97,10 +97,8 @@ class StatusPageTest(harness.ServiceTest):
         self.assertIn('nothing', json.load(raised.exception)['error'])
 
     def test_a_job_that_runs_and_one_that_waits(self):
-        job = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
-        waits = self.service.json('submit', *self.service.job_words(
-            harness.ENDLESS))['job_id']
+        job = self.service.submit(harness.ENDLESS)
+        waits = self.service.submit(harness.ENDLESS)
         self.service.follow(job, lambda line: line.get('batches_committed', 0))
 
         def status():
@@ -121,7 +119,3 @@ class StatusPageTest(harness.ServiceTest):
                          {'sampler', 'trainer'})
         self.assertIn(f'http://{self.address}/',
                       self.service.fgnn('status').stdout)
-
-
-if __name__ == '__main__':
-    harness.main()

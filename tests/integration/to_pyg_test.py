@@ -327,7 +327,3 @@ class FromPygTest(PygTest):
             timeout=harness.COMMAND_SECONDS)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r'classes tensor\(\[')
-
-
-if __name__ == '__main__':
-    harness.main()

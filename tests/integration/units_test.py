@@ -6,8 +6,6 @@ import subprocess
 import tempfile
 import unittest
 
-import harness
-
 ROOT = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
 
 
@@ -87,7 +85,3 @@ class UnitsTest(unittest.TestCase):
                 ('FGNN_HTTP=0.0.0.0:9470\n' + public, 'any')):
             self.assertIn(f'IPAddressAllow={allowed}\n',
                           self.make(settings)[1], settings)
-
-
-if __name__ == '__main__':
-    harness.main()

@@ -104,7 +104,8 @@ endfunction()
 # its own. Names in unnamed namespaces must differ within a program therefore.
 # TORCH: it includes libtorch's headers. LABELS: unit (default), fault, …; threads
 # beside it where threads of the program share memory: those alone are run under
-# ThreadSanitizer, which has nothing to see in the others. COST: see fgnn_add_test.
+# ThreadSanitizer, which has nothing to see in the others; clock where a busy
+# machine can fail it (see tools/run_tests). COST: see fgnn_add_test.
 function(fgnn_test name)
   cmake_parse_arguments(ARG "TORCH" "TIMEOUT;COST" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
@@ -147,7 +148,7 @@ function(fgnn_add_test name)
   endif()
   if(FGNN_SANITIZE MATCHES thread)
     list(APPEND environment
-      TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/cmake/tsan_suppressions.txt)
+      TSAN_OPTIONS=halt_on_error=1:suppressions=${CMAKE_SOURCE_DIR}/tools/cmake/tsan_suppressions.txt)
   endif()
   add_test(NAME ${name} COMMAND ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES

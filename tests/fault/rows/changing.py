@@ -9,8 +9,8 @@ import time
 
 import harness
 from npy_array import Array
-from row import (JOB, check, committed_of, end_service, pids_of, same_run,
-                 service_in, submit, summary_of, wait_for)
+from row import (JOB, check, committed_of, end_service, ends_undisturbed,
+                 pids_of, same_run, service_in, submit, wait_for)
 
 DEVICES = ('cpu:0', 'cpu:1')
 HEALTHY = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2000}
@@ -168,10 +168,7 @@ def shrinking(options, chance):
             step()
             check(pids_of(service, 'fgnn-scheduler') == scheduler,
                   'the scheduler is another one')
-        service.fgnn('watch', job)
-        same_run(run_dir, expected)
-        check(summary_of(run_dir)['restarts'] == 0,
-              'a daemon of another job was restarted')
+        ends_undisturbed(service, job, run_dir, expected)
         end_service(service)
     return (f'{options.shrinks} datasets cut while they were validated, one '
             'while it was trained on, two of other contents: each job failed '

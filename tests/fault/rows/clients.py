@@ -12,8 +12,8 @@ import time
 
 import harness
 import users
-from row import (JOB, TINY, check, committed_of, end_service, pids_of,
-                 same_run, service_in, submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, end_service, has_ended,
+                 pids_of, same_run, service_in, submit, summary_of, wait_for)
 
 ROWS = pathlib.Path(__file__).resolve().parent
 # A command that takes longer was not answered.
@@ -183,7 +183,7 @@ def descriptors(options, chance):
                  if path.name != 'scheduler.sock']
         with silent_connections(doors, count // 2, users.SERVICE) as inner:
             slowest = max(slowest, timed(service, 'status')[0])
-            check(not (run_dir / 'summary.json').exists(), 'it came too late')
+            check(not has_ended(run_dir), 'it came too late')
             os.kill(chance.choice(pids_of(service, 'fgnn-trainer')),
                     signal.SIGKILL)
             time.sleep(1)  # While the one after it comes.

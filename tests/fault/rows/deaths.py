@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, end_service, in_any_order,
+from row import (JOB, TINY, check, end_service, goes_on, in_any_order,
                  pids_of, replace_soon, same_run, service_in, submit,
                  summary_of, wait_for)
 
@@ -83,10 +83,7 @@ def kill_some(service, job, run_dir, victims, most, chance):
     """
     killed, back = {}, []
     for _ in range(min(most, len(victims))):
-        goal = committed_of(run_dir) + chance.randrange(50, 500)
-        wait_for(lambda: committed_of(run_dir) >= goal or
-                 (run_dir / 'summary.json').exists(), 60, 'progress')
-        if (run_dir / 'summary.json').exists():
+        if not goes_on(run_dir, chance.randrange(50, 500)):
             break
         victim = victims.pop()
         pids = []

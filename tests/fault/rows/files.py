@@ -6,12 +6,11 @@ import pathlib
 import shutil
 import socket
 import sqlite3
-import subprocess
 import time
 
 import harness
-from row import (JOB, TINY, Skipped, check, committed_of, same_run, service_in,
-                 submit, wait_for)
+from row import (JOB, TINY, Skipped, check, committed_of, same_run,
+                 service_in, small_disk, submit, wait_for)
 
 
 def torn_checkpoints(options, chance):
@@ -46,14 +45,7 @@ def full_disk(options, _):
     settings = {**JOB, 'training.epochs': 3000, 'model.hidden': 256,
                 'training.keep_checkpoints': 5}
     with service_in(options) as service:
-        small = service.folder / 'small'
-        small.mkdir()
-        mounted = subprocess.run(
-            ['mount', '-t', 'tmpfs', '-o', 'size=700k', 'tmpfs', small],
-            capture_output=True, check=False).returncode == 0
-        if not mounted:
-            raise Skipped('mounting is not allowed here')
-        try:
+        with small_disk(service.folder / 'small', '700k') as small:
             service.fgnn('up')
             job = submit(service, settings, small / 'run')
             watch = service.fgnn('watch', job, check=False)
@@ -65,8 +57,6 @@ def full_disk(options, _):
                 check(path.suffix == '.safetensors', f'left: {path.name}')
                 harness.tensors(path)
             service.fgnn('down')
-        finally:
-            subprocess.run(['umount', small], check=False)
     return f'{len(left)} whole checkpoints are left, no torn one'
 
 

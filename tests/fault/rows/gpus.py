@@ -11,7 +11,7 @@ import unittest.mock
 
 import harness
 from deaths import restart_scheduler
-from row import (JOB, Skipped, check, committed_of, end_service, in_any_order,
+from row import (JOB, Skipped, check, end_service, goes_on, in_any_order,
                  pids_of, same_run, service_in, submit, wait_for)
 
 KILLS_PER_JOB = 10
@@ -76,10 +76,7 @@ def disturb(service, job, run_dir, victims, chance, counts):
     """Kills the daemons at the end of `victims` while the job runs, and lets
     GPUs fail between two kills."""
     for _ in range(min(KILLS_PER_JOB, len(victims))):
-        goal = committed_of(run_dir) + chance.randrange(5, 40)
-        wait_for(lambda: committed_of(run_dir) >= goal or
-                 (run_dir / 'summary.json').exists(), 60, 'progress')
-        if (run_dir / 'summary.json').exists():
+        if not goes_on(run_dir, chance.randrange(5, 40)):
             return
         time.sleep(chance.random() * 0.02)  # Another moment of a batch.
         victim = victims.pop()

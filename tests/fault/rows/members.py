@@ -1,6 +1,5 @@
 """A row of what a member of the service's group, and an outsider, may do."""
 
-import json
 import subprocess
 import sys
 import time
@@ -9,8 +8,8 @@ import harness
 import rpc
 import users
 from member_attempts import ROWS, Attempts, can_connect, memory_of
-from row import (JOB, TINY, check, committed_of, end_service, pids_of,
-                 same_run, wait_for)
+from row import (JOB, TINY, check, committed_of, end_service,
+                 ends_undisturbed, pids_of, wait_for)
 
 LONG = {**JOB, 'samplers': 1, 'trainers': 1, 'training.epochs': 2500}
 DEVICES = ('cpu:0', 'cpu:1')
@@ -102,10 +101,7 @@ def members_of(options, user, words_of_up=()):
                         for door in service.state_dir.rglob('*.sock'))
         check(pids_of(service, 'fgnn-scheduler') == before,
               'the scheduler is another one')
-        service.fgnn('watch', job)
-        same_run(run_dir, expected)
-        summary = json.loads((run_dir / 'summary.json').read_text())
-        check(summary['restarts'] == 0, 'a daemon was restarted')
+        ends_undisturbed(service, job, run_dir, expected)
         progress = service.json('show', endless)['progress']
         check(progress.get('restarts', 0) == 0,
               'a daemon of the endless job was restarted')

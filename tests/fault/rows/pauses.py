@@ -10,9 +10,9 @@ import tempfile
 import time
 
 import harness
-from row import (JOB, TINY, check, committed_of, end_service, go_on,
-                 in_any_order, pids_of, replace_soon, same_run, service_in,
-                 submit, summary_of, wait_for)
+from row import (JOB, TINY, check, end_service, go_on, goes_on, has_ended,
+                 in_any_order, pids_of, replace_soon, run_in_turn, same_run,
+                 service_in, submit, summary_of)
 
 PAUSES_PER_JOB = 10
 DEVICES = ('cpu:0', 'cpu:1')
@@ -32,10 +32,11 @@ GOES_ON = ('queued', 'preparing', 'running', 'completed')
 class PausedJob:
     """A job that is paused again and again; `counts` is of all of them."""
 
-    def __init__(self, service, chance, counts):
+    def __init__(self, service, chance, counts, expected):
         self.service = service
         self.chance = chance
         self.counts = counts
+        self.expected = expected
         self.run_dir = pathlib.Path(tempfile.mkdtemp(dir=service.folder))
         way = WAYS[counts['jobs'] % len(WAYS)]
         self.job = submit(service, {**SETTINGS, **way}, self.run_dir,
@@ -43,16 +44,14 @@ class PausedJob:
         counts['jobs'] += 1
 
     def has_ended(self):
-        return (self.run_dir / 'summary.json').exists()
+        return has_ended(self.run_dir)
 
     def wait_for_moment(self):
         """In its training, or while it is prepared or taken over."""
         if self.chance.random() < 0.25:
             time.sleep(self.chance.random() * 0.5)
             return
-        goal = committed_of(self.run_dir) + self.chance.randrange(20, 200)
-        wait_for(lambda: committed_of(self.run_dir) >= goal or
-                 self.has_ended(), 60, 'progress')
+        goes_on(self.run_dir, self.chance.randrange(20, 200))
 
     def state(self):
         return self.service.json('show', self.job)['state']
@@ -76,6 +75,13 @@ class PausedJob:
             for pid in self.chance.sample(pids, min(1, len(pids))):
                 os.kill(pid, signal.SIGKILL)
                 self.counts['daemons'] += 1
+
+    def end(self):
+        self.service.fgnn('watch', self.job)
+        same_run(self.run_dir, self.expected)
+        self.counts['gave way'] += self.service.json(
+            'show', self.job)['preemptions']
+        shutil.rmtree(self.run_dir)
 
     # ---- What happens at a moment.
 
@@ -128,19 +134,9 @@ def pauses(options, chance):
     with service_in(options) as service:
         service.fgnn('up', '--devices', *DEVICES)
         expected = service.run({**SETTINGS, **WAYS[0]}, '--digest')
-        while moments:
-            check(counts['jobs'] <= options.pauses,
-                  f'{len(moments)} pauses came too late')
-            job = PausedJob(service, chance, counts)
-            for _ in range(min(PAUSES_PER_JOB, len(moments))):
-                job.wait_for_moment()
-                if job.has_ended():
-                    break
-                moments.pop()(job)
-            service.fgnn('watch', job.job)
-            same_run(job.run_dir, expected)
-            counts['gave way'] += service.json('show', job.job)['preemptions']
-            shutil.rmtree(job.run_dir)
+        run_in_turn(moments, PAUSES_PER_JOB,
+                    lambda: PausedJob(service, chance, counts, expected),
+                    options.pauses)
         end_service(service)
     return (f'{counts["paused"]} pauses, {counts["lost"]} lost to a kill of '
             f'the scheduler on the way, {counts["gave way"]} times one gave '

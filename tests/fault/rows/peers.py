@@ -12,8 +12,9 @@ import subprocess
 
 import harness
 import rpc
-from row import (JOB, TINY, check, committed_of, open_files, replace_soon,
-                 same_run, service_in, submit, summary_of, wait_for)
+from row import (JOB, TINY, check, committed_of, has_ended, open_files,
+                 replace_soon, same_run, service_in, submit, summary_of,
+                 wait_for)
 
 ALREADY_EXISTS = 6
 KEYS = 3
@@ -97,7 +98,7 @@ def junk(options, chance):
             wait_for(lambda: committed_of(run_dir) > 0, 30, 'the first batch')
             for _ in range(ROUNDS):
                 sent += pester(service.state_dir, chance, held)
-            check(not (run_dir / 'summary.json').exists(), 'it came too late')
+            check(not has_ended(run_dir), 'it came too late')
             service.fgnn('watch', job)
             # While the halves of requests are still there.
             service.run(TINY)

@@ -2,16 +2,16 @@
 reads the run's folder and the kernel alone."""
 
 import contextlib
-import json
 import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 
 import harness
-from harness import committed_of  # noqa: F401  The rows take it from here.
+from harness import committed_of, summary_of  # Rows take them from here.
 
 JOB = {'training.batches_per_step': 2, 'training.checkpoint_every': 0,
        'training.checkpoint_steps': 500, 'training.evaluate_every': 0,
@@ -47,10 +47,6 @@ def service_in(options):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def summary_of(run_dir):
-    return json.loads((run_dir / 'summary.json').read_text())
-
-
 def submit(service, settings, run_dir, *words):
     return service.json('submit', *service.job_words(settings), '--run-dir',
                         str(run_dir), *words)['job_id']
@@ -68,6 +64,51 @@ def wait_for(condition, seconds, what, every=0.01):
             words = what() if callable(what) else what
             raise Broken(f'{words} took over {seconds} s')
         time.sleep(every)
+
+
+def has_ended(run_dir):
+    return (run_dir / 'summary.json').exists()
+
+
+def goes_on(run_dir, batches):
+    """Waits for so many batches more; False if the run ends before."""
+    goal = committed_of(run_dir) + batches
+    wait_for(lambda: committed_of(run_dir) >= goal or has_ended(run_dir), 60,
+             'progress')
+    return not has_ended(run_dir)
+
+
+def run_in_turn(faults, most, make, most_jobs):
+    """Takes `faults` from their end, each a function of what make() makes: jobs
+    that are given up to `most` of them, and then end()."""
+    jobs = 0
+    while faults:
+        check(jobs <= most_jobs, f'{len(faults)} faults came too late')
+        job = make()
+        jobs += 1
+        for _ in range(min(most, len(faults))):
+            job.wait_for_moment()
+            if job.has_ended():
+                break
+            faults.pop()(job)
+        job.end()
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A file system of its own, of a size such as 700k, in a new folder."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ['mount', '-t', 'tmpfs', '-o', f'size={size},mode=750', 'tmpfs',
+         folder],
+        capture_output=True, check=False).returncode == 0
+    if not mounted:
+        raise Skipped('mounting is not allowed here')
+    try:
+        yield folder
+    finally:
+        # Lazily: a process that is killed behind this may have it open.
+        subprocess.run(['umount', '-l', folder], check=False)
 
 
 def pids_of(service, program):
@@ -131,6 +172,14 @@ def refused(answer, *words, code=2):
     check(len(errors_of(answer)) == 1, f'said {answer.stderr!r}')
     for word in words:
         check(word in answer.stderr, f'no "{word}" in {answer.stderr!r}')
+
+
+def ends_undisturbed(service, job, run_dir, expected):
+    """It ends as a run that nothing happened to, with the daemons it began
+    with."""
+    service.fgnn('watch', job)
+    same_run(run_dir, expected)
+    check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
 
 
 def same_run(run_dir, expected):

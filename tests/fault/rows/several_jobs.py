@@ -5,9 +5,9 @@ import os
 import shutil
 import signal
 
-from row import (JOB, check, committed_of, end_service, go_on, in_any_order,
-                 replace_soon, same_run, service_in, submit, summary_of,
-                 wait_for)
+from row import (JOB, check, committed_of, end_service, go_on, has_ended,
+                 in_any_order, replace_soon, run_in_turn, same_run,
+                 service_in, submit, summary_of, wait_for)
 
 DEVICES = ('cpu:0', 'cpu:1')
 SETTINGS = {**{name: value for name, value in JOB.items()
@@ -23,10 +23,11 @@ FAULTS_PER_PAIR = 8
 class Pair:
     """Two jobs of the same batches; `counts` is of all pairs."""
 
-    def __init__(self, service, chance, counts):
+    def __init__(self, service, chance, counts, expected):
         self.service = service
         self.chance = chance
         self.counts = counts
+        self.expected = expected
         self.run_dirs = {}
         self.daemon_kills = collections.Counter()  # By job.
         for number, way in enumerate(WAYS):
@@ -44,8 +45,7 @@ class Pair:
                      for run_dir, goal in goals.items()), 60, 'progress')
 
     def has_ended(self):
-        return any((run_dir / 'summary.json').exists()
-                   for run_dir in self.run_dirs.values())
+        return any(map(has_ended, self.run_dirs.values()))
 
     def daemons(self):
         """{pid: job} of those that work."""
@@ -76,10 +76,10 @@ class Pair:
             go_on(self.service, job)
             self.counts['paused'] += 1
 
-    def end(self, expected):
+    def end(self):
         for job, run_dir in self.run_dirs.items():
             self.service.fgnn('watch', job)
-            same_run(run_dir, expected)
+            same_run(run_dir, self.expected)
             restarts = summary_of(run_dir)['restarts']
             check(restarts <= self.daemon_kills[job],
                   f'{restarts} restarts, {self.daemon_kills[job]} kills')
@@ -95,16 +95,9 @@ def several_jobs(options, chance):
     with service_in(options) as service:
         service.fgnn('up', '--devices', *DEVICES)
         expected = service.run({**SETTINGS, **WAYS[0]}, '--digest')
-        while faults:
-            check(counts['pairs'] <= options.several,
-                  f'{len(faults)} faults came too late')
-            pair = Pair(service, chance, counts)
-            for _ in range(min(FAULTS_PER_PAIR, len(faults))):
-                pair.wait_for_moment()
-                if pair.has_ended():
-                    break
-                faults.pop()(pair)
-            pair.end(expected)
+        run_in_turn(faults, FAULTS_PER_PAIR,
+                    lambda: Pair(service, chance, counts, expected),
+                    options.several)
         end_service(service)
     jobs = counts['pairs'] * len(WAYS)
     return (f'{counts["daemons"]} kills of a daemon of one, '

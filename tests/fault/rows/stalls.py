@@ -9,8 +9,8 @@ import sys
 import time
 
 import harness
-from row import (JOB, Skipped, check, committed_of, pids_of, same_run,
-                 service_in, submit, summary_of, wait_for)
+from row import (JOB, Skipped, check, committed_of, ends_undisturbed,
+                 has_ended, pids_of, same_run, service_in, submit, wait_for)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 STALL_SECONDS = 3  # Less than what is taken for a hang.
@@ -144,7 +144,7 @@ def slow_consumer(options, chance):
                 with contextlib.suppress(ProcessLookupError):  # See below.
                     os.kill(pid, signal.SIGCONT)
         seconds = time.monotonic() - stopped
-        check(not (run_dir / 'summary.json').exists(), 'it came too late')
+        check(not has_ended(run_dir), 'it came too late')
         check(service.processes() == before, 'a daemon is another one')
         check(first[0] == second[0], f'they sampled on: {first}, {second}')
         ahead, _ = second[0]
@@ -154,9 +154,7 @@ def slow_consumer(options, chance):
         for pid, kib in second[1].items():
             check(kib <= first[1][pid] * 1.01 + GROWTH_KIB,
                   f'sampler {pid} grew from {first[1][pid]} to {kib} KiB')
-        service.fgnn('watch', job)
-        same_run(run_dir, expected)
-        check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
+        ends_undisturbed(service, job, run_dir, expected)
         service.fgnn('down')
     return (f'trainers stopped for {seconds:.1f} s: {ahead} batches ahead in '
             f'{slots} slots, memory flat, 0 kills, same result')
@@ -208,10 +206,8 @@ def clock_jump(options, chance):
             wait_for(lambda: committed_of(run_dir) >= goal, 20,
                      'progress after a jump of the clock')
             set_clock(offset, jump)
-        check(not (run_dir / 'summary.json').exists(), 'it came too late')
-        service.fgnn('watch', job)
-        same_run(run_dir, expected)
-        check(summary_of(run_dir)['restarts'] == 0, 'a daemon was restarted')
+        check(not has_ended(run_dir), 'it came too late')
+        ends_undisturbed(service, job, run_dir, expected)
         # The log's times show that the clock did jump.
         log = (service.state_dir / 'logs/scheduler.log').read_text()
         hours = {line[:13] for line in log.splitlines() if line[10:11] == 'T'}

@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-from row import (JOB, check, committed_of, end_service, in_any_order, pids_of,
-                 same_run, service_in, submit, wait_for)
+from row import (JOB, check, committed_of, end_service, goes_on, in_any_order,
+                 pids_of, same_run, service_in, submit, wait_for)
 from deaths import restart_scheduler
 
 SWITCHES_PER_JOB = 40
@@ -39,10 +39,7 @@ def switches(options, chance):
             job = submit(service, settings, run_dir, '--digest')
             jobs += 1
             for _ in range(min(SWITCHES_PER_JOB, left)):
-                goal = committed_of(run_dir) + chance.randrange(20, 200)
-                wait_for(lambda: committed_of(run_dir) >= goal or
-                         (run_dir / 'summary.json').exists(), 60, 'progress')
-                if (run_dir / 'summary.json').exists():
+                if not goes_on(run_dir, chance.randrange(20, 200)):
                     break
                 device = chance.choice(('cpu:0', 'cpu:1'))
                 role = chance.choice(('sampler', 'trainer'))

@@ -16,6 +16,7 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "sampler_service/sampling/cuda/cuda_sampler.h"
 #include "shared/base/status.h"
+#include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/sample/rmat.h"
 #include "tests/gpu/sample/task_memory.h"
@@ -182,11 +183,7 @@ absl::Status Check(const Case& c, RmatGraph& graph, uint64_t num_batches,
 }
 
 int Run(bool is_short) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("skipped: no GPU\n");
-    return 77;
-  }
+  if (!HasGpu()) return kNoGpu;
   Report report;
   RmatGraph graph(is_short ? 8 : 16, 16, std::thread::hardware_concurrency());
   for (const Case& c : Cases(is_short ? 20 : 1000)) {

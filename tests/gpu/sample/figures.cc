@@ -19,10 +19,11 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
-#include "tests/gpu/facts/kernels.h"
+#include "tests/gpu/gpu_bench.h"
 #include "tests/gpu/report.h"
 #include "tests/gpu/sample/crc_figures.h"
 #include "tests/gpu/sample/id_map_figures.h"
+#include "tests/gpu/sample/random_sectors.h"
 #include "tests/gpu/sample/rmat.h"
 #include "tests/gpu/sample/task_memory.h"
 
@@ -322,11 +323,7 @@ absl::Status Measure(const Flags& flags, Report* report) {
 }
 
 int Run(const Flags& flags) {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    std::printf("skipped: no GPU\n");
-    return 77;
-  }
+  if (!HasGpu()) return kNoGpu;
   Report report;
   cudaDeviceProp device = {};
   if (cudaGetDeviceProperties(&device, 0) == cudaSuccess) {
