@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/graph/npy_layout.h"
@@ -31,18 +32,10 @@ class FileSource : public ByteSource {
       : fd_(std::move(fd)), size_(size), what_(std::move(what)) {}
 
   absl::StatusOr<size_t> Read(absl::Span<std::byte> out) override {
-    size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t got =
-          ::pread(fd_.get(), out.data() + done, out.size() - done,
-                  static_cast<off_t>(offset_));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ErrnoToStatus(errno, "read " + what_);
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
-      offset_ += static_cast<uint64_t>(got);
-    }
-    return done;
+    FGNN_ASSIGN_OR_RETURN(const size_t got,
+                          ReadAt(fd_.get(), out, offset_, "read " + what_));
+    offset_ += got;
+    return got;
   }
   absl::Status Skip(uint64_t bytes) override {
     offset_ += bytes;
