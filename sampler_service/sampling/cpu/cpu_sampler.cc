@@ -114,8 +114,6 @@ absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   if (id_map_->nodes().size() != task->num_seeds) {
     return RepeatedTrainId(place, id_map_->nodes().size(), task->num_seeds);
   }
-  hops_->StartBatch();
-  kept_ = {};
   task->seconds.id_map += static_cast<float>(watch.Seconds());
   return absl::OkStatus();
 }
@@ -132,8 +130,6 @@ absl::Status CpuSampler::MapPairs(BatchPlace place, SampledTask* task) {
     seed_edges_->StartBatch({seeds_.data(), size_t{num_positives_} * 2},
                             id_map_->nodes());
   }
-  hops_->StartBatch();
-  kept_ = {};
   task->seconds.id_map += static_cast<float>(watch.Seconds());
   return absl::OkStatus();
 }
@@ -145,15 +141,18 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
   const Kept kept = options_.resample ? Kept{} : kept_;
   const uint64_t first = kept.num_destinations;
   TaskWriter::HopArrays arrays = {};
+  const auto behind_kept = [&] {
+    return TaskWriter::HopArrays{
+        arrays.indptr + first, arrays.indices + kept.num_edges,
+        arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
+  };
   const auto make_room =
       [&](uint64_t num_edges) -> absl::StatusOr<TaskWriter::HopArrays> {
     FGNN_ASSIGN_OR_RETURN(
         arrays,
         writer->AddHop(static_cast<uint32_t>(nodes.size()),
                        kept.num_edges + num_edges, HasWeights(options_)));
-    return TaskWriter::HopArrays{
-        arrays.indptr + first, arrays.indices + kept.num_edges,
-        arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
+    return behind_kept();
   };
   FGNN_ASSIGN_OR_RETURN(uint64_t drawn,
                         hops_->Sample({.key = KeyOfHop(options_, place, hop),
@@ -162,11 +161,8 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
                                        .first = first},
                                       make_room));
   if (seed_edges_.has_value()) {
-    drawn = seed_edges_->Filter(
-        {.first = first, .end = nodes.size()},
-        {arrays.indptr + first, arrays.indices + kept.num_edges,
-         arrays.weights == nullptr ? nullptr
-                                   : arrays.weights + kept.num_edges});
+    drawn = seed_edges_->Filter({.first = first, .end = nodes.size()},
+                                behind_kept());
   }
   const uint64_t num_edges = kept.num_edges + drawn;
   arrays.weights = writer->TrimHop(num_edges);
@@ -241,6 +237,8 @@ absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq, BatchPlace place,
                                              SampledTask* task) {
   FGNN_RETURN_IF_ERROR(epoch_edges_.has_value() ? MapPairs(place, task)
                                                 : MapSeeds(place, task));
+  hops_->StartBatch();
+  kept_ = {};
   TaskWriter writer(block, options_.job_key, seq, task->num_seeds);
   if (epoch_edges_.has_value()) {
     FGNN_ASSIGN_OR_RETURN(
@@ -281,36 +279,27 @@ absl::StatusOr<SampledTask> CpuSampler::SampleAs(const OrderedBatch& batch,
 absl::StatusOr<std::unique_ptr<HopSampler>> NewHopSampler(
     const SamplerInput& input, const SamplerOptions& options,
     const LaneFunctions& lanes) {
-  const uint64_t max_destinations =
-      MaxNodesAfter(options.fanouts.size() - 1, input.graph, options);
-  const auto max_fanout = static_cast<uint32_t>(std::max(
-      *std::max_element(options.fanouts.begin(), options.fanouts.end()), 0));
+  const int32_t largest =
+      *std::max_element(options.fanouts.begin(), options.fanouts.end());
+  const HopsOptions hops = {
+      .input = input,
+      .walks = options.walks,
+      .replace = options.replace,
+      .max_destinations =
+          MaxNodesAfter(options.fanouts.size() - 1, input.graph, options),
+      .max_fanout = static_cast<uint32_t>(std::max(largest, 0)),
+      .lanes = lanes};
   switch (options.algorithm) {
     case SamplingAlgorithm::kUniform:
-      return NewUniformHops({.graph = input.graph,
-                             .max_destinations = max_destinations,
-                             .max_fanout = max_fanout,
-                             .replace = options.replace,
-                             .lanes = lanes});
+      return NewUniformHops(hops);
     case SamplingAlgorithm::kWeighted:
-      return NewWeightedHops({.graph = input.graph,
-                              .weights = input.weights,
-                              .max_destinations = max_destinations,
-                              .max_fanout = max_fanout,
-                              .replace = options.replace,
-                              .lanes = lanes});
+      return NewWeightedHops(hops);
     case SamplingAlgorithm::kLabor:
-      return NewLaborHops({.graph = input.graph,
-                           .max_destinations = max_destinations,
-                           .lanes = lanes});
+      return NewLaborHops(hops);
     case SamplingAlgorithm::kRandomWalk:
-      return NewWalkHops({.graph = input.graph,
-                          .max_fanout = max_fanout,
-                          .walks = options.walks});
+      return NewWalkHops(hops);
     case SamplingAlgorithm::kPlugin:
-      return NewPluginHops({.graph = input.graph,
-                            .edge_weights = input.edge_weights,
-                            .plugin = input.plugin});
+      return NewPluginHops(hops);
   }
   return absl::InvalidArgumentError("sampling.kind is none of this build's");
 }

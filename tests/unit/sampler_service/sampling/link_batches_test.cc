@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,7 +18,6 @@ namespace {
 using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
-using testing::HasSubstr;
 using EdgeOfIds = std::pair<uint32_t, uint32_t>;
 
 // All edges of the graph, as its lists have them.
@@ -53,10 +50,7 @@ TEST(LinkBatchesTest, EqualTheReferenceForRandomGraphsAndJobs) {
     const CscGraph graph = RandomGraph(num_nodes, seed);
     SamplerCase sampling(graph, RandomLinkJob(graph, num_nodes, seed),
                          /*wide=*/seed % 2 == 1);
-    const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeReference(BatchSeq(seq));
-    }
+    sampling.ExpectEpochsLikeReference();
     if (testing::Test::HasFailure()) break;
   }
 }
@@ -179,24 +173,8 @@ TEST(LinkBatchesTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
   const CscGraph graph = RandomGraph(1000, 11);
   Job job = RandomLinkJob(graph, 1000, 11);
   job.options.fanouts = {10, 5};
-  const auto digests_of = [&](unsigned num_threads) {
-    std::vector<uint32_t> digests(kBatches);
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < num_threads; ++t) {
-      threads.emplace_back([&, t] {
-        SamplerCase sampling(graph, job);
-        for (uint64_t seq = t; seq < kBatches; seq += num_threads) {
-          const auto task = sampling.Sample(BatchSeq(seq));
-          if (task.ok()) digests[seq] = task->digest;
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return digests;
-  };
-  const std::vector<uint32_t> alone = digests_of(1);
-  EXPECT_EQ(std::count(alone.begin(), alone.end(), 0U), 0);
-  EXPECT_EQ(digests_of(4), alone);
+  EXPECT_EQ(DigestsOf(graph, job, kBatches, 4),
+            DigestsOf(graph, job, kBatches, 1));
 }
 
 TEST(LinkBatchesTest, RefusesEdgesThatAreNone) {
@@ -205,14 +183,11 @@ TEST(LinkBatchesTest, RefusesEdgesThatAreNone) {
   job.train_edges = {3, 10};
   SamplerCase sampling(graph, job);
   EXPECT_THAT(sampling.Sample(BatchSeq(0)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(" is 10, but the graph has 10 vertices")));
+              InvalidArgument(" is 10, but the graph has 10 vertices"));
   job.train_edges.clear();
   SamplerInput input = sampling.input();
   input.train_edges = {};
-  EXPECT_THAT(Validate(input, job.options),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("train_edges.npy")));
+  EXPECT_THAT(Validate(input, job.options), InvalidArgument("train_edges.npy"));
 }
 
 }  // namespace
