@@ -49,7 +49,7 @@ class CheckpointFaultTest : public testing::Test {
     info_.version = version;
     std::fill(weights_.begin(), weights_.end(), static_cast<float>(version));
     std::fill(state_.begin(), state_.end(), static_cast<float>(version));
-    return WriteCheckpoint(path_, info_, {weights_, state_}).status();
+    return WriteCheckpoint(path_, info_, {weights_, state_});
   }
 
   // The version of the sound checkpoint that a resumed job would find.

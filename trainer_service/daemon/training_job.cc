@@ -279,8 +279,7 @@ absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
   FGNN_RETURN_IF_ERROR(folder.CheckIs(request.folder));
   FGNN_RETURN_IF_ERROR(folder.Named(
       WriteCheckpoint(folder.path() / request.path.filename(), info,
-                      {snapshot.weight_span(), snapshot.optimizer_state})
-          .status()));
+                      {snapshot.weight_span(), snapshot.optimizer_state})));
   trainer_.ForgetWait();
   return absl::OkStatus();
 }
