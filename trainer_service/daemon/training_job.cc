@@ -226,7 +226,7 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
                           ReadOfThisModel(request.checkpoint));
     weights.num_weights = checkpoint.weights.size();
     std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
-              weights.weights.Floats(weights.num_weights));
+              weights.weights.Reserve(weights.num_weights));
   }
   std::unique_ptr<SharedInference> shared;
   if (scratch.valid()) {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/cpu/binary_cross_entropy.h"
 #include "trainer_service/nn/cpu/cross_entropy.h"
@@ -157,8 +157,8 @@ class LayeredModel final : public Model {
     if (!options().divides_by_degrees()) return SourceDegrees();
     const absl::Span<const uint32_t> nodes = batch.task->input_nodes;
     const auto num_nodes = static_cast<int64_t>(nodes.size());
-    float* const degrees = degrees_buffer_.Floats(nodes.size());
-    float* const scales = degree_scales_buffer_.Floats(nodes.size());
+    float* const degrees = degrees_.Reserve(nodes.size());
+    float* const scales = degree_scales_.Reserve(nodes.size());
     FGNN_RETURN_IF_ERROR(team_->Run(
         NumTasks(num_nodes, kNodesPerDegreeTask), [&](int64_t task, int) {
           const int64_t first = task * kNodesPerDegreeTask;
@@ -183,7 +183,7 @@ class LayeredModel final : public Model {
       input.dense = batch.features.data();
     } else {
       const size_t num_rows = batch.task->input_nodes.size();
-      const std::byte** const rows = row_buffer_.Pointers(num_rows);
+      const std::byte** const rows = rows_.Reserve(num_rows);
       for (size_t row = 0; row < num_rows; ++row) {
         rows[row] = reinterpret_cast<const std::byte*>(
             batch.features.data() + row * options().input_columns);
@@ -293,9 +293,9 @@ class LayeredModel final : public Model {
 
   ThreadTeam* const team_;
   PairLoss pair_loss_;  // Loss of link prediction.
-  AlignedBuffer row_buffer_;
-  AlignedBuffer degrees_buffer_;
-  AlignedBuffer degree_scales_buffer_;
+  Scratch<const std::byte*> rows_;
+  Scratch<float> degrees_;
+  Scratch<float> degree_scales_;
   StoredRows dense_rows_;  // Rows for InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
   // Stages behind the layers; null where there is none.

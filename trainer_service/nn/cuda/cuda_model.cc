@@ -72,7 +72,7 @@ const DeviceBlock& CudaModel::BlockOf(uint32_t layer,
   return batch.task->view().hops[options_.layers - 1 - layer];
 }
 
-absl::Status CudaModel::CheckFits(const ModelWeights& weights,
+absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
                                   const CudaBatch& batch,
                                   absl::Span<float> gradient) const {
   const DeviceTaskView& task = batch.task->view();
@@ -106,7 +106,7 @@ absl::Status CudaModel::CheckFits(const ModelWeights& weights,
   return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
 }
 
-absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
+absl::StatusOr<BatchResult> CudaModel::Gradient(const VersionedWeights& weights,
                                                 const CudaBatch& batch,
                                                 absl::Span<float> gradient,
                                                 float* on_device) {
@@ -127,7 +127,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
   return loss_.ResultOf(parameters_.TakeFetched(gradient), batch.task->view());
 }
 
-absl::Status CudaModel::Queue(const ModelWeights& weights,
+absl::Status CudaModel::Queue(const VersionedWeights& weights,
                               const CudaBatch& batch, float* on_device) {
   FGNN_RETURN_IF_ERROR(parameters_.Upload(weights, stream_.get()));
   FGNN_RETURN_IF_ERROR(batch.task->HoldBack(stream_));

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/widen.h"
 
 namespace fgnn {
@@ -59,9 +59,8 @@ class PackedFactorOf {
  private:
   const ProductKernelsOf<Number>* kernels_;
   int64_t columns_ = 0;
-  void* packed_ = nullptr;
-  AlignedBuffer buffer_;
-  AlignedBuffer left_buffer_;  // Memory of Transposed().
+  Scratch<std::byte> packed_;
+  Scratch<Number> transposed_;
 };
 using PackedFactor = PackedFactorOf<float>;
 
