@@ -49,7 +49,7 @@ TEST_F(BoardExchangeTest, AStepThatFailsIsLeftToOthers) {
                    return absl::InternalError("no");
                  })
                   .status(),
-              StatusIs(absl::StatusCode::kInternal));
+              Internal());
   EXPECT_EQ(board.version(), std::nullopt);
   FGNN_ASSERT_OK_AND_ASSIGN(const bool made,
                             other.TryStep([](const StepTensors& step) {
