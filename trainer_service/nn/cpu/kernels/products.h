@@ -80,14 +80,6 @@ void ProductsOverRows(const FactorOf<Number>& a,
                       absl::Span<const RightFactor<Number>> factors,
                       PackedFactorOf<Number>* block);
 
-// The same for one b.
-template <typename Number>
-void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
-                     PackedFactorOf<Number>* block, float* out) {
-  const RightFactor<Number> factor = {b.data, b.columns, out};
-  ProductsOverRows<Number>(a, absl::MakeConstSpan(&factor, 1), block);
-}
-
 }  // namespace fgnn
 
 #endif  // FGNN_TRAINER_SERVICE_NN_CPU_KERNELS_PRODUCTS_H_
