@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/sampling/epoch_edges.h"
+#include "sampler_service/sampling/epoch_seeds.h"
 #include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
@@ -146,13 +146,17 @@ TEST(LinkBatchesTest, NegativesAreUniform) {
   SamplerOptions options;
   options.batch_size = kEdges;
   options.negatives = kNegatives;
-  const EpochEdges edges(EdgeView(absl::MakeConstSpan(ends)), options, kNodes);
+  const std::vector<EdgeOffset> indptr(kNodes + 1);
+  SamplerInput input;
+  input.graph.indptr = indptr;
+  input.train_edges = EdgeView(absl::MakeConstSpan(ends));
+  const EpochSeeds edges(input, options);
   std::vector<uint64_t> counts(kNodes);
   std::vector<GlobalId> drawn(2 * kEdges * (1 + kNegatives));
   for (uint64_t epoch = 0; epoch < 10; ++epoch) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t count,
+    FGNN_ASSERT_OK_AND_ASSIGN(const DrawnSeeds seeds,
                               edges.Draw({epoch, 0}, drawn.data()));
-    ASSERT_EQ(count, kEdges);
+    ASSERT_EQ(seeds.num_positives, kEdges);
     for (size_t i = 2 * kEdges; i < drawn.size(); i += 2) {
       ASSERT_EQ(drawn[i], 7U);
       ASSERT_LT(drawn[i + 1], kNodes);
