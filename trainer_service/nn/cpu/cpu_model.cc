@@ -13,15 +13,13 @@
 #include "shared/base/status.h"
 #include "trainer_service/compute/scratch.h"
 #include "trainer_service/nn/check_batch.h"
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-#include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/kernels/row_kernels.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/hidden_stage.h"
 #include "trainer_service/nn/cpu/layers/make_layer.h"
 #include "trainer_service/nn/cpu/pair_loss.h"
-#include "trainer_service/nn/cpu/squared_error.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 #include "trainer_service/nn/dropout_rule.h"
 
 namespace fgnn {
@@ -53,8 +51,8 @@ int64_t TermsOfSeed(const ModelOptions& options) {
 
 // Returns the sum of the seeds' losses. Replaces their logits by the gradient
 // of the batch's mean loss.
-LossSum LossOfSeeds(const ModelOptions& options, const TrainingBatch& batch,
-                    const SeedRange& seeds, float* logits) {
+BatchResult LossOfSeeds(const ModelOptions& options, const TrainingBatch& batch,
+                        const SeedRange& seeds, float* logits) {
   const int64_t columns = options.num_classes;
   const int64_t terms = TermsOfSeed(options);
   const float scale = 1.0F / static_cast<float>(seeds.all * terms);
@@ -253,7 +251,7 @@ class LayeredModel final : public Model {
     const int64_t num_seeds = batch.task->num_seeds;
     const int64_t num_classes = options().num_classes;
     const int64_t num_tasks = NumTasks(num_seeds, kSeedsPerTask);
-    std::vector<LossSum> sums(static_cast<size_t>(num_tasks));
+    std::vector<BatchResult> sums(static_cast<size_t>(num_tasks));
     FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
       const int64_t first = task * kSeedsPerTask;
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
@@ -262,13 +260,7 @@ class LayeredModel final : public Model {
           LossOfSeeds(options(), batch, {first, seeds, num_seeds}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
-    BatchResult result;
-    for (const LossSum& sum : sums) {
-      result.loss += sum.loss;
-      result.num_correct += sum.num_correct;
-    }
-    result.loss /= static_cast<double>(num_seeds * TermsOfSeed(options()));
-    return result;
+    return MeanOf(sums, num_seeds * TermsOfSeed(options()));
   }
 
   absl::StatusOr<BatchResult> LossOfPairs(const TrainingBatch& batch,

@@ -7,6 +7,7 @@
 #include "shared/base/status.h"
 #include "trainer_service/compute/dot_product.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {
@@ -73,13 +74,7 @@ absl::StatusOr<BatchResult> PairLoss::ScorePairs(const TaskView& task,
                                      static_cast<double>(num_pairs));
     }
   }));
-  BatchResult result;
-  for (const BatchResult& sum : sums) {
-    result.loss += sum.loss;
-    result.num_correct += sum.num_correct;
-  }
-  result.loss /= static_cast<double>(num_pairs);
-  return result;
+  return MeanOf(sums, num_pairs);
 }
 
 absl::Status PairLoss::AddUp(const TaskView& task, const float* rows,

@@ -76,18 +76,13 @@ absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
                                   const CudaBatch& batch,
                                   absl::Span<float> gradient) const {
   const DeviceTaskView& task = batch.task->view();
-  if (weights.values.size() != num_parameters_ ||
-      gradient.size() != num_parameters_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has ", num_parameters_, " parameters; got ",
-                     weights.values.size(), " weights and room for ",
-                     gradient.size(), " gradients"));
-  }
-  if (task.num_hops != options_.layers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq.value(), " has ", task.num_hops,
-                     " hops; the model has ", options_.layers, " layers"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckShape(options_, num_parameters_,
+                                  {.seq = task.seq,
+                                   .weights = weights.values.size(),
+                                   .gradients = gradient.size(),
+                                   .hops = task.num_hops,
+                                   .seeds = task.num_seeds,
+                                   .pairs = task.num_pairs}));
   if (task.columns != options_.input_columns ||
       task.x_type != RowTypeOf(options_) ||
       (options_.divides_by_degrees() && task.degree_scales == nullptr)) {
@@ -96,12 +91,6 @@ absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
                      " columns, or of a type or without degrees, that do not "
                      "fit the model of ",
                      options_.input_columns, " columns"));
-  }
-  const bool has_pairs = options_.predicts_links() && task.num_seeds > 0;
-  if (has_pairs != (task.num_pairs > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq.value(), " has ", task.num_pairs,
-                     " pairs, which do not fit the model's task"));
   }
   return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
 }

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "tests/unit/trainer_service/random_floats.h"
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-#include "trainer_service/nn/cpu/squared_error.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {
