@@ -23,6 +23,7 @@
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/cuda/fake_nccl.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/sync/board_exchange.h"
 #include "trainer_service/sync/optimizer_step.h"
@@ -43,10 +44,7 @@ std::vector<ParameterInfo> Parameters() {
 }
 
 SegmentOptions OptionsFor(uint32_t members) {
-  SegmentOptions options;
-  options.job_key = 1;
-  options.num_slots = 1;
-  options.slot_bytes = 4096;
+  SegmentOptions options = SmallOptions();
   options.batches_per_epoch = 11;  // The last step of an epoch has three.
   options.epochs = 2;
   options.batches_per_step = kBatchesPerStep;

@@ -10,6 +10,7 @@
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/cuda/fake_nccl.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {
 namespace {
@@ -28,16 +29,9 @@ class NcclMemberTest : public testing::Test {
   }
 
   void Begin(uint32_t members) {
-    SegmentOptions options;
-    options.job_key = 1;
-    options.num_slots = 1;
-    options.slot_bytes = 4096;
-    options.batches_per_epoch = 8;
-    options.epochs = 1;
-    options.batches_per_step = 2;
-    options.num_parameters = 4;
+    SegmentOptions options = SmallOptions();
     options.num_members = members;
-    segment_ = Segment::Create(options).value();
+    segment_ = MakeSegment(options);
   }
   absl::StatusOr<std::unique_ptr<NcclMember>> Join(
       uint16_t owner, milliseconds timeout = kNoHurry) const {
