@@ -130,8 +130,7 @@ absl::Status SamplerDaemon::CountInputNodes(
                                       .num_parts = request.num_parts,
                                       .num_threads = NumSamplers(*spec),
                                       .path = request.path,
-                                      .check = CheckOf(limits)}))
-      .status();
+                                      .check = CheckOf(limits)}));
 }
 
 absl::Status SamplerDaemon::WriteCounts(const std::string& job_id,

@@ -150,8 +150,8 @@ absl::StatusOr<PolicyHotness> HotnessOf(const HotnessSource& source,
 
 }  // namespace
 
-absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
-                                   const CountPartOptions& options) {
+absl::Status CountPart(const JobSpec& spec, const JobSampling& job,
+                       const CountPartOptions& options) {
   FGNN_ASSIGN_OR_RETURN(const HotnessSource source,
                         SourceOf(spec, job, /*plugins=*/{}));
   if (!CountsAhead(source.policy) || options.part >= options.num_parts) {
@@ -176,11 +176,10 @@ absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
                                          .num_threads = options.num_threads,
                                          .factory = job.factory,
                                          .check = options.check}));
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(
+  return WriteFileAtomically(
       options.path,
       std::string_view(reinterpret_cast<const char*>(counts.data()),
-                       counts.size() * sizeof(uint32_t))));
-  return range.size();
+                       counts.size() * sizeof(uint32_t)));
 }
 
 uint64_t OnlineBatches(const JobSpec& spec, const JobSampling& job) {

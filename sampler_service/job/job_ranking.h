@@ -25,11 +25,11 @@ struct CountPartOptions {
 };
 
 // Counts the input nodes of a part of the batches that the job's policy counts.
-// Writes the counts, u32 [N], to `path`. Returns the number of batches of the
-// part. InvalidArgument: the policy counts nothing ahead, or there is no such
-// part. Otherwise returns errors of CountInputNodes() and of writing.
-absl::StatusOr<uint64_t> CountPart(const JobSpec& spec, const JobSampling& job,
-                                   const CountPartOptions& options);
+// Writes the counts, u32 [N], to `path`. InvalidArgument: the policy counts
+// nothing ahead, or there is no such part. Otherwise returns errors of
+// CountInputNodes() and of writing.
+absl::Status CountPart(const JobSpec& spec, const JobSampling& job,
+                       const CountPartOptions& options);
 
 // Returns the number of batches that are counted while the job trains. With
 // policy online these are the batches of the first cache.epochs epochs; with

@@ -41,21 +41,11 @@ class CachePlugin {
   virtual void Rank(const CachePluginJob& job, std::vector<float>* hotness) = 0;
 };
 
-// The entry that a plugin exports.
-struct CachePluginEntry {
-  uint32_t version;
-  CachePlugin* (*create)();
-  void (*destroy)(CachePlugin*);
-};
+using CachePluginEntry = PluginEntry<CachePlugin>;
 
 }  // namespace fgnn
 
-#define FGNN_CACHE_PLUGIN(Class)                            \
-  extern "C" __attribute__((visibility("default")))         \
-  const ::fgnn::CachePluginEntry fgnn_cache_plugin;         \
-  const ::fgnn::CachePluginEntry fgnn_cache_plugin = {      \
-      ::fgnn::kCachePluginVersion,                          \
-      []() -> ::fgnn::CachePlugin* { return new Class(); }, \
-      [](::fgnn::CachePlugin* plugin) { delete plugin; }}
+#define FGNN_CACHE_PLUGIN(Class) \
+  FGNN_PLUGIN_ENTRY_(Class, CachePlugin, fgnn_cache_plugin, kCachePluginVersion)
 
 #endif  // FGNN_SAMPLER_SERVICE_PLUGIN_CACHE_PLUGIN_H_

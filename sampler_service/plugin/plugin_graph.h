@@ -73,6 +73,22 @@ class PluginGraph {
   uint64_t num_edges_;
 };
 
+// The entry that a plugin exports: see FGNN_SAMPLER_PLUGIN, FGNN_CACHE_PLUGIN.
+template <typename Plugin>
+struct PluginEntry {
+  uint32_t version;
+  Plugin* (*create)();
+  void (*destroy)(Plugin*);
+};
+
 }  // namespace fgnn
+
+#define FGNN_PLUGIN_ENTRY_(Class, Plugin, symbol, version)              \
+  extern "C" __attribute__((visibility("default")))                     \
+  const ::fgnn::PluginEntry<::fgnn::Plugin>                             \
+      symbol;                                                           \
+  const ::fgnn::PluginEntry<::fgnn::Plugin> symbol = {                  \
+      ::fgnn::version, []() -> ::fgnn::Plugin* { return new Class(); }, \
+      [](::fgnn::Plugin* plugin) { delete plugin; }}
 
 #endif  // FGNN_SAMPLER_SERVICE_PLUGIN_PLUGIN_GRAPH_H_

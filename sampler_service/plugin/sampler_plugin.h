@@ -67,21 +67,12 @@ class SamplerPlugin {
                       PluginRandom* random, PluginEdges* edges) = 0;
 };
 
-// The entry that a plugin exports.
-struct SamplerPluginEntry {
-  uint32_t version;
-  SamplerPlugin* (*create)();
-  void (*destroy)(SamplerPlugin*);
-};
+using SamplerPluginEntry = PluginEntry<SamplerPlugin>;
 
 }  // namespace fgnn
 
-#define FGNN_SAMPLER_PLUGIN(Class)                            \
-  extern "C" __attribute__((visibility("default")))           \
-  const ::fgnn::SamplerPluginEntry fgnn_sampler_plugin;       \
-  const ::fgnn::SamplerPluginEntry fgnn_sampler_plugin = {    \
-      ::fgnn::kSamplerPluginVersion,                          \
-      []() -> ::fgnn::SamplerPlugin* { return new Class(); }, \
-      [](::fgnn::SamplerPlugin* plugin) { delete plugin; }}
+#define FGNN_SAMPLER_PLUGIN(Class)                              \
+  FGNN_PLUGIN_ENTRY_(Class, SamplerPlugin, fgnn_sampler_plugin, \
+                     kSamplerPluginVersion)
 
 #endif  // FGNN_SAMPLER_SERVICE_PLUGIN_SAMPLER_PLUGIN_H_

@@ -1,41 +1,70 @@
-// The seeds of every batch of a job, drawn when the sampler asks for them.
+// What every batch of a job begins with, drawn when the sampler asks for it:
+// train vertices, or the pairs of link prediction.
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_EPOCH_SEEDS_H_
 
+#include <algorithm>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "sampler_service/sampling/sampler.h"
+#include "shared/base/permutation.h"
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/batches_per_epoch.h"
 
 namespace fgnn {
 
-// Immutable, so safe to use from any thread. Borrows the train ids.
+struct DrawnSeeds {
+  uint32_t num_ids = 0;
+  uint32_t num_positives = 0;  // Training edges of the pairs, P.
+};
+
+// The law is in sampler.h. Immutable, so safe to use from any thread. Borrows
+// what the input borrows.
 class EpochSeeds {
  public:
-  // `train` is not empty; batch_size >= 1. Ids must be vertices of the graph.
-  // Borrows the graph for errors.
-  EpochSeeds(absl::Span<const int64_t> train, uint32_t batch_size,
-             uint64_t seed, const CscView& graph);
+  // Validate() has passed the input and the options.
+  EpochSeeds(const SamplerInput& input, const SamplerOptions& options);
 
-  uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+  bool are_pairs() const { return negatives_ > 0; }
+  // Returns the number of examples that no batch exceeds.
+  uint64_t most_examples() const {
+    return std::min<uint64_t>(batch_size_, num_examples_);
+  }
+  // Returns the number of ids that no batch exceeds.
+  uint64_t most_ids() const { return most_examples() * ids_per_example(); }
   BatchPlace PlaceOf(BatchSeq seq) const {
     return PlaceInEpoch(seq, batches_per_epoch_);
   }
 
-  // Writes the global ids of a batch's seeds to `seeds` [batch_size]. Returns
-  // how many there are. InvalidArgument, naming file and element: a
-  // train id is out of range.
-  absl::StatusOr<uint32_t> Draw(BatchPlace place, GlobalId* seeds) const;
+  // Writes the global ids of a batch to `ids` [most_ids()]: its train vertices,
+  // or the ends of its pairs [P * (1 + negatives), 2], training edges first.
+  // InvalidArgument: one is out of range; of a train id, names file and
+  // element.
+  absl::StatusOr<DrawnSeeds> Draw(BatchPlace place, GlobalId* ids) const;
+  // InvalidArgument: the batch's train ids are fewer vertices.
+  absl::Status CheckDistinct(BatchPlace place, uint64_t num_ids,
+                             uint64_t num_vertices) const;
 
  private:
+  uint64_t ids_per_example() const {
+    return are_pairs() ? 2 * (uint64_t{negatives_} + 1) : 1;
+  }
+  absl::Status DrawVertices(const KeyedPermutation& permutation, uint64_t first,
+                            uint64_t count, GlobalId* seeds) const;
+  absl::Status DrawPairs(const KeyedPermutation& permutation, BatchPlace place,
+                         uint64_t count, GlobalId* ends) const;
+
   absl::Span<const int64_t> train_;
-  uint32_t batch_size_;
-  uint64_t seed_;
+  EdgeView edges_;
   uint64_t num_nodes_;
   const ArrayPlaces* places_;
+  uint32_t batch_size_;
+  uint32_t negatives_;
+  uint64_t seed_;
+  uint64_t num_examples_;
   uint64_t batches_per_epoch_;
 };
 

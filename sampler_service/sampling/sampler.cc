@@ -207,14 +207,6 @@ absl::Status CheckRanks(const HotRanks& ranks, uint64_t num_nodes) {
                    ranks.rank_order_version, " for ", num_nodes, " vertices"));
 }
 
-absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
-                             uint64_t num_ids) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "train.npy holds a vertex twice: batch ", place.batch, " of epoch ",
-      place.epoch + 1, " has ", num_seeds, " vertices for ", num_ids,
-      " seeds; remove the repeated ids"));
-}
-
 uint64_t TopologyBytesOf(const SamplerInput& input) {
   const CscView& graph = input.graph;
   const uint64_t index_bytes =

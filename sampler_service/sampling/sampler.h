@@ -162,10 +162,6 @@ struct HotRanks {
 // InvalidArgument: the ranks are not those of a graph of num_nodes vertices.
 absl::Status CheckRanks(const HotRanks& ranks, uint64_t num_nodes);
 
-// Returns the error for a batch whose num_ids train ids are num_seeds vertices.
-absl::Status RepeatedTrainId(BatchPlace place, uint64_t num_seeds,
-                             uint64_t num_ids);
-
 // Returns true if tasks of this algorithm have a weight per edge.
 inline bool HasWeights(const SamplerOptions& options) {
   return options.algorithm == SamplingAlgorithm::kRandomWalk ||

@@ -12,24 +12,6 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-absl::Status WriteAt(int fd, std::string_view text, uint64_t place,
-                     const std::string& what) {
-  while (!text.empty()) {
-    const ssize_t written =
-        ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(place));
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoToStatus(errno, what);
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-    place += static_cast<uint64_t>(written);
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status HeldLines::Write(const HeldFolder& folder) {
   if (held_.empty()) return absl::OkStatus();

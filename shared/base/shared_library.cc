@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -33,6 +34,20 @@ absl::Status OpenSharedLibrary(absl::Span<const std::string> paths,
     absl::StrAppend(&reasons, separator, path, " has no ", symbols.missing());
   }
   return absl::NotFoundError(reasons);
+}
+
+absl::Status OpenPackagedLibrary(
+    const PackagedLibrary& library, const std::filesystem::path& folder,
+    absl::Span<const std::string> others,
+    absl::FunctionRef<void(LibrarySymbols&)> find) {
+  std::vector<std::string> paths = {folder / library.folder / library.file};
+  paths.insert(paths.end(), others.begin(), others.end());
+  const absl::Status opened = OpenSharedLibrary(paths, find);
+  if (opened.ok()) return opened;
+  return absl::FailedPreconditionError(absl::StrCat(
+      library.need, ": run 'python3 -m pip install --no-deps --target ",
+      folder.string(), " ", library.package, "' ", library.size, "; ",
+      opened.message()));
 }
 
 absl::StatusOr<std::filesystem::path> LibraryFolder(const char* name) {

@@ -39,8 +39,26 @@ class LibrarySymbols {
 absl::Status OpenSharedLibrary(absl::Span<const std::string> paths,
                                absl::FunctionRef<void(LibrarySymbols&)> find);
 
-// Returns the folder lib/fgnn/NAME beside the folder of this program, which
-// need not be there.
+// A library that users fetch by pip.
+struct PackagedLibrary {
+  const char* file;
+  const char* package;  // Name and version of the package.
+  const char* folder;   // Folder of the file in the package.
+  const char* need;     // "X needs the library Y": begins the message.
+  const char* size;     // "(196 MB)", and what to do without the library.
+};
+
+// Opens the library of a package that was put into `folder`, or the first of
+// `others` that can be opened, as OpenSharedLibrary() does.
+// FailedPrecondition: there is none; the message has the command that fetches
+// the package.
+absl::Status OpenPackagedLibrary(const PackagedLibrary& library,
+                                 const std::filesystem::path& folder,
+                                 absl::Span<const std::string> others,
+                                 absl::FunctionRef<void(LibrarySymbols&)> find);
+
+// Returns the place lib/fgnn/NAME beside the folder of this program. Nothing
+// need be there.
 absl::StatusOr<std::filesystem::path> LibraryFolder(const char* name);
 
 }  // namespace fgnn

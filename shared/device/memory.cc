@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
 
 namespace fgnn {
 namespace {
@@ -56,6 +57,15 @@ absl::StatusOr<uint64_t> AvailableMemoryBytes(const fs::path& root) {
     left = std::min(left, LeftIn(group));
   }
   return left;
+}
+
+absl::Status CheckMemory(uint64_t need_bytes, std::string_view what,
+                         std::string_view advice) {
+  const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
+  if (!have.ok() || need_bytes <= *have) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(std::string(what), " ", FormatBytes(need_bytes), ", have ",
+                   FormatBytes(*have), "; ", std::string(advice)));
 }
 
 absl::StatusOr<uint64_t> AllowedMemoryBytes(

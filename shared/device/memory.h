@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
 #include "absl/status/status.h"
@@ -24,6 +25,11 @@ namespace fgnn {
 // read.
 absl::StatusOr<uint64_t> AvailableMemoryBytes(
     const std::filesystem::path& root = "/");
+
+// ResourceExhausted, "`what` N, have M; `advice`": fewer than `need_bytes` can
+// be allocated. OK where nobody knows how many can.
+absl::Status CheckMemory(uint64_t need_bytes, std::string_view what,
+                         std::string_view advice);
 
 // Returns the bytes that processes of these cgroups may have in all: the least
 // of the limits and the machine's memory. Unavailable if MemTotal cannot be

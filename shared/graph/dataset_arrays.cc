@@ -70,6 +70,15 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// The file is not there, or metadata.yaml should say so.
+absl::Status CheckAbsent(const fs::path& path, const char* field,
+                         const char* value) {
+  if (!Exists(path)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(), ": is there, but metadata.yaml says ", field,
+                   " 0; set it to ", value, " or remove the file"));
+}
+
 absl::Status OpenTopology(Access access, DatasetArrays& arrays) {
   FGNN_ASSIGN_OR_RETURN(
       arrays.indptr,
@@ -91,11 +100,7 @@ absl::Status OpenTopology(Access access, DatasetArrays& arrays) {
 absl::Status OpenFeatures(Access access, DatasetArrays& arrays) {
   const fs::path path = arrays.folder / kFeaturesFile;
   if (arrays.metadata.feature_columns == 0) {
-    if (!Exists(path)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(),
-                     ": is there, but metadata.yaml says feature_columns 0; "
-                     "set it to the array's columns or remove the file"));
+    return CheckAbsent(path, "feature_columns", "the array's columns");
   }
   FGNN_ASSIGN_OR_RETURN(
       arrays.features,
@@ -112,11 +117,7 @@ absl::Status OpenFeatures(Access access, DatasetArrays& arrays) {
 absl::Status OpenLabels(Access access, DatasetArrays& arrays) {
   const fs::path path = arrays.folder / "labels.npy";
   if (arrays.metadata.num_classes == 0) {
-    if (!Exists(path)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(),
-                     ": is there, but metadata.yaml says num_classes 0; set "
-                     "it to the number of classes or remove the file"));
+    return CheckAbsent(path, "num_classes", "the number of classes");
   }
   FGNN_ASSIGN_OR_RETURN(
       arrays.labels, OpenWanted(path, access,
@@ -130,11 +131,7 @@ absl::Status OpenTargets(Access access, DatasetArrays& arrays) {
   const fs::path path = arrays.folder / kTargetsFile;
   const DatasetMetadata& metadata = arrays.metadata;
   if (metadata.target_columns == 0) {
-    if (!Exists(path)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(),
-                     ": is there, but metadata.yaml says target_columns 0; set "
-                     "it to the array's columns or remove the file"));
+    return CheckAbsent(path, "target_columns", "the array's columns");
   }
   if (metadata.num_classes > 0) {
     return absl::InvalidArgumentError(absl::StrCat(

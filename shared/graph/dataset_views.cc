@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/enum_words.h"
 #include "shared/base/read_once.h"
 #include "shared/base/status.h"
 #include "shared/graph/array_places.h"
@@ -9,29 +10,25 @@
 #include "shared/graph/edge_lists.h"
 
 namespace fgnn {
+namespace {
+
+constexpr EnumWord<FeatureType> kFeatureTypes[] = {
+    {FeatureType::kFloat32, "f32"},
+    {FeatureType::kFloat16, "f16"},
+    {FeatureType::kBfloat16, "bf16"}};
+
+}  // namespace
 
 size_t BytesOf(FeatureType type) {
   return type == FeatureType::kFloat32 ? 4 : 2;
 }
 
 std::optional<FeatureType> FeatureTypeOf(std::string_view name) {
-  for (const FeatureType type :
-       {FeatureType::kFloat32, FeatureType::kFloat16, FeatureType::kBfloat16}) {
-    if (name == NameOf(type)) return type;
-  }
-  return std::nullopt;
+  return ValueIn(kFeatureTypes, name);
 }
 
 std::string_view NameOf(FeatureType type) {
-  switch (type) {
-    case FeatureType::kFloat32:
-      return "f32";
-    case FeatureType::kFloat16:
-      return "f16";
-    case FeatureType::kBfloat16:
-      break;
-  }
-  return "bf16";
+  return WordIn(kFeatureTypes, type);
 }
 
 uint64_t EdgeView::size() const {

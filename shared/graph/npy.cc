@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 
@@ -61,15 +62,8 @@ absl::StatusOr<NpyArray> NpyArray::OpenHeader(
     const std::filesystem::path& path) {
   FGNN_ASSIGN_OR_RETURN(const UniqueFd fd, OpenPlainFile(path));
   std::vector<std::byte> head(kMostNpyHeaderBytes);
-  size_t bytes = 0;
-  while (bytes < head.size()) {
-    const ssize_t got = ::pread(fd.get(), head.data() + bytes,
-                                head.size() - bytes, static_cast<off_t>(bytes));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoToStatus(errno, "read " + path.string());
-    if (got == 0) break;
-    bytes += static_cast<size_t>(got);
-  }
+  FGNN_ASSIGN_OR_RETURN(size_t bytes, ReadAt(fd.get(), absl::MakeSpan(head), 0,
+                                             "read " + path.string()));
   const off_t size = ::lseek(fd.get(), 0, SEEK_END);
   if (size < 0) return ErrnoToStatus(errno, "read " + path.string());
   // The file may have shrunk since its head was read.
@@ -95,24 +89,14 @@ struct NpyWriter::File {
     if (fd.valid()) ::unlink(path.c_str());
   }
 
-  absl::Status WriteAt(const char* data, size_t bytes, uint64_t offset) const {
-    while (bytes > 0) {
-      const ssize_t written =
-          ::pwrite(fd.get(), data, bytes, static_cast<off_t>(offset));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        return ErrnoToStatus(errno, absl::StrCat("write ", path.string(),
-                                                 " at offset ", offset));
-      }
-      data += written;
-      offset += static_cast<uint64_t>(written);
-      bytes -= static_cast<size_t>(written);
-    }
-    return absl::OkStatus();
+  absl::Status Write(std::string_view bytes, uint64_t offset) const {
+    return WriteAt(
+        fd.get(), bytes, offset,
+        absl::StrCat("write ", path.string(), " at offset ", offset));
   }
 
   absl::Status Flush() {
-    FGNN_RETURN_IF_ERROR(WriteAt(buffer.data(), buffer.size(), file_bytes));
+    FGNN_RETURN_IF_ERROR(Write(buffer, file_bytes));
     file_bytes += buffer.size();
     buffer.clear();
     return absl::OkStatus();
@@ -151,7 +135,7 @@ absl::StatusOr<NpyWriter> NpyWriter::Create(const std::filesystem::path& path,
   const std::string header = MakeNpyHeader(type, shape);
   file->header_bytes = header.size();
   file->buffer.reserve(File::kBufferBytes);
-  FGNN_RETURN_IF_ERROR(file->WriteAt(header.data(), header.size(), 0));
+  FGNN_RETURN_IF_ERROR(file->Write(header, 0));
   file->file_bytes = header.size();
   return NpyWriter(std::move(file));
 }
@@ -170,7 +154,7 @@ absl::Status NpyWriter::Append(const void* data, size_t bytes) {
     FGNN_RETURN_IF_ERROR(file_->Flush());
   }
   if (bytes >= File::kBufferBytes) {
-    FGNN_RETURN_IF_ERROR(file_->WriteAt(from, bytes, file_->file_bytes));
+    FGNN_RETURN_IF_ERROR(file_->Write({from, bytes}, file_->file_bytes));
     file_->file_bytes += bytes;
     return absl::OkStatus();
   }
@@ -194,7 +178,7 @@ absl::Status NpyWriter::Close() {
   shape.insert(shape.begin(),
                file_->row_bytes == 0 ? 0 : data_bytes / file_->row_bytes);
   const std::string header = MakeNpyHeader(file_->type, shape);
-  FGNN_RETURN_IF_ERROR(file_->WriteAt(header.data(), header.size(), 0));
+  FGNN_RETURN_IF_ERROR(file_->Write(header, 0));
   // Quota and network file systems report some errors only here.
   if (::close(file_->fd.Release()) != 0) {
     const int error = errno;

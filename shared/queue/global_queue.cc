@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/enum_words.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/futex.h"
 #include "shared/queue/overflow_blocks.h"
@@ -13,19 +14,10 @@
 namespace fgnn {
 namespace {
 
-const char* NameOf(SlotState state) {
-  switch (state) {
-    case SlotState::kFree:
-      return "FREE";
-    case SlotState::kWriting:
-      return "WRITING";
-    case SlotState::kReady:
-      return "READY";
-    case SlotState::kReading:
-      return "READING";
-  }
-  return "damaged";
-}
+constexpr EnumWord<SlotState> kStates[] = {{SlotState::kFree, "FREE"},
+                                           {SlotState::kWriting, "WRITING"},
+                                           {SlotState::kReady, "READY"},
+                                           {SlotState::kReading, "READING"}};
 
 // Repeats `attempt` until it returns a slot or an error, or the deadline
 // passes.
@@ -127,9 +119,10 @@ absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
   }
   const SlotWord word = slots.Load(task);
   return absl::FailedPreconditionError(absl::StrCat(
-      "slot of batch ", SeqOf(task).value(), " is not ", NameOf(from),
-      " by owner ", PlainIndex(owner_), " at generation ",
-      slots.GenerationOf(task), " but ", NameOf(word.state), " by owner ",
+      "slot of batch ", SeqOf(task).value(), " is not ",
+      std::string(WordIn(kStates, from, "damaged")), " by owner ",
+      PlainIndex(owner_), " at generation ", slots.GenerationOf(task), " but ",
+      std::string(WordIn(kStates, word.state, "damaged")), " by owner ",
       PlainIndex(word.owner), " at generation ", word.generation));
 }
 

@@ -15,8 +15,7 @@ namespace {
 absl::StatusOr<nccl::Api> OpenFakeNccl() {
   const char* const word = std::getenv("FGNN_FAKE_NCCL");
   const std::string_view fault = word == nullptr ? "" : word;
-  if (fault == "missing")
-    return LoadNccl({"/nowhere/nccl.so"}, "lib/fgnn/nccl");
+  if (fault == "missing") return LoadNccl("lib/fgnn/nccl", {});
   simt::SetFakeNccl({.silent = fault == "silent"});
   return simt::FakeNcclApi();
 }

@@ -44,6 +44,30 @@ inline auto StatusIs(absl::StatusCode code) {
   return StatusIs(code, testing::_);
 }
 
+// Match an error of this code whose message has all of the texts:
+// EXPECT_THAT(Dataset::Open(path), NotFound("indices.npy"));
+#define FGNN_ERROR_MATCHER_(Code)                                              \
+  template <typename... Texts>                                                 \
+  auto Code(const Texts&... texts) {                                           \
+    return StatusIs(absl::StatusCode::k##Code,                                 \
+                    testing::AllOf(testing::_, testing::HasSubstr(texts)...)); \
+  }
+FGNN_ERROR_MATCHER_(Aborted)
+FGNN_ERROR_MATCHER_(AlreadyExists)
+FGNN_ERROR_MATCHER_(Cancelled)
+FGNN_ERROR_MATCHER_(DataLoss)
+FGNN_ERROR_MATCHER_(DeadlineExceeded)
+FGNN_ERROR_MATCHER_(FailedPrecondition)
+FGNN_ERROR_MATCHER_(Internal)
+FGNN_ERROR_MATCHER_(InvalidArgument)
+FGNN_ERROR_MATCHER_(NotFound)
+FGNN_ERROR_MATCHER_(PermissionDenied)
+FGNN_ERROR_MATCHER_(ResourceExhausted)
+FGNN_ERROR_MATCHER_(Unauthenticated)
+FGNN_ERROR_MATCHER_(Unavailable)
+FGNN_ERROR_MATCHER_(Unimplemented)
+#undef FGNN_ERROR_MATCHER_
+
 }  // namespace fgnn
 
 #define FGNN_ASSERT_OK(expr) ASSERT_THAT(expr, ::fgnn::IsOk())

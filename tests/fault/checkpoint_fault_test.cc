@@ -49,7 +49,7 @@ class CheckpointFaultTest : public testing::Test {
     info_.version = version;
     std::fill(weights_.begin(), weights_.end(), static_cast<float>(version));
     std::fill(state_.begin(), state_.end(), static_cast<float>(version));
-    return WriteCheckpoint(path_, info_, {weights_, state_}).status();
+    return WriteCheckpoint(path_, info_, {weights_, state_});
   }
 
   // The version of the sound checkpoint that a resumed job would find.
@@ -116,7 +116,7 @@ TEST_F(CheckpointFaultTest, AKillAtAnySystemCallLeavesTheOldOneOrTheNew) {
 #if defined(__x86_64__)
 // Each of these calls fails once with each of these errors.
 TEST_F(CheckpointFaultTest, AnErrorOfAnyFileOperationIsToldAndLeavesNothing) {
-  const std::set<uint64_t> file_calls = {SYS_openat, SYS_write, SYS_fchmod,
+  const std::set<uint64_t> file_calls = {SYS_openat, SYS_pwrite64, SYS_fchmod,
                                          SYS_fsync, SYS_rename};
   std::set<uint64_t> failed_calls;
   for (const int error : {ENOSPC, EIO, EDQUOT}) {
@@ -158,7 +158,7 @@ TEST_F(CheckpointFaultTest, ShortWritesAreGoneOnWith) {
   FGNN_ASSERT_OK(Write(kOld));
   uint64_t shortened = 0;
   const int status = WriteTraced([&](const CallStop& stop) {
-    if (stop.number != SYS_write || !stop.entering) return true;
+    if (stop.number != SYS_pwrite64 || !stop.entering) return true;
     user_regs_struct registers = {};
     ::ptrace(PTRACE_GETREGS, stop.pid, nullptr, &registers);
     if (registers.rdx < 2) return true;

@@ -8,8 +8,8 @@
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "tools/bench/row_rounds.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cpu/feature_cache.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
@@ -74,8 +74,8 @@ class FirstLayer {
         cache_(cache),
         size_(size),
         team_(team),
-        features_(features_buffer_.Floats(size.sources * columns_)),
-        own_(own_buffer_.Floats(size.destinations * columns_)),
+        features_(features_buffer_.Reserve(size.sources * columns_)),
+        own_(own_buffer_.Reserve(size.destinations * columns_)),
         rows_(size.sources) {}
 
   absl::Status ExtractFirst(const RowBatch& batch, float* means) {
@@ -125,8 +125,8 @@ class FirstLayer {
   const FeatureCache& cache_;
   const BlockSize size_;
   ThreadTeam& team_;
-  AlignedBuffer features_buffer_;
-  AlignedBuffer own_buffer_;
+  Scratch<float> features_buffer_;
+  Scratch<float> own_buffer_;
   float* const features_;               // [sources, columns]
   float* const own_;                    // [destinations, columns]
   std::vector<const std::byte*> rows_;  // [sources]

@@ -24,7 +24,7 @@ class SeedAnswers {
                       const TaskView& task);
 
   // Lends them to a task for TrainerBackend::Gradient().
-  void AddTo(TrainingTask& task) const {
+  void AddTo(TrainingBatch& task) const {
     task.labels = labels_;
     task.targets = targets_;
   }

@@ -52,27 +52,6 @@ struct ExtractedRows {
   uint64_t num_matched = 0;  // Copied from the batch before.
 };
 
-// Weights of a job. Borrowed. A version has the same values in every call, so
-// that a device may keep a copy of them.
-struct VersionedWeights {
-  uint64_t version = 0;
-  absl::Span<const float> values;  // [P]
-};
-
-// A task for Gradient(): all on which the gradient depends beside weights and
-// features. Borrowed.
-struct TrainingTask {
-  const TaskView* task = nullptr;
-  // Labels of the seeds in order, [num_seeds], or their targets, [num_seeds,
-  // C]: see TrainingBatch.
-  absl::Span<const int64_t> labels;
-  absl::Span<const float> targets;
-  // Key of the dropout's draws: the job's seed, and the batch's place.
-  uint64_t seed = 0;
-  uint64_t epoch = 0;
-  uint64_t batch = 0;
-};
-
 // Weights for an evaluation. Borrowed.
 struct ScoredWeights {
   absl::Span<const float> values;  // [P], at a 64-byte boundary.
@@ -182,14 +161,15 @@ class TrainerBackend {
                                                 TrainerThread thread,
                                                 TaskFeatures* features) = 0;
 
-  // Writes the gradient [P] of the task's mean loss. `features`: the result of
+  // Writes the gradient [P] of the task's mean loss. The back end adds what the
+  // task lacks: features and indptr. `features`: the result of
   // Extract() for this task. The call may change their numbers, unless they
   // have match_bytes(). So a second
   // call with them takes as long, but its gradient is not valid. The same
   // arguments give the same bits. InvalidArgument: the task does not fit the
   // model. ResourceExhausted: there is no memory.
   virtual absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
-                                               const TrainingTask& task,
+                                               const TrainingBatch& task,
                                                TaskFeatures* features,
                                                absl::Span<float> gradient) = 0;
   // Lets Gradient() also leave each gradient on the device where `places` says.

@@ -18,11 +18,6 @@ namespace {
 
 constexpr uint64_t kFormatVersion = 5;
 constexpr char kFormat[] = "fgnn-checkpoint";
-constexpr char kClassNames[] = "class_names";
-constexpr char kFeatureNames[] = "feature_names";
-constexpr char kTargetNames[] = "target_names";
-constexpr char kSync[] = "sync";
-constexpr char kGpu[] = "gpu";
 constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr const char* kMomentPrefixes[] = {"optimizer.m.", "optimizer.v."};
 constexpr const char* kMomentumPrefix[] = {"optimizer.momentum."};
@@ -44,72 +39,75 @@ std::optional<absl::Span<const char* const>> StatePrefixes(uint64_t floats) {
 
 using Metadata = std::map<std::string, std::string>;
 
+// Calls field(key, value) for the metadata of every checkpoint, except format
+// and task. Info: CheckpointInfo, const to write it.
+template <typename Info, typename Field>
+void ForEachField(Info& info, const Field& field) {
+  field("job_id", info.job_id);
+  field("version", info.version);
+  field("epoch", info.epoch);
+  field("seed", info.seed);
+  field("run_state", info.run_state);
+  auto& model = info.model;
+  field("model.kind", model.kind);
+  field("model.layers", model.layers);
+  field("model.hidden", model.hidden);
+  field("model.input_columns", model.input_columns);
+  field("model.num_classes", model.num_classes);
+  field("model.dropout", model.dropout);
+  field("model.input_dropout", model.input_dropout);
+  field("model.aggregator", model.aggregator);
+  field("model.heads", model.heads);
+  field("model.attention_dropout", model.attention_dropout);
+  field("model.normalization", model.normalization);
+  field("model.residual", model.residual);
+  field("model.degree_norm", model.degree_norm);
+  if (!model.is_users()) return;
+  field("model.plugin", model.plugin);
+  field("model.file", model.file);
+  field("model.code_crc32c", info.code_crc32c);
+}
+
+// Does the same for texts that may be missing, and are if they are empty.
+template <typename Info, typename Field>
+void ForEachOptionalField(Info& info, const Field& field) {
+  field("sync", info.sync);
+  field("gpu", info.gpu);
+}
+
+// Does the same for lists of names, with the most names that there may be. A
+// name holds no line end.
+template <typename Info, typename Field>
+void ForEachNames(Info& info, const Field& field) {
+  field("class_names", info.names.classes, info.model.num_classes);
+  field("feature_names", info.names.features, info.model.input_columns);
+  field("target_names", info.names.targets, info.model.num_classes);
+}
+
 // Returns the shortest text that reads back as the same number.
-std::string TextOf(double value) {
+template <typename Number>
+std::string TextOf(Number value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
   return {text, end};
 }
+std::string TextOf(bool value) { return value ? "1" : "0"; }
+const std::string& TextOf(const std::string& value) { return value; }
 
 Metadata MetadataOf(const CheckpointInfo& info) {
-  const ModelOptions& model = info.model;
-  return {{"format", kFormat},
-          {"format_version", absl::StrCat(kFormatVersion)},
-          {"job_id", info.job_id},
-          {"version", absl::StrCat(info.version)},
-          {"epoch", absl::StrCat(info.epoch)},
-          {"seed", absl::StrCat(info.seed)},
-          {"run_state", info.run_state},
-          {"task", std::string(TaskOf(model.objective))},
-          {"model.kind", model.kind},
-          {"model.layers", absl::StrCat(model.layers)},
-          {"model.hidden", absl::StrCat(model.hidden)},
-          {"model.input_columns", absl::StrCat(model.input_columns)},
-          {"model.num_classes", absl::StrCat(model.num_classes)},
-          {"model.dropout", TextOf(model.dropout)},
-          {"model.input_dropout", TextOf(model.input_dropout)},
-          {"model.aggregator", model.aggregator},
-          {"model.heads", absl::StrCat(model.heads)},
-          {"model.attention_dropout", TextOf(model.attention_dropout)},
-          {"model.normalization", model.normalization},
-          {"model.residual", model.residual ? "1" : "0"},
-          {"model.degree_norm", model.degree_norm}};
-}
-
-void AddUsersCode(const CheckpointInfo& info, Metadata* metadata) {
-  if (!info.model.is_users()) return;
-  (*metadata)["model.plugin"] = info.model.plugin;
-  (*metadata)["model.file"] = info.model.file;
-  (*metadata)["model.code_crc32c"] = absl::StrCat(info.code_crc32c);
-}
-
-// How and where it was trained, where that is not the host's way.
-void AddTraining(const CheckpointInfo& info, Metadata* metadata) {
-  if (!info.sync.empty()) (*metadata)[kSync] = info.sync;
-  if (!info.gpu.empty()) (*metadata)[kGpu] = info.gpu;
-}
-
-// A name holds no line end.
-void AddNames(const DatasetNames& names, Metadata* metadata) {
-  if (!names.classes.empty()) {
-    (*metadata)[kClassNames] = absl::StrJoin(names.classes, "\n");
-  }
-  if (!names.features.empty()) {
-    (*metadata)[kFeatureNames] = absl::StrJoin(names.features, "\n");
-  }
-  if (!names.targets.empty()) {
-    (*metadata)[kTargetNames] = absl::StrJoin(names.targets, "\n");
-  }
-}
-
-// Returns the names that are there, at most `most`.
-std::vector<std::string> NamesIn(const Metadata& metadata, const char* key,
-                                 uint64_t most) {
-  const auto found = metadata.find(key);
-  if (found == metadata.end() || found->second.empty()) return {};
-  std::vector<std::string> names = absl::StrSplit(found->second, '\n');
-  names.resize(std::min<uint64_t>(names.size(), most));
-  return names;
+  Metadata metadata = {{"format", kFormat},
+                       {"format_version", absl::StrCat(kFormatVersion)},
+                       {"task", std::string(TaskOf(info.model.objective))}};
+  ForEachField(info, [&](const char* key, const auto& value) {
+    metadata[key] = TextOf(value);
+  });
+  ForEachOptionalField(info, [&](const char* key, const std::string& text) {
+    if (!text.empty()) metadata[key] = text;
+  });
+  ForEachNames(info, [&](const char* key, const auto& names, uint64_t) {
+    if (!names.empty()) metadata[key] = absl::StrJoin(names, "\n");
+  });
+  return metadata;
 }
 
 std::vector<ParameterInfo> ParametersOf(const CheckpointInfo& info) {
@@ -160,6 +158,13 @@ class MetadataReader {
     return number;
   }
 
+  void Read(const char* key, std::string& to) { to = Text(key); }
+  void Read(const char* key, bool& to) { to = As<uint32_t>(key) != 0; }
+  template <typename Number>
+  void Read(const char* key, Number& to) {
+    to = As<Number>(key);
+  }
+
   const absl::Status& status() const { return status_; }
 
  private:
@@ -185,24 +190,8 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
         kFormatVersion, "; use the release that wrote it"));
   }
   CheckpointInfo info;
-  info.job_id = reader.Text("job_id");
-  info.version = reader.As<uint64_t>("version");
-  info.epoch = reader.As<uint32_t>("epoch");
-  info.seed = reader.As<uint64_t>("seed");
-  info.run_state = reader.Text("run_state");
-  info.model.kind = reader.Text("model.kind");
-  info.model.layers = reader.As<uint32_t>("model.layers");
-  info.model.hidden = reader.As<uint32_t>("model.hidden");
-  info.model.input_columns = reader.As<uint64_t>("model.input_columns");
-  info.model.num_classes = reader.As<uint32_t>("model.num_classes");
-  info.model.dropout = reader.As<double>("model.dropout");
-  info.model.input_dropout = reader.As<double>("model.input_dropout");
-  info.model.aggregator = reader.Text("model.aggregator");
-  info.model.heads = reader.As<uint32_t>("model.heads");
-  info.model.attention_dropout = reader.As<double>("model.attention_dropout");
-  info.model.normalization = reader.Text("model.normalization");
-  info.model.residual = reader.As<uint32_t>("model.residual") != 0;
-  info.model.degree_norm = reader.Text("model.degree_norm");
+  ForEachField(info,
+               [&](const char* key, auto& value) { reader.Read(key, value); });
   const std::string task = reader.Text("task");
   const std::optional<Objective> objective = ObjectiveOf(task);
   if (reader.status().ok() && !objective.has_value()) {
@@ -210,20 +199,18 @@ absl::StatusOr<CheckpointInfo> InfoOf(const Metadata& metadata) {
         absl::StrCat("its task is '", task, "', which is not known"));
   }
   info.model.objective = objective.value_or(Objective::kClasses);
-  if (info.model.is_users()) {
-    info.model.plugin = reader.Text("model.plugin");
-    info.model.file = reader.Text("model.file");
-    info.code_crc32c = reader.As<uint32_t>("model.code_crc32c");
-  }
   FGNN_RETURN_IF_ERROR(reader.status());
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
-  const auto sync = metadata.find(kSync);
-  if (sync != metadata.end()) info.sync = sync->second;
-  const auto gpu = metadata.find(kGpu);
-  if (gpu != metadata.end()) info.gpu = gpu->second;
-  info.names = {NamesIn(metadata, kClassNames, info.model.num_classes),
-                NamesIn(metadata, kFeatureNames, info.model.input_columns),
-                NamesIn(metadata, kTargetNames, info.model.num_classes)};
+  ForEachOptionalField(info, [&](const char* key, std::string& text) {
+    const auto found = metadata.find(key);
+    if (found != metadata.end()) text = found->second;
+  });
+  ForEachNames(info, [&](const char* key, auto& names, uint64_t most) {
+    const auto found = metadata.find(key);
+    if (found == metadata.end() || found->second.empty()) return;
+    names = absl::StrSplit(found->second, '\n');
+    names.resize(std::min<uint64_t>(names.size(), most));
+  });
   return info;
 }
 
@@ -282,9 +269,9 @@ absl::StatusOr<Checkpoint> Decode(const SafetensorsFile& file) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
-                                         const CheckpointInfo& info,
-                                         const CheckpointTensors& tensors) {
+absl::Status WriteCheckpoint(const std::filesystem::path& path,
+                             const CheckpointInfo& info,
+                             const CheckpointTensors& tensors) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(info.model));
   if (info.run_state.size() > kMaxRunStateBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -316,11 +303,7 @@ absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
     add((*prefixes)[i],
         tensors.optimizer_state.subspan(i * num_parameters, num_parameters));
   }
-  Metadata metadata = MetadataOf(info);
-  AddUsersCode(info, &metadata);
-  AddTraining(info, &metadata);
-  AddNames(info.names, &metadata);
-  return WriteSafetensors(path, metadata, list);
+  return WriteSafetensors(path, MetadataOf(info), list);
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(const std::filesystem::path& path) {

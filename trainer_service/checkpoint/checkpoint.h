@@ -60,12 +60,11 @@ struct Checkpoint {
 };
 
 // Replaces `path` atomically: a crash leaves the old file or the new one.
-// Returns the file's size in bytes. InvalidArgument: sizes do not fit the
-// model. Other errors: NotFound, PermissionDenied, ResourceExhausted (disk
-// full).
-absl::StatusOr<uint64_t> WriteCheckpoint(const std::filesystem::path& path,
-                                         const CheckpointInfo& info,
-                                         const CheckpointTensors& tensors);
+// InvalidArgument: sizes do not fit the model. Other errors: NotFound,
+// PermissionDenied, ResourceExhausted (disk full).
+absl::Status WriteCheckpoint(const std::filesystem::path& path,
+                             const CheckpointInfo& info,
+                             const CheckpointTensors& tensors);
 
 // Reads a file without trusting it. DataLoss: it is damaged, or the disk cannot
 // read it. InvalidArgument: it is no plain file, not a checkpoint of ours, or

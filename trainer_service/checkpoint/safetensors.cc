@@ -204,17 +204,15 @@ absl::StatusOr<std::vector<Entry>> ReadEntries(
 
 }  // namespace
 
-absl::StatusOr<uint64_t> WriteSafetensors(
+absl::Status WriteSafetensors(
     const std::filesystem::path& path,
     const std::map<std::string, std::string>& metadata,
     const std::vector<Tensor>& tensors) {
   FGNN_ASSIGN_OR_RETURN(std::string header, MakeHeader(metadata, tensors));
   uint32_t checksum = ExtendCrc32c(0, header.data(), header.size());
-  uint64_t total = kLengthBytes + header.size();
   for (const Tensor& tensor : tensors) {
     const std::string_view bytes = BytesOf(tensor.values);
     checksum = ExtendCrc32c(checksum, bytes.data(), bytes.size());
-    total += bytes.size();
   }
   header.replace(FindChecksum(header), kNoChecksum.size(), Hex(checksum));
   const uint64_t header_bytes = header.size();
@@ -224,8 +222,7 @@ absl::StatusOr<uint64_t> WriteSafetensors(
   for (const Tensor& tensor : tensors) {
     pieces.push_back(BytesOf(tensor.values));
   }
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(path, pieces));
-  return total;
+  return WriteFileAtomically(path, pieces);
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(

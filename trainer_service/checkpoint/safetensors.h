@@ -25,11 +25,10 @@ struct Tensor {
 inline constexpr uint64_t kMaxSafetensorsHeaderBytes = 1 << 20;
 
 // Replaces `path` atomically by a file of these tensors, in this order, and
-// this metadata. A checksum over header and data is added as "crc32c". Returns
-// the file's size in bytes. InvalidArgument: two tensors have one name, or
-// there are too many for the header. Other errors: those of
-// WriteFileAtomically().
-absl::StatusOr<uint64_t> WriteSafetensors(
+// this metadata. A checksum over header and data is added as "crc32c".
+// InvalidArgument: two tensors have one name, or there are too many for the
+// header. Other errors: those of WriteFileAtomically().
+absl::Status WriteSafetensors(
     const std::filesystem::path& path,
     const std::map<std::string, std::string>& metadata,
     const std::vector<Tensor>& tensors);

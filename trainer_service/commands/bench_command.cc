@@ -79,7 +79,7 @@ class Loop {
                                          TrainerThread::kLoop, features_.get())
                                .status());
       round.extract += watch.Restart();
-      TrainingTask task;
+      TrainingBatch task;
       task.task = &tasks[i].view;
       tasks[i].answers.AddTo(task);
       task.seed = spec_.training.seed;

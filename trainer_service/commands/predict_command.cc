@@ -18,7 +18,7 @@
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/commands/id_file.h"
 #include "trainer_service/commands/predict_flags.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/new_neighbors.h"
 #include "trainer_service/infer/predict.h"
 #include "trainer_service/infer/score_pairs.h"
@@ -295,13 +295,12 @@ absl::StatusOr<PredictSummary> RunPredict(const PredictOptions& options) {
       MapToDataset(options, checkpoint.info, kind, host->dataset()));
   FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceDevice> gpu,
                         OpenGpu(options, device, *host));
-  AlignedBuffer weights;
+  Scratch<float> weights;
   const size_t num_weights = checkpoint.weights.size();
   std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
-            weights.Floats(num_weights));
-  FGNN_RETURN_IF_ERROR(
-      PredictAndWrite({options, kind, map, *host},
-                      {weights.Floats(num_weights), num_weights}, &summary));
+            weights.Reserve(num_weights));
+  FGNN_RETURN_IF_ERROR(PredictAndWrite(
+      {options, kind, map, *host}, {weights.data(), num_weights}, &summary));
   DescribeModel(checkpoint.info, map, &summary);
   summary.seconds = stopwatch.Seconds();
   return summary;

@@ -13,7 +13,7 @@ namespace fgnn {
 namespace {
 
 // Returns "; the largest target is 2e+20, of vertex 17", or "" without targets.
-std::string LargestTarget(const TrainingTask& batch, Objective objective) {
+std::string LargestTarget(const TrainingBatch& batch, Objective objective) {
   const size_t num_seeds = batch.task->num_seeds;
   if (objective != Objective::kValues || num_seeds == 0) return "";
   const auto largest = std::max_element(
@@ -36,7 +36,7 @@ absl::Status Diverged(absl::string_view what, Objective objective) {
       "validate'"));
 }
 
-absl::Status CheckLoss(double loss, const TrainingTask& batch,
+absl::Status CheckLoss(double loss, const TrainingBatch& batch,
                        double learning_rate, Objective objective) {
   constexpr double kMost = std::numeric_limits<float>::max();
   if (std::abs(loss) <= kMost) return absl::OkStatus();

@@ -16,7 +16,7 @@ namespace fgnn {
 absl::Status Diverged(absl::string_view what, Objective objective);
 
 // Returns OK if the loss of a batch fits into a float, which is stored.
-absl::Status CheckLoss(double loss, const TrainingTask& batch,
+absl::Status CheckLoss(double loss, const TrainingBatch& batch,
                        double learning_rate, Objective objective);
 
 // Returns OK if all scores of a split are finite.

@@ -227,7 +227,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
                                          BatchRecord* record) {
   const TaskView& task = extracted.task;
   const BatchSeq seq = task.seq;
-  TrainingTask batch;
+  TrainingBatch batch;
   batch.task = &task;
   answers_.AddTo(batch);
   batch.seed = seed_;
@@ -263,7 +263,7 @@ absl::StatusOr<JobTrainer::Snapshot> JobTrainer::CopyNewest(
     const absl::Span<const float> weights = board_.weights(*version);
     snapshot.num_weights = weights.size();
     std::copy(weights.begin(), weights.end(),
-              snapshot.weights.Floats(weights.size()));
+              snapshot.weights.Reserve(weights.size()));
     if (with_optimizer_state) {
       const absl::Span<const float> state = board_.optimizer_state(*version);
       snapshot.optimizer_state.assign(state.begin(), state.end());

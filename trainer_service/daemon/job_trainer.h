@@ -20,7 +20,7 @@
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/seed_answers.h"
 #include "trainer_service/backend/trainer_backend.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/device_turn.h"
 #include "trainer_service/daemon/training_totals.h"
@@ -91,11 +91,11 @@ class JobTrainer {
   struct Snapshot {
     uint64_t version = 0;
     uint64_t num_weights = 0;
-    AlignedBuffer weights;               // [P] floats.
+    Scratch<float> weights;              // [P]
     std::vector<float> optimizer_state;  // [P * k] or empty.
 
     absl::Span<const float> weight_span() {
-      return {weights.Floats(num_weights), num_weights};
+      return {weights.data(), num_weights};
     }
   };
   // FailedPrecondition: there are no weights yet. Unavailable: other trainers

@@ -226,7 +226,7 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
                           ReadOfThisModel(request.checkpoint));
     weights.num_weights = checkpoint.weights.size();
     std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
-              weights.weights.Floats(weights.num_weights));
+              weights.weights.Reserve(weights.num_weights));
   }
   std::unique_ptr<SharedInference> shared;
   if (scratch.valid()) {
@@ -279,8 +279,7 @@ absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
   FGNN_RETURN_IF_ERROR(folder.CheckIs(request.folder));
   FGNN_RETURN_IF_ERROR(folder.Named(
       WriteCheckpoint(folder.path() / request.path.filename(), info,
-                      {snapshot.weight_span(), snapshot.optimizer_state})
-          .status()));
+                      {snapshot.weight_span(), snapshot.optimizer_state})));
   trainer_.ForgetWait();
   return absl::OkStatus();
 }

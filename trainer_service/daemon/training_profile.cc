@@ -122,7 +122,7 @@ absl::Status MakeFirstWeights(const JobSpec& spec, TrainerBackend& backend,
 absl::StatusOr<double> Train(const JobSpec& spec, TrainerBackend& backend,
                              int times, OwnSegment& own,
                              TaskFeatures& features) {
-  TrainingTask task;
+  TrainingBatch task;
   task.task = &own.batch->task();
   task.labels = own.batch->labels();
   task.targets = own.batch->targets();

@@ -14,11 +14,8 @@
 namespace fgnn {
 namespace {
 
-absl::Status NoMemory(uint64_t num_vertices, const std::string& reason) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the scores of the embeddings of ", num_vertices, " vertices ", reason,
-      "; choose fewer pairs or vertices, or a smaller --top-k"));
-}
+constexpr char kAdvice[] =
+    "choose fewer pairs or vertices, or a smaller --top-k";
 
 }  // namespace
 
@@ -28,21 +25,18 @@ absl::StatusOr<EmbeddingRows> EmbeddingRows::Infer(
   const size_t columns = input.model->options().hidden;
   const size_t count = vertices.size() * columns;
   const uint64_t need = count * sizeof(float) + more_bytes;
-  const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
-  if (have.ok() && need > *have) {
-    return NoMemory(vertices.size(),
-                    absl::StrCat("need ", FormatBytes(need), ", have ",
-                                 FormatBytes(*have)));
-  }
+  const std::string what = absl::StrCat("the scores of the embeddings of ",
+                                        vertices.size(), " vertices need");
+  FGNN_RETURN_IF_ERROR(CheckMemory(need, what, kAdvice));
   EmbeddingRows rows;
   rows.columns_ = static_cast<int64_t>(columns);
   float* values = nullptr;
   try {
-    values = rows.memory_.Floats(count);
+    values = rows.values_.Reserve(count);
   } catch (const std::bad_alloc&) {
-    return NoMemory(vertices.size(), absl::StrCat("need ", FormatBytes(need)));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, " ", FormatBytes(need), "; ", kAdvice));
   }
-  rows.values_ = values;
   FGNN_RETURN_IF_ERROR(InferEmbeddings(
       input, vertices, [&](size_t first, int64_t num_rows, const float* from) {
         std::copy_n(from, static_cast<size_t>(num_rows) * columns,

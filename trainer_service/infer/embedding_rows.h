@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/layer_wise.h"
 
 namespace fgnn {
@@ -25,7 +25,7 @@ class EmbeddingRows {
 
   // Returns row `place` of [0, n).
   const float* row(size_t place) const {
-    return values_ + place * static_cast<size_t>(columns_);
+    return values_.data() + place * static_cast<size_t>(columns_);
   }
   // Returns the score of two rows: their dot product. NaN is -infinity.
   float Score(size_t place, size_t other) const;
@@ -33,8 +33,7 @@ class EmbeddingRows {
  private:
   EmbeddingRows() = default;
 
-  AlignedBuffer memory_;
-  const float* values_ = nullptr;
+  Scratch<float> values_;
   int64_t columns_ = 0;
 };
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/scores.h"
 
 namespace fgnn {
@@ -95,17 +95,20 @@ absl::StatusOr<std::vector<SplitScore>> Evaluate(
   const absl::Span<const GlobalId> vertices = labelled.vertices;
   VertexScores scores;
   scores.labels = std::move(labelled.labels);
-  AlignedBuffer own[3];
-  FGNN_ASSIGN_OR_RETURN(void* const predictions,
-                        ReserveWords(input.shared, vertices.size(), &own[0]));
-  scores.predictions = {static_cast<uint32_t*>(predictions), vertices.size()};
-  FGNN_ASSIGN_OR_RETURN(void* const losses,
-                        ReserveWords(input.shared, vertices.size(), &own[1]));
-  scores.losses = {static_cast<float*>(losses), vertices.size()};
+  Scratch<uint32_t> own_predictions;
+  Scratch<float> own_losses;
+  Scratch<float> own_margins;
+  const auto reserve = [&]<typename T>(Scratch<T>& own,
+                                       absl::Span<T>* array) -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(T* const data,
+                          ReserveArray(input.shared, vertices.size(), own));
+    *array = {data, vertices.size()};
+    return absl::OkStatus();
+  };
+  FGNN_RETURN_IF_ERROR(reserve(own_predictions, &scores.predictions));
+  FGNN_RETURN_IF_ERROR(reserve(own_losses, &scores.losses));
   if (num_classes == 2) {
-    FGNN_ASSIGN_OR_RETURN(void* const margins,
-                          ReserveWords(input.shared, vertices.size(), &own[2]));
-    scores.margins = {static_cast<float*>(margins), vertices.size()};
+    FGNN_RETURN_IF_ERROR(reserve(own_margins, &scores.margins));
   }
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* logits) {

@@ -7,9 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/base/units.h"
 #include "shared/device/memory.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/scores.h"
 #include "trainer_service/infer/shared_inference.h"
 
@@ -17,8 +16,6 @@ namespace fgnn {
 namespace {
 
 using Splits = std::vector<absl::Span<const int64_t>>;
-
-constexpr size_t kWordsOfCounts = sizeof(ClassCounts) / sizeof(uint32_t);
 
 absl::StatusOr<std::vector<GlobalId>> VerticesWithTargets(
     const CscView& graph, const Splits& splits, const TargetView& targets) {
@@ -40,26 +37,15 @@ absl::StatusOr<std::vector<GlobalId>> VerticesWithTargets(
   return vertices;
 }
 
-absl::Status CheckMemory(const InferenceInput& input, uint64_t num_vertices) {
-  uint64_t need = TargetScoreBytes(input.model->options(), num_vertices);
-  if (input.shared != nullptr) need = input.shared->Growth(need);
-  const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
-  if (!have.ok() || need <= *have) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the scores of ", num_vertices, " vertices need ", FormatBytes(need),
-      ", have ", FormatBytes(*have), "; set training.evaluate_every to 0"));
-}
-
 // Keeps all predictions: sums of floats have to be made in one order.
 absl::StatusOr<std::vector<SplitScore>> EvaluateValues(
     const InferenceInput& input, const TargetView& targets,
     const Splits& splits, absl::Span<const GlobalId> vertices) {
   const size_t columns = targets.columns;
-  AlignedBuffer own;
+  Scratch<float> own;
   FGNN_ASSIGN_OR_RETURN(
-      void* const memory,
-      ReserveWords(input.shared, vertices.size() * columns, &own));
-  auto* const predictions = static_cast<float*>(memory);
+      float* const predictions,
+      ReserveArray(input.shared, vertices.size() * columns, own));
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* values) {
         std::copy_n(values, static_cast<size_t>(rows) * columns,
@@ -166,16 +152,15 @@ absl::StatusOr<std::vector<SplitScore>> EvaluateSets(
     const Splits& splits, absl::Span<const GlobalId> vertices) {
   const size_t columns = targets.columns;
   const size_t num_counts = splits.size() * columns;
-  AlignedBuffer own[2];
-  FGNN_ASSIGN_OR_RETURN(
-      void* const counted,
-      ReserveWords(input.shared, num_counts * kWordsOfCounts, &own[0]));
-  auto* const counts = static_cast<ClassCounts*>(counted);
+  Scratch<ClassCounts> own_counts;
+  Scratch<float> own_losses;
+  FGNN_ASSIGN_OR_RETURN(ClassCounts* const counts,
+                        ReserveArray(input.shared, num_counts, own_counts));
   // Shared memory is 0 until some process counts.
   if (input.shared == nullptr) std::fill_n(counts, num_counts, ClassCounts());
-  FGNN_ASSIGN_OR_RETURN(void* const lost,
-                        ReserveWords(input.shared, vertices.size(), &own[1]));
-  auto* const losses = static_cast<float*>(lost);
+  FGNN_ASSIGN_OR_RETURN(
+      float* const losses,
+      ReserveArray(input.shared, vertices.size(), own_losses));
   const SetCounter counter(targets, vertices, splits, counts, losses);
   FGNN_RETURN_IF_ERROR(InferLogits(
       input, vertices, [&](size_t first, int64_t rows, const float* logits) {
@@ -211,7 +196,11 @@ absl::StatusOr<std::vector<SplitScore>> EvaluateTargets(
   }
   FGNN_ASSIGN_OR_RETURN(const std::vector<GlobalId> vertices,
                         VerticesWithTargets(*input.graph, splits, targets));
-  FGNN_RETURN_IF_ERROR(CheckMemory(input, vertices.size()));
+  uint64_t need = TargetScoreBytes(options, vertices.size());
+  if (input.shared != nullptr) need = input.shared->Growth(need);
+  FGNN_RETURN_IF_ERROR(CheckMemory(
+      need, absl::StrCat("the scores of ", vertices.size(), " vertices need"),
+      "set training.evaluate_every to 0"));
   return options.objective == Objective::kValues
              ? EvaluateValues(input, targets, splits, vertices)
              : EvaluateSets(input, targets, splits, vertices);

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "shared/base/status.h"
-#include "shared/base/units.h"
 #include "shared/device/memory.h"
 #include "shared/graph/array_places.h"
 #include "trainer_service/infer/inference_device.h"
@@ -120,41 +119,29 @@ absl::Status InferenceArrays::Reserve() {
   // The first process has already reserved the shared memory, so only its
   // growth is needed.
   if (input_.shared != nullptr) need = input_.shared->Growth(need);
-  const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
-  if (have.ok() && need > *have) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "full-neighbour inference over ", num_nodes, " vertices needs ",
-        FormatBytes(need), ", have ", FormatBytes(*have),
-        "; set training.evaluate_every to 0 or use a smaller model.hidden"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckMemory(
+      need,
+      absl::StrCat("full-neighbour inference over ", num_nodes,
+                   " vertices needs"),
+      "set training.evaluate_every to 0 or use a smaller model.hidden"));
   FGNN_ASSIGN_OR_RETURN(
-      messages_, ReserveFloats(num_nodes * widths.messages, own_messages_));
-  FGNN_ASSIGN_OR_RETURN(hidden_,
-                        ReserveFloats(num_nodes * widths.hidden, own_hidden_));
+      messages_,
+      ReserveArray(input_.shared, num_nodes * widths.messages, own_messages_));
+  FGNN_ASSIGN_OR_RETURN(
+      hidden_,
+      ReserveArray(input_.shared, num_nodes * widths.hidden, own_hidden_));
   if (widths.degree_scales == 0) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(degree_scales_,
-                        ReserveFloats(num_nodes, own_degree_scales_));
+  FGNN_ASSIGN_OR_RETURN(degree_scales_, ReserveArray(input_.shared, num_nodes,
+                                                     own_degree_scales_));
   return absl::OkStatus();
 }
 
 absl::StatusOr<uint8_t*> InferenceArrays::ReserveMarks() {
   const uint64_t num_nodes = input_.graph->num_nodes();
-  if (input_.shared == nullptr) {
-    auto* const marks = static_cast<uint8_t*>(own_marks_.Reserve(num_nodes));
-    std::fill_n(marks, num_nodes, uint8_t{0});
-    return marks;
-  }
-  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                        input_.shared->Reserve(num_nodes));
-  return reinterpret_cast<uint8_t*>(bytes.data());
-}
-
-absl::StatusOr<float*> InferenceArrays::ReserveFloats(uint64_t count,
-                                                      AlignedBuffer& own) {
-  if (input_.shared == nullptr) return own.Floats(count);
-  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                        input_.shared->Reserve(count * sizeof(float)));
-  return reinterpret_cast<float*>(bytes.data());
+  FGNN_ASSIGN_OR_RETURN(uint8_t* const marks,
+                        ReserveArray(input_.shared, num_nodes, own_marks_));
+  if (input_.shared == nullptr) std::fill_n(marks, num_nodes, uint8_t{0});
+  return marks;
 }
 
 }  // namespace fgnn

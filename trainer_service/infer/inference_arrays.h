@@ -13,7 +13,7 @@
 #include "shared/base/types.h"
 #include "shared/graph/dataset.h"
 #include "shared/graph/edge_lists.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
 
@@ -83,13 +83,11 @@ class InferenceArrays {
   float* degree_scales() const { return degree_scales_; }
 
  private:
-  absl::StatusOr<float*> ReserveFloats(uint64_t count, AlignedBuffer& own);
-
   const InferenceInput& input_;
-  AlignedBuffer own_marks_;
-  AlignedBuffer own_messages_;
-  AlignedBuffer own_hidden_;
-  AlignedBuffer own_degree_scales_;
+  Scratch<uint8_t> own_marks_;
+  Scratch<float> own_messages_;
+  Scratch<float> own_hidden_;
+  Scratch<float> own_degree_scales_;
   float* messages_ = nullptr;
   float* hidden_ = nullptr;
   float* degree_scales_ = nullptr;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/chunk_loops.h"
 #include "trainer_service/infer/device_layers.h"
 #include "trainer_service/infer/inference_arrays.h"
@@ -34,7 +34,7 @@ class LayerWise {
         consume_(consume),
         loops_(&input),
         arrays_(&input),
-        scratch_(static_cast<size_t>(input.team->size())) {}
+        worker_arrays_(static_cast<size_t>(input.team->size())) {}
 
   absl::Status Run(absl::Span<const GlobalId> vertices) {
     FGNN_RETURN_IF_ERROR(arrays_.Reserve());
@@ -65,12 +65,12 @@ class LayerWise {
 
  private:
   // Memory of one worker.
-  struct Scratch {
-    AlignedBuffer inputs;
-    AlignedBuffer aggregates;
-    AlignedBuffer outputs;
+  struct WorkerArrays {
+    Scratch<float> inputs;
+    Scratch<float> aggregates;
+    Scratch<float> outputs;
     ListsOfNodes lists;
-    AlignedBuffer indices;
+    Scratch<uint32_t> indices;
   };
 
   // Counts the vertices whose messages and outputs are computed, layer by
@@ -144,18 +144,18 @@ class LayerWise {
           layer,
           sources.subspan(static_cast<size_t>(chunk) * kRowsPerChunk,
                           kRowsPerChunk),
-          scratch_[static_cast<size_t>(worker)]);
+          worker_arrays_[static_cast<size_t>(worker)]);
     });
   }
 
   absl::Status MakeMessages(uint32_t layer, absl::Span<const GlobalId> nodes,
-                            Scratch& scratch) {
+                            WorkerArrays& arrays) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t width = model_.message_width(layer);
-    float* rows = scratch.inputs.Floats(nodes.size() * in);
+    float* rows = arrays.inputs.Reserve(nodes.size() * in);
     FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, rows));
     if (model_.SendsProducts(layer)) {
-      float* made = scratch.outputs.Floats(nodes.size() * width);
+      float* made = arrays.outputs.Reserve(nodes.size() * width);
       layer_->Messages(rows, static_cast<int64_t>(nodes.size()), made);
       rows = made;
     }
@@ -185,11 +185,11 @@ class LayerWise {
         {model_.options().input_width(layer), copy, InputsOf(layer)},
         {model_.message_width(layer), take, RowsPlace::kMessages},
         [&](size_t first, size_t last) {
-          return RunOnCores(
-              nodes.subspan(first, last - first),
-              [&](size_t, absl::Span<const GlobalId> part, Scratch& scratch) {
-                return MakeMessages(layer, part, scratch);
-              });
+          return RunOnCores(nodes.subspan(first, last - first),
+                            [&](size_t, absl::Span<const GlobalId> part,
+                                WorkerArrays& arrays) {
+                              return MakeMessages(layer, part, arrays);
+                            });
         });
   }
 
@@ -211,7 +211,7 @@ class LayerWise {
     return loops_.Run(num_chunks, [&](int64_t chunk, int worker) {
       return UpdateChunk(layer, part_of(chunk, chunk + 1),
                          starts[static_cast<size_t>(chunk)],
-                         scratch_[static_cast<size_t>(worker)]);
+                         worker_arrays_[static_cast<size_t>(worker)]);
     });
   }
 
@@ -246,15 +246,15 @@ class LayerWise {
         [&](size_t first, size_t last) {
           return RunOnCores(nodes.subspan(first, last - first),
                             [&](size_t at, absl::Span<const GlobalId> part,
-                                Scratch& scratch) {
+                                WorkerArrays& arrays) {
                               return UpdateChunk(layer, part,
                                                  first_of_all + first + at,
-                                                 scratch);
+                                                 arrays);
                             });
         });
   }
 
-  // Calls work(first, part, scratch) for chunks of `nodes` on the team.
+  // Calls work(first, part, arrays) for chunks of `nodes` on the team.
   template <typename Work>
   absl::Status RunOnCores(absl::Span<const GlobalId> nodes, const Work& work) {
     FGNN_ASSIGN_OR_RETURN(const std::vector<size_t> starts,
@@ -268,26 +268,26 @@ class LayerWise {
           if (input_.check && !failed.any()) failed.Note(input_.check());
           if (failed.any()) return;
           failed.Note(work(first, nodes.subspan(first, last - first),
-                           scratch_[static_cast<size_t>(worker)]));
+                           worker_arrays_[static_cast<size_t>(worker)]));
         }));
     return failed.status();
   }
 
   absl::Status UpdateChunk(uint32_t layer, absl::Span<const GlobalId> nodes,
-                           size_t first, Scratch& scratch) {
+                           size_t first, WorkerArrays& arrays) {
     const uint64_t in = model_.options().input_width(layer);
     const uint64_t out = model_.options().output_width(layer);
     const uint64_t width = model_.aggregate_width(layer);
     const auto rows = static_cast<int64_t>(nodes.size());
-    float* aggregates = scratch.aggregates.Floats(nodes.size() * width);
-    FGNN_ASSIGN_OR_RETURN(const RowLists lists, ListsOf(nodes, scratch));
+    float* aggregates = arrays.aggregates.Reserve(nodes.size() * width);
+    FGNN_ASSIGN_OR_RETURN(const RowLists lists, ListsOf(nodes, arrays));
     layer_->Aggregate(lists, 0, rows, messages_source_, aggregates);
     float* inputs = nullptr;
     if (layer_->UpdateReadsInputs()) {
-      inputs = scratch.inputs.Floats(nodes.size() * in);
+      inputs = arrays.inputs.Reserve(nodes.size() * in);
       FGNN_RETURN_IF_ERROR(CopyInputs(layer, nodes, inputs));
     }
-    float* outputs = scratch.outputs.Floats(nodes.size() * out);
+    float* outputs = arrays.outputs.Reserve(nodes.size() * out);
     layer_->Update(inputs, aggregates, rows, outputs);
     TakeOutputs(layer, nodes, first, outputs);
     return absl::OkStatus();
@@ -309,14 +309,14 @@ class LayerWise {
 
   // The chunk had no more edges when it was cut.
   absl::StatusOr<RowLists> ListsOf(absl::Span<const GlobalId> nodes,
-                                   Scratch& scratch) const {
-    ListsOfNodes& lists = scratch.lists;
+                                   WorkerArrays& arrays) const {
+    ListsOfNodes& lists = arrays.lists;
     FGNN_RETURN_IF_ERROR(ReadLists(*input_.graph, nodes,
                                    nodes.size() > 1
                                        ? kEdgesPerChunk
                                        : std::numeric_limits<uint32_t>::max(),
                                    &lists));
-    uint32_t* indices = scratch.indices.Words(lists.indptr.back());
+    uint32_t* indices = arrays.indices.Reserve(lists.indptr.back());
     uint32_t* next = indices;
     for (const EdgeList& list : lists.lists) {
       FGNN_RETURN_IF_ERROR(ForEachSource(*input_.graph, list,
@@ -335,7 +335,7 @@ class LayerWise {
   InferenceArrays arrays_;
   std::optional<DeviceLayers> device_;
   std::unique_ptr<const LayerInference> layer_;  // The current layer.
-  std::vector<Scratch> scratch_;
+  std::vector<WorkerArrays> worker_arrays_;
   // The rows that the layer aggregates.
   const float* messages_source_ = nullptr;
 };

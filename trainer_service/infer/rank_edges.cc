@@ -6,17 +6,16 @@
 #include <cmath>
 #include <cstddef>
 #include <new>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
-#include "shared/base/units.h"
 #include "shared/device/memory.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/dot_product.h"
 #include "trainer_service/compute/finite.h"
+#include "trainer_service/compute/scratch.h"
+#include "trainer_service/infer/predict.h"
 #include "trainer_service/infer/scores.h"
 
 namespace fgnn {
@@ -130,27 +129,14 @@ class Ranker {
   const uint64_t num_nodes_;
 };
 
-absl::Status CheckMemory(const InferenceInput& input, uint64_t num_edges) {
-  const uint64_t need = EmbeddingBytes(input) + RankingBytes(input, num_edges);
-  const absl::StatusOr<uint64_t> have = AvailableMemoryBytes();
-  if (!have.ok() || need <= *have) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the embeddings of ", input.graph->num_nodes(),
-      " vertices and scores of ", num_edges, " edges need ", FormatBytes(need),
-      ", have ", FormatBytes(*have),
-      "; set training.evaluate_every to 0 or use a smaller model.hidden"));
-}
-
 absl::StatusOr<std::vector<EdgeRanking>> RankWithEmbeddings(
     const InferenceInput& input, absl::Span<const EdgeView> splits) {
   const uint64_t num_nodes = input.graph->num_nodes();
   const uint64_t columns = input.model->options().hidden;
-  std::vector<GlobalId> vertices(num_nodes);
-  std::iota(vertices.begin(), vertices.end(), GlobalId{0});
-  AlignedBuffer own;
-  FGNN_ASSIGN_OR_RETURN(void* const memory,
-                        ReserveWords(input.shared, num_nodes * columns, &own));
-  auto* const embeddings = static_cast<float*>(memory);
+  const std::vector<GlobalId> vertices = AllVertices(num_nodes);
+  Scratch<float> own;
+  FGNN_ASSIGN_OR_RETURN(float* const embeddings,
+                        ReserveArray(input.shared, num_nodes * columns, own));
   InferenceInput inference = input;
   inference.last_permille = kInferencePermille;
   FGNN_RETURN_IF_ERROR(
@@ -195,7 +181,11 @@ absl::StatusOr<std::vector<EdgeRanking>> RankEdges(
   for (const EdgeView& split : splits) {
     most_edges = std::max(most_edges, split.size());
   }
-  FGNN_RETURN_IF_ERROR(CheckMemory(input, most_edges));
+  FGNN_RETURN_IF_ERROR(CheckMemory(
+      EmbeddingBytes(input) + RankingBytes(input, most_edges),
+      absl::StrCat("the embeddings of ", input.graph->num_nodes(),
+                   " vertices and scores of ", most_edges, " edges need"),
+      "set training.evaluate_every to 0 or use a smaller model.hidden"));
   try {
     return RankWithEmbeddings(input, splits);
   } catch (const std::bad_alloc&) {

@@ -137,12 +137,4 @@ absl::Status SharedInference::WaitForLoop(
   }
 }
 
-absl::StatusOr<void*> ReserveWords(SharedInference* shared, size_t count,
-                                   AlignedBuffer* own) {
-  if (shared == nullptr) return own->Words(count);
-  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
-                        shared->Reserve(count * sizeof(uint32_t)));
-  return bytes.data();
-}
-
 }  // namespace fgnn

@@ -27,7 +27,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "shared/base/status.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 
@@ -80,10 +81,16 @@ class SharedInference {
   Header* header_ = nullptr;
 };
 
-// Returns memory of `count` words, reserved in `shared`, or in the caller's own
-// buffer if `shared` is null. Errors: those of Reserve().
-absl::StatusOr<void*> ReserveWords(SharedInference* shared, size_t count,
-                                   AlignedBuffer* own);
+// Returns memory of `count` elements, reserved in `shared`, or in `own` if
+// `shared` is null. Errors: those of Reserve().
+template <typename T>
+absl::StatusOr<T*> ReserveArray(SharedInference* shared, uint64_t count,
+                                Scratch<T>& own) {
+  if (shared == nullptr) return own.Reserve(count);
+  FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> bytes,
+                        shared->Reserve(count * sizeof(T)));
+  return reinterpret_cast<T*>(bytes.data());
+}
 
 }  // namespace fgnn
 

@@ -26,16 +26,6 @@ absl::Status CheckFeatures(const ModelOptions& options,
                    floats, " features and ", rows, " stored rows"));
 }
 
-// Pairs are seeds of the task: one without seeds has none.
-absl::Status CheckPairs(const ModelOptions& options, const TaskView& task) {
-  const bool has_pairs = options.predicts_links() && task.num_seeds > 0;
-  if (has_pairs != task.pairs.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "batch ", task.seq.value(), " has ", task.num_pairs(),
-      " pairs; the model predicts ",
-      options.predicts_links() ? "links" : "classes or targets of vertices"));
-}
-
 absl::Status CheckLabels(const ModelOptions& options, BatchSeq seq,
                          absl::Span<const int64_t> labels) {
   for (const int64_t label : labels) {
@@ -80,22 +70,39 @@ absl::Status CheckAnswers(const ModelOptions& options, BatchSeq seq,
   return CheckTargets(options, seq, answers.targets);
 }
 
+absl::Status CheckShape(const ModelOptions& options, uint64_t num_parameters,
+                        const BatchShape& shape) {
+  if (shape.weights != num_parameters || shape.gradients != num_parameters) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model has ", num_parameters, " parameters; got ", shape.weights,
+        " weights and room for ", shape.gradients, " gradients"));
+  }
+  if (shape.hops != options.layers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", shape.seq.value(), " has ", shape.hops,
+                     " hops; the model has ", options.layers, " layers"));
+  }
+  // Pairs are seeds of the task: one without seeds has none.
+  const bool has_pairs = options.predicts_links() && shape.seeds > 0;
+  if (has_pairs == (shape.pairs > 0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch ", shape.seq.value(), " has ", shape.pairs,
+      " pairs; the model predicts ",
+      options.predicts_links() ? "links" : "classes or targets of vertices"));
+}
+
 absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                         const TrainingBatch& batch,
                         absl::Span<float> gradient) {
   const ModelOptions& options = model.options();
-  const uint64_t num_parameters = model.num_parameters();
   const TaskView& task = *batch.task;
-  if (weights.size() != num_parameters || gradient.size() != num_parameters) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model has ", num_parameters, " parameters; got ", weights.size(),
-        " weights and room for ", gradient.size(), " gradients"));
-  }
-  if (task.num_hops != static_cast<int>(options.layers)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq.value(), " has ", task.num_hops,
-                     " hops; the model has ", options.layers, " layers"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckShape(options, model.num_parameters(),
+                                  {.seq = task.seq,
+                                   .weights = weights.size(),
+                                   .gradients = gradient.size(),
+                                   .hops = static_cast<size_t>(task.num_hops),
+                                   .seeds = task.num_seeds,
+                                   .pairs = task.num_pairs()}));
   FGNN_RETURN_IF_ERROR(CheckFeatures(options, batch));
   if (options.divides_by_degrees()) {
     for (const uint32_t v : task.input_nodes) {
@@ -107,7 +114,6 @@ absl::Status CheckBatch(const Model& model, absl::Span<const float> weights,
                        " vertices are known"));
     }
   }
-  FGNN_RETURN_IF_ERROR(CheckPairs(options, task));
   return CheckAnswers(options, task.seq, task.num_seeds,
                       {.labels = batch.labels, .targets = batch.targets});
 }

@@ -2,6 +2,9 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
 #define FGNN_TRAINER_SERVICE_NN_CHECK_BATCH_H_
 
+#include <cstddef>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "trainer_service/nn/model.h"
@@ -17,6 +20,19 @@ struct SeedAnswersView {
 // `num_seeds` seeds, or a label is no class, or a target none of its task.
 absl::Status CheckAnswers(const ModelOptions& options, BatchSeq seq,
                           size_t num_seeds, const SeedAnswersView& answers);
+
+// Sizes of a batch and of what comes with it, wherever its arrays are.
+struct BatchShape {
+  BatchSeq seq;
+  size_t weights = 0;
+  size_t gradients = 0;
+  size_t hops = 0;
+  size_t seeds = 0;
+  size_t pairs = 0;
+};
+// InvalidArgument: they are not those of a model of so many parameters.
+absl::Status CheckShape(const ModelOptions& options, uint64_t num_parameters,
+                        const BatchShape& shape);
 
 // InvalidArgument with sizes: the number of hops, features, pairs, labels,
 // targets, weights or gradient floats is not the model's, a label is no class,

@@ -170,6 +170,13 @@ struct TrainingBatch {
   uint64_t batch = 0;
 };
 
+// Weights of a job. Borrowed. A version has the same values in every call, so
+// that a device may keep a copy of them.
+struct VersionedWeights {
+  uint64_t version = 0;
+  absl::Span<const float> values;  // [P]
+};
+
 struct BatchResult {
   // Mean cross-entropy over the seeds or the task's pairs, or mean loss over
   // all targets of the seeds; may be NaN.

@@ -13,7 +13,6 @@
 #include "sampler_service/sampling/cpu/uniform_hops.h"
 #include "sampler_service/sampling/cpu/walk_hops.h"
 #include "sampler_service/sampling/cpu/weighted_hops.h"
-#include "sampler_service/sampling/epoch_edges.h"
 #include "sampler_service/sampling/epoch_seeds.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -30,20 +29,14 @@ class CpuSampler final : public Sampler {
   CpuSampler(const SamplerInput& input, SamplerOptions options,
              std::unique_ptr<IdMap> id_map, std::unique_ptr<HopSampler> hops)
       : options_(std::move(options)),
-        epoch_seeds_(input.train, options_.batch_size, options_.seed,
-                     input.graph),
+        epoch_seeds_(input, options_),
+        seeds_(epoch_seeds_.most_ids()),
         num_nodes_(input.graph.num_nodes()),
         id_map_(std::move(id_map)),
         hops_(std::move(hops)) {
-    const uint64_t examples =
-        std::min<uint64_t>(options_.batch_size, NumExamples(input, options_));
-    if (options_.negatives == 0) {
-      seeds_.resize(examples);
-      return;
+    if (epoch_seeds_.are_pairs() && options_.exclude_seed_edges) {
+      seed_edges_.emplace(epoch_seeds_.most_examples());
     }
-    epoch_edges_.emplace(input.train_edges, options_, num_nodes_);
-    seeds_.resize(examples * (uint64_t{options_.negatives} + 1) * 2);
-    if (options_.exclude_seed_edges) seed_edges_.emplace(examples);
   }
 
   absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
@@ -67,12 +60,7 @@ class CpuSampler final : public Sampler {
     TaskWriter::HopArrays arrays = {};
   };
 
-  BatchPlace PlaceOf(BatchSeq drawn) const {
-    return epoch_edges_.has_value() ? epoch_edges_->PlaceOf(drawn)
-                                    : epoch_seeds_.PlaceOf(drawn);
-  }
   absl::Status MapSeeds(BatchPlace place, SampledTask* task);
-  absl::Status MapPairs(BatchPlace place, SampledTask* task);
   // Draws the seeds of the batch at `place`, and its pairs if it has them.
   absl::StatusOr<TaskWriter> Begin(BatchSeq seq, BatchPlace place,
                                    absl::Span<std::byte> block,
@@ -83,20 +71,14 @@ class CpuSampler final : public Sampler {
   absl::Status SampleHop(BatchPlace place, uint32_t hop, TaskWriter* writer,
                          SampledTask* task);
   absl::Status Mark(TaskWriter* writer);
-  size_t NumPairs() const {
-    return size_t{num_positives_} * (size_t{options_.negatives} + 1);
-  }
 
   SamplerOptions options_;
   EpochSeeds epoch_seeds_;
-  // Draws pairs; only for link prediction. seed_edges_ leaves a batch's own
-  // edges out of its hops.
-  std::optional<EpochEdges> epoch_edges_;
-  std::optional<SeedEdgeFilter> seed_edges_;
-  // Seeds of a batch. For link prediction: the ends of its pairs, as local ids
-  // once they are mapped.
+  // What EpochSeeds has drawn for a batch, as local ids once they are mapped.
   std::vector<GlobalId> seeds_;
-  uint32_t num_positives_ = 0;  // Number of the batch's training edges.
+  DrawnSeeds drawn_;
+  // Leaves a batch's own edges out of its hops; only for link prediction.
+  std::optional<SeedEdgeFilter> seed_edges_;
   const uint64_t num_nodes_;
   HotRanks hot_ranks_;
   std::unique_ptr<IdMap> id_map_;
@@ -106,34 +88,17 @@ class CpuSampler final : public Sampler {
 
 absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
   Stopwatch watch;
-  FGNN_ASSIGN_OR_RETURN(task->num_seeds,
-                        epoch_seeds_.Draw(place, seeds_.data()));
+  FGNN_ASSIGN_OR_RETURN(drawn_, epoch_seeds_.Draw(place, seeds_.data()));
   task->seconds.sample += static_cast<float>(watch.Restart());
   id_map_->StartBatch();
-  id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), task->num_seeds));
-  if (id_map_->nodes().size() != task->num_seeds) {
-    return RepeatedTrainId(place, id_map_->nodes().size(), task->num_seeds);
-  }
-  hops_->StartBatch();
-  kept_ = {};
-  task->seconds.id_map += static_cast<float>(watch.Seconds());
-  return absl::OkStatus();
-}
-
-absl::Status CpuSampler::MapPairs(BatchPlace place, SampledTask* task) {
-  Stopwatch watch;
-  FGNN_ASSIGN_OR_RETURN(num_positives_,
-                        epoch_edges_->Draw(place, seeds_.data()));
-  task->seconds.sample += static_cast<float>(watch.Restart());
-  id_map_->StartBatch();
-  id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), 2 * NumPairs()));
+  id_map_->MapInPlace(absl::MakeSpan(seeds_.data(), drawn_.num_ids));
   task->num_seeds = static_cast<uint32_t>(id_map_->nodes().size());
+  FGNN_RETURN_IF_ERROR(
+      epoch_seeds_.CheckDistinct(place, drawn_.num_ids, task->num_seeds));
   if (seed_edges_.has_value()) {
-    seed_edges_->StartBatch({seeds_.data(), size_t{num_positives_} * 2},
+    seed_edges_->StartBatch({seeds_.data(), size_t{drawn_.num_positives} * 2},
                             id_map_->nodes());
   }
-  hops_->StartBatch();
-  kept_ = {};
   task->seconds.id_map += static_cast<float>(watch.Seconds());
   return absl::OkStatus();
 }
@@ -145,15 +110,18 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
   const Kept kept = options_.resample ? Kept{} : kept_;
   const uint64_t first = kept.num_destinations;
   TaskWriter::HopArrays arrays = {};
+  const auto behind_kept = [&] {
+    return TaskWriter::HopArrays{
+        arrays.indptr + first, arrays.indices + kept.num_edges,
+        arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
+  };
   const auto make_room =
       [&](uint64_t num_edges) -> absl::StatusOr<TaskWriter::HopArrays> {
     FGNN_ASSIGN_OR_RETURN(
         arrays,
         writer->AddHop(static_cast<uint32_t>(nodes.size()),
                        kept.num_edges + num_edges, HasWeights(options_)));
-    return TaskWriter::HopArrays{
-        arrays.indptr + first, arrays.indices + kept.num_edges,
-        arrays.weights == nullptr ? nullptr : arrays.weights + kept.num_edges};
+    return behind_kept();
   };
   FGNN_ASSIGN_OR_RETURN(uint64_t drawn,
                         hops_->Sample({.key = KeyOfHop(options_, place, hop),
@@ -162,11 +130,8 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
                                        .first = first},
                                       make_room));
   if (seed_edges_.has_value()) {
-    drawn = seed_edges_->Filter(
-        {.first = first, .end = nodes.size()},
-        {arrays.indptr + first, arrays.indices + kept.num_edges,
-         arrays.weights == nullptr ? nullptr
-                                   : arrays.weights + kept.num_edges});
+    drawn = seed_edges_->Filter({.first = first, .end = nodes.size()},
+                                behind_kept());
   }
   const uint64_t num_edges = kept.num_edges + drawn;
   arrays.weights = writer->TrimHop(num_edges);
@@ -200,7 +165,7 @@ absl::Status CpuSampler::SampleHop(BatchPlace place, uint32_t hop,
 absl::Status CpuSampler::Tally(BatchSeq drawn, absl::Span<std::byte> block,
                                InputNodeSink* sink) {
   SampledTask task;
-  const BatchPlace place = PlaceOf(drawn);
+  const BatchPlace place = epoch_seeds_.PlaceOf(drawn);
   FGNN_ASSIGN_OR_RETURN(TaskWriter writer, Begin(drawn, place, block, &task));
   const auto last = static_cast<uint32_t>(options_.fanouts.size() - 1);
   for (uint32_t hop = 0; hop < last; ++hop) {
@@ -239,14 +204,15 @@ absl::Status CpuSampler::Mark(TaskWriter* writer) {
 absl::StatusOr<TaskWriter> CpuSampler::Begin(BatchSeq seq, BatchPlace place,
                                              absl::Span<std::byte> block,
                                              SampledTask* task) {
-  FGNN_RETURN_IF_ERROR(epoch_edges_.has_value() ? MapPairs(place, task)
-                                                : MapSeeds(place, task));
+  FGNN_RETURN_IF_ERROR(MapSeeds(place, task));
+  hops_->StartBatch();
+  kept_ = {};
   TaskWriter writer(block, options_.job_key, seq, task->num_seeds);
-  if (epoch_edges_.has_value()) {
+  if (epoch_seeds_.are_pairs()) {
     FGNN_ASSIGN_OR_RETURN(
         uint32_t* const pairs,
-        writer.AddPairs(static_cast<uint32_t>(NumPairs()), num_positives_));
-    std::copy_n(seeds_.data(), 2 * NumPairs(), pairs);
+        writer.AddPairs(drawn_.num_ids / 2, drawn_.num_positives));
+    std::copy_n(seeds_.data(), drawn_.num_ids, pairs);
   }
   return writer;
 }
@@ -255,7 +221,7 @@ absl::StatusOr<SampledTask> CpuSampler::SampleAs(const OrderedBatch& batch,
                                                  absl::Span<std::byte> block) {
   SampledTask task;
   task.seconds.order = batch.order_seconds;
-  const BatchPlace place = PlaceOf(batch.drawn);
+  const BatchPlace place = epoch_seeds_.PlaceOf(batch.drawn);
   FGNN_ASSIGN_OR_RETURN(TaskWriter writer,
                         Begin(batch.seq, place, block, &task));
   for (uint32_t hop = 0; hop < options_.fanouts.size(); ++hop) {
@@ -281,36 +247,27 @@ absl::StatusOr<SampledTask> CpuSampler::SampleAs(const OrderedBatch& batch,
 absl::StatusOr<std::unique_ptr<HopSampler>> NewHopSampler(
     const SamplerInput& input, const SamplerOptions& options,
     const LaneFunctions& lanes) {
-  const uint64_t max_destinations =
-      MaxNodesAfter(options.fanouts.size() - 1, input.graph, options);
-  const auto max_fanout = static_cast<uint32_t>(std::max(
-      *std::max_element(options.fanouts.begin(), options.fanouts.end()), 0));
+  const int32_t largest =
+      *std::max_element(options.fanouts.begin(), options.fanouts.end());
+  const HopsOptions hops = {
+      .input = input,
+      .walks = options.walks,
+      .replace = options.replace,
+      .max_destinations =
+          MaxNodesAfter(options.fanouts.size() - 1, input.graph, options),
+      .max_fanout = static_cast<uint32_t>(std::max(largest, 0)),
+      .lanes = lanes};
   switch (options.algorithm) {
     case SamplingAlgorithm::kUniform:
-      return NewUniformHops({.graph = input.graph,
-                             .max_destinations = max_destinations,
-                             .max_fanout = max_fanout,
-                             .replace = options.replace,
-                             .lanes = lanes});
+      return NewUniformHops(hops);
     case SamplingAlgorithm::kWeighted:
-      return NewWeightedHops({.graph = input.graph,
-                              .weights = input.weights,
-                              .max_destinations = max_destinations,
-                              .max_fanout = max_fanout,
-                              .replace = options.replace,
-                              .lanes = lanes});
+      return NewWeightedHops(hops);
     case SamplingAlgorithm::kLabor:
-      return NewLaborHops({.graph = input.graph,
-                           .max_destinations = max_destinations,
-                           .lanes = lanes});
+      return NewLaborHops(hops);
     case SamplingAlgorithm::kRandomWalk:
-      return NewWalkHops({.graph = input.graph,
-                          .max_fanout = max_fanout,
-                          .walks = options.walks});
+      return NewWalkHops(hops);
     case SamplingAlgorithm::kPlugin:
-      return NewPluginHops({.graph = input.graph,
-                            .edge_weights = input.edge_weights,
-                            .plugin = input.plugin});
+      return NewPluginHops(hops);
   }
   return absl::InvalidArgumentError("sampling.kind is none of this build's");
 }

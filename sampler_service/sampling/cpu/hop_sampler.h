@@ -7,7 +7,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/progress.h"
+#include "sampler_service/sampling/sampler.h"
 #include "shared/base/philox.h"
 #include "shared/base/types.h"
 #include "shared/minibatch/task.h"
@@ -23,6 +25,17 @@ struct HopRequest {
   uint64_t first = 0;
 };
 
+// What the hops of a job are drawn from, and how. What it points to is
+// borrowed.
+struct HopsOptions {
+  SamplerInput input;
+  WalkOptions walks;
+  bool replace = false;
+  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
+  uint32_t max_fanout = 0;        // Largest of the fanouts that are not -1.
+  LaneFunctions lanes;
+};
+
 // Thread-compatible: one per sampling thread. Allocates when created, or when a
 // batch is larger than all before it; not for every batch.
 class HopSampler {
@@ -33,8 +46,11 @@ class HopSampler {
 
   virtual ~HopSampler() = default;
 
+  // False: there was no memory for the workspace.
+  bool has_memory() const { return true; }
+
   // Forgets all vertices.
-  virtual void StartBatch() = 0;
+  virtual void StartBatch() {}
 
   // Asks once for room for as many edges as the hop can have. Fills indptr of
   // the destinations, from 0; indices, with global ids; and weights where the

@@ -24,10 +24,10 @@ constexpr uint64_t kPrefetchedBytes = 512;
 template <typename Index>
 class LaborHops final : public HopSampler {
  public:
-  LaborHops(const LaborHopsOptions& options, absl::Span<const Index> indices)
+  LaborHops(const HopsOptions& options, absl::Span<const Index> indices)
       : options_(options),
         indices_(indices),
-        lists_(options.graph, options.max_destinations) {}
+        lists_(options.input.graph, options.max_destinations) {}
   bool has_memory() const { return lists_.has_memory(); }
 
   void StartBatch() override { lists_.StartBatch(); }
@@ -44,7 +44,7 @@ class LaborHops final : public HopSampler {
   void Append(const uint32_t* ids, uint64_t size);
   void Prefetch(const AdjacencyList& list) const;
 
-  LaborHopsOptions options_;
+  HopsOptions options_;
   absl::Span<const Index> indices_;
   AdjacencyLists lists_;
   std::array<uint32_t, kBlock> narrow_ = {};  // Ids of wide indices.
@@ -131,7 +131,7 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
   for (uint64_t e = 0; e < num_edges_; ++e) {
     largest_ = std::max<uint64_t>(largest_, edges_[e]);
   }
-  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.graph, largest_));
+  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.input.graph, largest_));
   std::copy_n(indptr_.data(), num_destinations + 1, hop.indptr);
   std::copy_n(edges_.data(), num_edges_, hop.indices);
   return num_edges_;
@@ -140,7 +140,7 @@ absl::StatusOr<uint64_t> LaborHops<Index>::Sample(const HopRequest& request,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewLaborHops(
-    const LaborHopsOptions& options) {
+    const HopsOptions& options) {
   return NewHops<LaborHops>(options);
 }
 

@@ -13,25 +13,16 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_LABOR_HOPS_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
-#include "shared/graph/dataset.h"
 
 namespace fgnn {
 
-struct LaborHopsOptions {
-  CscView graph;                  // Borrowed.
-  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
-  LaneFunctions lanes;
-};
-
 // ResourceExhausted: no memory for the workspace.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewLaborHops(
-    const LaborHopsOptions& options);
+    const HopsOptions& options);
 
 }  // namespace fgnn
 

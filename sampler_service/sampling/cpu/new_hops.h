@@ -14,8 +14,9 @@ namespace fgnn {
 
 // Returns Hops<uint32_t> or Hops<int64_t>, made from (options, indices).
 // ResourceExhausted: no memory for the workspace.
-template <template <typename Index> class Hops, typename Options>
-absl::StatusOr<std::unique_ptr<HopSampler>> NewHops(const Options& options) {
+template <template <typename Index> class Hops>
+absl::StatusOr<std::unique_ptr<HopSampler>> NewHops(
+    const HopsOptions& options) {
   return std::visit(
       [&](auto indices) -> absl::StatusOr<std::unique_ptr<HopSampler>> {
         using Index = typename decltype(indices)::value_type;
@@ -25,7 +26,7 @@ absl::StatusOr<std::unique_ptr<HopSampler>> NewHops(const Options& options) {
             "no memory for a sampler's workspace of ", hops->workspace_bytes(),
             " bytes; lower sampling.threads or sampling.batch_size"));
       },
-      options.graph.indices);
+      options.input.graph.indices);
 }
 
 }  // namespace fgnn

@@ -8,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/plugin/graph_for_plugins.h"
+#include "sampler_service/plugin/loaded_plugin.h"
 #include "shared/base/status.h"
 #include "shared/graph/edge_lists.h"
 
@@ -16,13 +17,13 @@ namespace {
 
 class PluginHops final : public HopSampler {
  public:
-  PluginHops(const PluginHopsOptions& options, LoadedPlugin::Instance plugin)
+  PluginHops(const HopsOptions& options, LoadedPlugin::Instance plugin)
       : options_(options),
-        graph_(GraphForPlugins(options.graph, options.edge_weights)),
+        graph_(
+            GraphForPlugins(options.input.graph, options.input.edge_weights)),
         plugin_(std::move(plugin)),
-        calls_(options.plugin->NewCallCount()) {}
+        calls_(options.input.plugin->NewCallCount()) {}
 
-  void StartBatch() override {}
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                   MakeRoom make_room) override;
   uint64_t workspace_bytes() const override {
@@ -34,11 +35,12 @@ class PluginHops final : public HopSampler {
  private:
   absl::Status SampleOne(const HopRequest& request, GlobalId v);
   absl::Status Refuse(GlobalId v, const std::string& what) const {
-    return absl::AbortedError(absl::StrCat("plugin '", options_.plugin->name(),
+    return absl::AbortedError(absl::StrCat("plugin '",
+                                           options_.input.plugin->name(),
                                            "', for vertex ", v, ": ", what));
   }
 
-  PluginHopsOptions options_;
+  HopsOptions options_;
   PluginGraph graph_;
   LoadedPlugin::Instance plugin_;
   LoadedPlugin::CallCount& calls_;
@@ -48,7 +50,8 @@ class PluginHops final : public HopSampler {
 
 absl::Status PluginHops::SampleOne(const HopRequest& request, GlobalId v) {
   // The plugin sees a list that has changed as an empty one.
-  FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(options_.graph, v));
+  FGNN_ASSIGN_OR_RETURN(const EdgeList list,
+                        ReadEdgeList(options_.input.graph, v));
   const uint64_t before = edges_.size();
   PluginRandom random(request.key, v);
   // Counts without a locked instruction, as there is one writer.
@@ -107,9 +110,9 @@ absl::StatusOr<uint64_t> PluginHops::Sample(const HopRequest& request,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewPluginHops(
-    const PluginHopsOptions& options) {
+    const HopsOptions& options) {
   FGNN_ASSIGN_OR_RETURN(LoadedPlugin::Instance plugin,
-                        options.plugin->NewInstance());
+                        options.input.plugin->NewInstance());
   return std::make_unique<PluginHops>(options, std::move(plugin));
 }
 

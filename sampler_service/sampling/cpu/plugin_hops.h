@@ -7,24 +7,15 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "sampler_service/plugin/loaded_plugin.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
-#include "shared/graph/dataset.h"
 
 namespace fgnn {
-
-struct PluginHopsOptions {
-  CscView graph;                         // Borrowed, as are the other fields.
-  absl::Span<const float> edge_weights;  // [num_edges] or empty.
-  const LoadedPlugin* plugin = nullptr;
-};
 
 // Errors: those of LoadedPlugin::NewInstance(). Sample() returns Aborted,
 // naming the plugin, where the plugin throws, gives more edges than it may, or
 // gives an id that is no vertex.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewPluginHops(
-    const PluginHopsOptions& options);
+    const HopsOptions& options);
 
 }  // namespace fgnn
 

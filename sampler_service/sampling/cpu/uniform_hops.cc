@@ -17,11 +17,10 @@ namespace {
 template <typename Index>
 class UniformHops final : public HopSampler {
  public:
-  UniformHops(const UniformHopsOptions& options,
-              absl::Span<const Index> indices)
+  UniformHops(const HopsOptions& options, absl::Span<const Index> indices)
       : options_(options),
         indices_(indices),
-        lists_(options.graph, options.max_destinations),
+        lists_(options.input.graph, options.max_destinations),
         ring_(indices,
               kDrawLanes * std::min(options.max_fanout, kMaxLaneFanout)),
         large_draw_(options.max_fanout),
@@ -57,7 +56,7 @@ class UniformHops final : public HopSampler {
                             : large_draw_.Draw(key, v, degree, fanout);
   }
 
-  UniformHopsOptions options_;
+  HopsOptions options_;
   absl::Span<const Index> indices_;
   AdjacencyLists lists_;
   EdgeRing<Index> ring_;
@@ -178,14 +177,14 @@ absl::StatusOr<uint64_t> UniformHops<Index>::Sample(const HopRequest& request,
   } else {
     FillSmall(request, hop);
   }
-  FGNN_RETURN_IF_ERROR(ring_.CheckRead(options_.graph));
+  FGNN_RETURN_IF_ERROR(ring_.CheckRead(options_.input.graph));
   return num_edges;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewUniformHops(
-    const UniformHopsOptions& options) {
+    const HopsOptions& options) {
   return NewHops<UniformHops>(options);
 }
 

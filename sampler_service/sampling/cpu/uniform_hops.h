@@ -19,27 +19,16 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_UNIFORM_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_UNIFORM_HOPS_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
-#include "shared/graph/dataset.h"
 
 namespace fgnn {
 
-struct UniformHopsOptions {
-  CscView graph;                  // Borrowed.
-  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
-  uint32_t max_fanout = 0;        // Largest of the fanouts that are not -1.
-  bool replace = false;
-  LaneFunctions lanes;
-};
-
 // ResourceExhausted: no memory for the workspace.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewUniformHops(
-    const UniformHopsOptions& options);
+    const HopsOptions& options);
 
 }  // namespace fgnn
 

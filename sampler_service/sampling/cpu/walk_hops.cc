@@ -1,10 +1,10 @@
 #include "sampler_service/sampling/cpu/walk_hops.h"
 
 #include <algorithm>
-#include <variant>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "sampler_service/sampling/cpu/new_hops.h"
 #include "sampler_service/sampling/laws/walk_law.h"
 #include "shared/base/read_once.h"
 #include "shared/base/status.h"
@@ -21,9 +21,9 @@ constexpr GlobalId kNowhere = UINT32_MAX;
 template <typename Index>
 class WalkHops final : public HopSampler {
  public:
-  WalkHops(const WalkHopsOptions& options, absl::Span<const Index> indices)
+  WalkHops(const HopsOptions& options, absl::Span<const Index> indices)
       : options_(options),
-        indptr_(options.graph.indptr),
+        indptr_(options.input.graph.indptr),
         indices_(indices),
         end_below_(WalkEndLimit(options.walks.restart)),
         destinations_at_once_(
@@ -35,7 +35,6 @@ class WalkHops final : public HopSampler {
     counts_.reserve(visits);
   }
 
-  void StartBatch() override {}
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                   MakeRoom make_room) override;
   uint64_t workspace_bytes() const override {
@@ -63,7 +62,7 @@ class WalkHops final : public HopSampler {
   // Writes the most visited vertices of `visits` to counts_.
   void CountVisits(absl::Span<const GlobalId> visits, uint32_t fanout);
 
-  WalkHopsOptions options_;
+  HopsOptions options_;
   absl::Span<const EdgeOffset> indptr_;
   absl::Span<const Index> indices_;
   uint64_t end_below_;
@@ -103,7 +102,7 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
       const EdgeOffset end = ReadOnce(indptr_[walk.at + uint64_t{1}]);
       if (begin < 0 || end < begin ||
           static_cast<uint64_t>(end) > indices_.size()) {
-        return ChangedList(options_.graph, walk.at, begin, end);
+        return ChangedList(options_.input.graph, walk.at, begin, end);
       }
       const auto number = static_cast<uint32_t>(w % num_walks) * length + step;
       const WalkStep drawn = StepOfWalk(key, walk.start, number);
@@ -122,7 +121,8 @@ absl::Status WalkHops<Index>::WalkFrom(PhiloxKey key,
       if (walk.at == kNowhere) continue;
       const auto place = static_cast<size_t>(walk.next);
       const auto index = static_cast<uint64_t>(ReadOnce(indices_[place]));
-      if (index >= num_nodes) return ChangedIndex(options_.graph, place, index);
+      if (index >= num_nodes)
+        return ChangedIndex(options_.input.graph, place, index);
       walk.at = static_cast<GlobalId>(index);
       visit = walk.at;
       __builtin_prefetch(&indptr_[walk.at]);
@@ -197,13 +197,8 @@ absl::StatusOr<uint64_t> WalkHops<Index>::Sample(const HopRequest& request,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewWalkHops(
-    const WalkHopsOptions& options) {
-  return std::visit(
-      [&](auto indices) -> absl::StatusOr<std::unique_ptr<HopSampler>> {
-        using Index = typename decltype(indices)::value_type;
-        return std::make_unique<WalkHops<Index>>(options, indices);
-      },
-      options.graph.indices);
+    const HopsOptions& options) {
+  return NewHops<WalkHops>(options);
 }
 
 }  // namespace fgnn

@@ -14,25 +14,16 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WALK_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WALK_HOPS_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
-#include "sampler_service/sampling/sampler.h"
-#include "shared/graph/dataset.h"
 
 namespace fgnn {
 
-struct WalkHopsOptions {
-  CscView graph;            // Borrowed.
-  uint32_t max_fanout = 0;  // Largest fanout f, at least 1.
-  WalkOptions walks;
-};
-
 // ResourceExhausted: no memory for the workspace.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewWalkHops(
-    const WalkHopsOptions& options);
+    const HopsOptions& options);
 
 }  // namespace fgnn
 

@@ -28,12 +28,11 @@ uint32_t LaneAttempts(uint32_t fanout, bool replace) {
 template <typename Index>
 class WeightedHops final : public HopSampler {
  public:
-  WeightedHops(const WeightedHopsOptions& options,
-               absl::Span<const Index> indices)
+  WeightedHops(const HopsOptions& options, absl::Span<const Index> indices)
       : options_(options),
-        lists_(options.graph, options.max_destinations),
+        lists_(options.input.graph, options.max_destinations),
         indices_(indices),
-        draw_(*options.weights, options.max_fanout),
+        draw_(*options.input.weights, options.max_fanout),
         group_(new (std::nothrow) Group) {}
   bool has_memory() const { return lists_.has_memory() && group_ != nullptr; }
 
@@ -71,7 +70,7 @@ class WeightedHops final : public HopSampler {
   void FillGroup(const HopRequest& request, uint64_t first, uint64_t last,
                  bool with_lanes, const TaskWriter::HopArrays& hop);
 
-  WeightedHopsOptions options_;
+  HopsOptions options_;
   AdjacencyLists lists_;
   absl::Span<const Index> indices_;
   WeightedDraw draw_;
@@ -100,7 +99,7 @@ void WeightedHops<Index>::DrawLanes(const HopRequest& request, uint64_t first,
   if (num_lanes == 0) return;
   options_.lanes.draw_any(request.key, LaneAttempts(fanout, options_.replace),
                           num_lanes, &draws);
-  const AliasCell* const cells = options_.weights->cells().data();
+  const AliasCell* const cells = options_.input.weights->cells().data();
   const auto cell_of = [&](uint32_t a, uint32_t lane) {
     return &cells[group.begins[lane] + EdgeOffset{draws.places[a][lane]}];
   };
@@ -147,8 +146,9 @@ template <typename Index>
 uint32_t* WeightedHops<Index>::PutWhole(const AdjacencyList& list,
                                         uint32_t* out) {
   const Index* const indices = indices_.data() + list.begin;
-  const float* const weights = options_.weights->weights().data() + list.begin;
-  const bool all_positive = options_.weights->all_positive();
+  const float* const weights =
+      options_.input.weights->weights().data() + list.begin;
+  const bool all_positive = options_.input.weights->all_positive();
   for (uint64_t i = 0; i < list.degree; ++i) {
     if (all_positive || weights[i] > 0) {
       *out++ = Checked(ReadOnce(indices[i]));
@@ -175,7 +175,8 @@ uint32_t* WeightedHops<Index>::PutLane(const HopRequest& request, uint64_t i,
     num_drawn += ~(draws.repeats[lane] >> a) & 1;
   }
   const uint32_t attempts = LaneAttempts(fanout, options_.replace);
-  const AliasCell* const cells = options_.weights->cells().data() + list.begin;
+  const AliasCell* const cells =
+      options_.input.weights->cells().data() + list.begin;
   for (uint32_t a = fanout; a < attempts && num_drawn < fanout; ++a) {
     const uint32_t hit = draws.places[a][lane];
     const AliasCell& cell = cells[hit];
@@ -247,14 +248,14 @@ absl::StatusOr<uint64_t> WeightedHops<Index>::Sample(const HopRequest& request,
   for (uint32_t e = 0; e < num_edges; ++e) {
     largest_ = std::max<uint64_t>(largest_, hop.indices[e]);
   }
-  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.graph, largest_));
+  FGNN_RETURN_IF_ERROR(CheckLargestIndex(options_.input.graph, largest_));
   return num_edges;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HopSampler>> NewWeightedHops(
-    const WeightedHopsOptions& options) {
+    const HopsOptions& options) {
   return NewHops<WeightedHops>(options);
 }
 

@@ -23,29 +23,16 @@
 #ifndef FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_WEIGHTED_HOPS_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "sampler_service/sampling/alias_tables.h"
-#include "sampler_service/sampling/cpu/draws/draw_lanes.h"
 #include "sampler_service/sampling/cpu/hop_sampler.h"
-#include "shared/graph/dataset.h"
 
 namespace fgnn {
 
-struct WeightedHopsOptions {
-  CscView graph;                         // Borrowed, as are the weights.
-  const AliasTables* weights = nullptr;  // Alias tables of that graph.
-  uint64_t max_destinations = 0;  // Most destinations of any hop of a batch.
-  uint32_t max_fanout = 0;        // Largest of the fanouts that are not -1.
-  bool replace = false;
-  LaneFunctions lanes;
-};
-
 // ResourceExhausted: no memory for the workspace.
 absl::StatusOr<std::unique_ptr<HopSampler>> NewWeightedHops(
-    const WeightedHopsOptions& options);
+    const HopsOptions& options);
 
 }  // namespace fgnn
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/sampling/epoch_edges.h"
 #include "sampler_service/sampling/epoch_seeds.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -14,28 +12,15 @@
 namespace fgnn {
 namespace {
 
-uint64_t NumSeedIds(const SamplerInput& input, const SamplerOptions& options) {
-  const uint64_t examples =
-      std::min<uint64_t>(options.batch_size, NumExamples(input, options));
-  return options.negatives > 0
-             ? examples * (uint64_t{options.negatives} + 1) * 2
-             : examples;
-}
-
 class CudaSampler final : public Sampler {
  public:
   CudaSampler(std::shared_ptr<DeviceGraph> graph, const SamplerInput& input,
               const SamplerOptions& options, std::unique_ptr<DeviceBatch> batch)
       : options_(options),
         num_nodes_(input.graph.num_nodes()),
-        epoch_seeds_(input.train, options.batch_size, options.seed,
-                     input.graph),
+        epoch_seeds_(input, options),
         graph_(std::move(graph)),
-        batch_(std::move(batch)) {
-    if (options.negatives > 0) {
-      epoch_edges_.emplace(input.train_edges, options, num_nodes_);
-    }
-  }
+        batch_(std::move(batch)) {}
 
   absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
@@ -53,54 +38,28 @@ class CudaSampler final : public Sampler {
     uint32_t* marks = nullptr;
   };
 
-  BatchPlace PlaceOf(BatchSeq drawn) const {
-    return epoch_edges_.has_value() ? epoch_edges_->PlaceOf(drawn)
-                                    : epoch_seeds_.PlaceOf(drawn);
-  }
-  uint32_t NumPairs() const {
-    return num_positives_ * (options_.negatives + 1);
-  }
   uint32_t num_hops() const {
     return static_cast<uint32_t>(options_.fanouts.size());
   }
-  // Draws the global ids that the batch begins with. Returns how many.
-  absl::StatusOr<uint32_t> DrawSeeds(BatchPlace place);
-  absl::Status CheckSeeds(BatchPlace place, uint32_t num_ids) const;
   absl::StatusOr<Arrays> MakeRoom(TaskWriter* writer) const;
   absl::Status CopyTo(const Arrays& arrays);
 
   const SamplerOptions options_;
   const uint64_t num_nodes_;
   const EpochSeeds epoch_seeds_;
-  std::optional<EpochEdges> epoch_edges_;  // Pairs of link prediction.
-  uint32_t num_positives_ = 0;       // Number of the batch's training edges.
+  DrawnSeeds drawn_;                 // What the batch begins with.
   uint32_t rank_order_version_ = 0;  // 0: nodes are not marked.
   const std::shared_ptr<DeviceGraph> graph_;
   const std::unique_ptr<DeviceBatch> batch_;
   Progress progress_;
 };
 
-absl::StatusOr<uint32_t> CudaSampler::DrawSeeds(BatchPlace place) {
-  uint32_t* const ids = batch_->seed_ids().data();
-  if (!epoch_edges_.has_value()) return epoch_seeds_.Draw(place, ids);
-  FGNN_ASSIGN_OR_RETURN(num_positives_, epoch_edges_->Draw(place, ids));
-  return 2 * NumPairs();
-}
-
-absl::Status CudaSampler::CheckSeeds(BatchPlace place, uint32_t num_ids) const {
-  const uint32_t num_seeds = batch_->seeds().num_nodes;
-  if (epoch_edges_.has_value() || num_seeds == num_ids) {
-    return absl::OkStatus();
-  }
-  return RepeatedTrainId(place, num_seeds, num_ids);
-}
-
 absl::StatusOr<CudaSampler::Arrays> CudaSampler::MakeRoom(
     TaskWriter* writer) const {
   Arrays arrays;
-  if (epoch_edges_.has_value()) {
-    FGNN_ASSIGN_OR_RETURN(arrays.pairs,
-                          writer->AddPairs(NumPairs(), num_positives_));
+  if (epoch_seeds_.are_pairs()) {
+    FGNN_ASSIGN_OR_RETURN(arrays.pairs, writer->AddPairs(drawn_.num_ids / 2,
+                                                         drawn_.num_positives));
   }
   for (uint32_t h = 0; h < num_hops(); ++h) {
     const DeviceList& hop = batch_->hop(h);
@@ -134,12 +93,14 @@ absl::StatusOr<SampledTask> CudaSampler::SampleAs(const OrderedBatch& batch,
   FGNN_RETURN_IF_ERROR(graph_->ChooseDevice());
   SampledTask task;
   Stopwatch watch;
-  const BatchPlace place = PlaceOf(batch.drawn);
-  FGNN_ASSIGN_OR_RETURN(const uint32_t num_ids, DrawSeeds(place));
+  const BatchPlace place = epoch_seeds_.PlaceOf(batch.drawn);
+  FGNN_ASSIGN_OR_RETURN(drawn_,
+                        epoch_seeds_.Draw(place, batch_->seed_ids().data()));
   task.seconds.sample = static_cast<float>(watch.Seconds());
-  FGNN_RETURN_IF_ERROR(batch_->Sample(place, num_ids, num_positives_,
-                                      &progress_, &task.seconds));
-  FGNN_RETURN_IF_ERROR(CheckSeeds(place, num_ids));
+  FGNN_RETURN_IF_ERROR(batch_->Sample(
+      place, drawn_.num_ids, drawn_.num_positives, &progress_, &task.seconds));
+  FGNN_RETURN_IF_ERROR(epoch_seeds_.CheckDistinct(place, drawn_.num_ids,
+                                                  batch_->seeds().num_nodes));
   task.seconds.order = batch.order_seconds;
   watch.Restart();
   task.num_seeds = batch_->seeds().num_nodes;
@@ -211,7 +172,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> NewCudaSampler(
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<DeviceBatch> batch,
       DeviceBatch::Make(graph, std::move(weights), options,
-                        {.seed_ids = NumSeedIds(input, options),
+                        {.seed_ids = EpochSeeds(input, options).most_ids(),
                          .nodes = MaxNodesAfter(options.fanouts.size(),
                                                 input.graph, options)},
                         first_room));

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/unfinished_file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -23,24 +24,6 @@ namespace {
 // replaces the second part.
 constexpr char kTemporaryMark[] = ".tmp-";
 constexpr char kUniquePart[] = "XXXXXX";
-
-std::filesystem::path FolderOf(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.parent_path();
-  return folder.empty() ? "." : folder;
-}
-
-absl::Status WriteAll(int fd, std::string_view contents,
-                      const std::string& what) {
-  while (!contents.empty()) {
-    const ssize_t written = ::write(fd, contents.data(), contents.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoToStatus(errno, what);
-    }
-    contents.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
 
 // Appends to `contents` until it has `max_bytes` bytes or the file ends.
 absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
@@ -58,6 +41,33 @@ absl::Status ReadUpTo(int fd, size_t max_bytes, const std::string& what,
 }
 
 }  // namespace
+
+absl::Status WriteAt(int fd, std::string_view bytes, uint64_t offset,
+                     const std::string& what) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoToStatus(errno, what);
+    offset += static_cast<uint64_t>(written);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<size_t> ReadAt(int fd, absl::Span<std::byte> out,
+                              uint64_t offset, const std::string& what) {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = ::pread(fd, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, what);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
 
 absl::Status SyncFolder(const std::filesystem::path& folder) {
   UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -123,28 +133,18 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces) {
-  const std::string what = absl::StrCat("write ", path.string());
-  std::string temporary =
-      absl::StrCat(path.string(), kTemporaryMark, kUniquePart);
-  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) return ErrnoToStatus(errno, what);
-  absl::Status status;
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<UnfinishedFile> file,
+                        UnfinishedFile::Create(path));
+  uint64_t offset = 0;
   for (const std::string_view piece : pieces) {
-    if (status.ok()) status = WriteAll(fd.get(), piece, what);
+    FGNN_RETURN_IF_ERROR(file->Write(offset, piece));
+    offset += piece.size();
   }
-  if (status.ok() && ::fchmod(fd.get(), 0644) != 0) {
-    status = ErrnoToStatus(errno, what);
-  }
-  if (status.ok() && ::fsync(fd.get()) != 0)
-    status = ErrnoToStatus(errno, what);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = ErrnoToStatus(errno, what);
-  }
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return SyncFolder(FolderOf(path));
+  return file->Commit();
+}
+
+std::string TemporaryPattern(const std::filesystem::path& path) {
+  return absl::StrCat(path.string(), kTemporaryMark, kUniquePart);
 }
 
 bool IsTemporaryName(std::string_view name) {
@@ -157,7 +157,8 @@ bool IsTemporaryName(std::string_view name) {
 absl::Status RemoveTemporariesOf(const std::filesystem::path& path) {
   const std::string prefix =
       absl::StrCat(path.filename().string(), kTemporaryMark);
-  const std::filesystem::path folder = FolderOf(path);
+  const std::filesystem::path folder =
+      path.has_parent_path() ? path.parent_path() : ".";
   std::error_code error;
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {

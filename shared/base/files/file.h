@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -46,6 +47,17 @@ absl::Status WriteFileAtomically(const std::filesystem::path& path,
 // not be copied.
 absl::Status WriteFileAtomically(const std::filesystem::path& path,
                                  absl::Span<const std::string_view> pieces);
+
+// Write and read at a place of an open file. `what` begins the errors. ReadAt()
+// returns the number of bytes, which is less than asked for where the file
+// ends.
+absl::Status WriteAt(int fd, std::string_view bytes, uint64_t offset,
+                     const std::string& what);
+absl::StatusOr<size_t> ReadAt(int fd, absl::Span<std::byte> out,
+                              uint64_t offset, const std::string& what);
+
+// Returns the name of a temporary file beside `path`, for mkostemp().
+std::string TemporaryPattern(const std::filesystem::path& path);
 
 // Whether `name` has the form of the temporary files of WriteFileAtomically().
 bool IsTemporaryName(std::string_view name);

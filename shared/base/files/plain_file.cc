@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
@@ -25,19 +25,12 @@ absl::StatusOr<PlainFile> PlainFile::Open(const std::filesystem::path& path) {
 }
 
 absl::Status PlainFile::Read(uint64_t offset, absl::Span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t got =
-        ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      return absl::DataLossError(absl::StrCat(
-          "read ", what_, " at byte ", offset, ": ",
-          got == 0 ? "the file ends there" : std::strerror(errno)));
-    }
-    offset += static_cast<uint64_t>(got);
-    out.remove_prefix(static_cast<size_t>(got));
-  }
-  return absl::OkStatus();
+  const std::string what = absl::StrCat("read ", what_, " at byte ", offset);
+  const absl::StatusOr<size_t> got = ReadAt(fd_.get(), out, offset, what);
+  if (!got.ok()) return absl::DataLossError(got.status().message());
+  if (*got == out.size()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "read ", what_, " at byte ", offset + *got, ": the file ends there"));
 }
 
 }  // namespace fgnn

@@ -17,13 +17,13 @@ std::atomic<uint64_t> bytes_in_arrays = 0;
 }  // namespace
 
 // An error of a destructor is an earlier one's, which was reported.
-void FreeDeviceMemory::operator()(void* memory) const {
+void OnDevice::operator()(void* memory) const {
   cudaFree(memory);
   bytes_in_arrays -= bytes;
 }
-void FreePinnedMemory::operator()(void* memory) const { cudaFreeHost(memory); }
+void Pinned::operator()(void* memory) const { cudaFreeHost(memory); }
 
-absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes) {
+absl::StatusOr<void*> OnDevice::Allocate(uint64_t bytes) {
   void* memory = nullptr;
   if (bytes == 0) return memory;
   FGNN_RETURN_IF_ERROR(CudaStatus(
@@ -35,7 +35,7 @@ absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes) {
 
 uint64_t DeviceBytesInArrays() { return bytes_in_arrays; }
 
-absl::StatusOr<void*> AllocatePinnedMemory(uint64_t bytes) {
+absl::StatusOr<void*> Pinned::Allocate(uint64_t bytes) {
   void* memory = nullptr;
   if (bytes == 0) return memory;
   FGNN_RETURN_IF_ERROR(CudaStatus(

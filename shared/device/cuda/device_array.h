@@ -13,18 +13,22 @@
 
 namespace fgnn {
 
-// Frees after all work of the device that is under way.
-struct FreeDeviceMemory {
-  uint64_t bytes = 0;  // Size of the memory.
-  void operator()(void* memory) const;
-};
-struct FreePinnedMemory {
-  void operator()(void* memory) const;
-};
+// The places of arrays. Allocate() returns nullptr for 0 bytes,
+// ResourceExhausted if there is no such memory.
 
-// Return nullptr for 0 bytes, ResourceExhausted if there is no such memory.
-absl::StatusOr<void*> AllocateDeviceMemory(uint64_t bytes);
-absl::StatusOr<void*> AllocatePinnedMemory(uint64_t bytes);
+// Memory of the current device, which the host cannot read. It is freed after
+// all work of the device that is under way.
+struct OnDevice {
+  uint64_t bytes = 0;  // Size of the memory.
+  static absl::StatusOr<void*> Allocate(uint64_t bytes);
+  void operator()(void* memory) const;
+};
+// Pinned host memory, whose addresses kernels may use too.
+struct Pinned {
+  uint64_t bytes = 0;
+  static absl::StatusOr<void*> Allocate(uint64_t bytes);
+  void operator()(void* memory) const;
+};
 
 // Returns the bytes of device memory that this process has in arrays now, on
 // all its devices. Any thread.
@@ -33,55 +37,37 @@ uint64_t DeviceBytesInArrays();
 // Returns count * size, ResourceExhausted if that is no number of bytes.
 absl::StatusOr<uint64_t> BytesOf(uint64_t count, uint64_t size);
 
-// T[count] in memory of the current device. The host cannot read it.
-template <typename T>
-class DeviceArray {
+// T[count] in such memory.
+template <typename T, typename Place>
+class PlacedArray {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  DeviceArray() = default;  // Has no elements.
+  PlacedArray() = default;  // Has no elements.
 
   // Its elements have no values yet.
-  static absl::StatusOr<DeviceArray> Make(uint64_t count) {
+  static absl::StatusOr<PlacedArray> Make(uint64_t count) {
     FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(count, sizeof(T)));
-    FGNN_ASSIGN_OR_RETURN(void* const memory, AllocateDeviceMemory(bytes));
-    return DeviceArray(static_cast<T*>(memory), count);
+    FGNN_ASSIGN_OR_RETURN(void* const memory, Place::Allocate(bytes));
+    return PlacedArray(static_cast<T*>(memory), count);
   }
   T* get() const { return memory_.get(); }
   uint64_t size() const { return count_; }
   uint64_t bytes() const { return count_ * sizeof(T); }
-
- private:
-  DeviceArray(T* memory, uint64_t count)
-      : memory_(memory, FreeDeviceMemory{count * sizeof(T)}), count_(count) {}
-  std::unique_ptr<T[], FreeDeviceMemory> memory_;
-  uint64_t count_ = 0;
-};
-
-// T[count] in pinned host memory. Kernels may use get() too.
-template <typename T>
-class PinnedArray {
-  static_assert(std::is_trivially_copyable_v<T>);
-
- public:
-  PinnedArray() = default;  // Has no elements.
-
-  // Its elements have no values yet.
-  static absl::StatusOr<PinnedArray> Make(uint64_t count) {
-    FGNN_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(count, sizeof(T)));
-    FGNN_ASSIGN_OR_RETURN(void* const memory, AllocatePinnedMemory(bytes));
-    return PinnedArray(static_cast<T*>(memory), count);
+  absl::Span<T> span() const requires std::is_same_v<Place, Pinned> {
+    return absl::MakeSpan(get(), count_);
   }
-  T* get() const { return memory_.get(); }
-  uint64_t size() const { return count_; }
-  uint64_t bytes() const { return count_ * sizeof(T); }
-  absl::Span<T> span() const { return absl::MakeSpan(get(), count_); }
 
  private:
-  PinnedArray(T* memory, uint64_t count) : memory_(memory), count_(count) {}
-  std::unique_ptr<T[], FreePinnedMemory> memory_;
+  PlacedArray(T* memory, uint64_t count)
+      : memory_(memory, Place{count * sizeof(T)}), count_(count) {}
+  std::unique_ptr<T[], Place> memory_;
   uint64_t count_ = 0;
 };
+template <typename T>
+using DeviceArray = PlacedArray<T, OnDevice>;
+template <typename T>
+using PinnedArray = PlacedArray<T, Pinned>;
 
 }  // namespace fgnn
 

@@ -21,20 +21,20 @@ class BareLoop final : public Sampler {
       : options_(options),
         indptr_(input.graph.indptr),
         indices_(indices),
-        epoch_seeds_(input.train, options.batch_size, options.seed,
-                     input.graph),
+        epoch_seeds_(input, options_),
         table_(input.graph.num_nodes()) {
-    nodes_.resize(options.batch_size);
+    nodes_.resize(epoch_seeds_.most_ids());
   }
 
   absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte>) override {
     SampledTask task;
     Stopwatch watch;
-    nodes_.resize(options_.batch_size);
+    nodes_.resize(epoch_seeds_.most_ids());
     FGNN_ASSIGN_OR_RETURN(
-        task.num_seeds,
+        const DrawnSeeds seeds,
         epoch_seeds_.Draw(epoch_seeds_.PlaceOf(batch.drawn), nodes_.data()));
+    task.num_seeds = seeds.num_ids;
     nodes_.resize(task.num_seeds);
     ++stamp_;
     for (uint32_t i = 0; i < task.num_seeds; ++i) {

@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/epoch_seeds.h"
 #include "shared/base/clock.h"
 #include "shared/base/philox.h"
@@ -28,9 +27,8 @@ class TwoStepSampler final : public Sampler {
       : options_(std::move(options)),
         indptr_(input.graph.indptr),
         indices_(indices),
-        epoch_seeds_(input.train, options_.batch_size, options_.seed,
-                     input.graph),
-        seeds_(std::min<uint64_t>(options_.batch_size, input.train.size())) {}
+        epoch_seeds_(input, options_),
+        seeds_(epoch_seeds_.most_ids()) {}
 
   absl::StatusOr<SampledTask> SampleAs(const OrderedBatch& batch,
                                        absl::Span<std::byte> block) override;
@@ -75,15 +73,13 @@ class TwoStepSampler final : public Sampler {
 template <typename Index>
 absl::Status TwoStepSampler<Index>::MapSeeds(BatchPlace place,
                                              SampledTask* task) {
-  FGNN_ASSIGN_OR_RETURN(task->num_seeds,
+  FGNN_ASSIGN_OR_RETURN(const DrawnSeeds drawn,
                         epoch_seeds_.Draw(place, seeds_.data()));
+  task->num_seeds = drawn.num_ids;
   local_ids_.clear();
   nodes_.clear();
   for (uint32_t i = 0; i < task->num_seeds; ++i) LocalIdOf(seeds_[i]);
-  if (nodes_.size() == task->num_seeds) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("train.npy holds a vertex twice: batch ", place.batch,
-                   " of epoch ", place.epoch + 1, "; remove the repeated ids"));
+  return epoch_seeds_.CheckDistinct(place, drawn.num_ids, nodes_.size());
 }
 
 // Draws by Floyd's algorithm, in the order of the law.

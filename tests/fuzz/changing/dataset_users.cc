@@ -17,7 +17,7 @@
 #include "tools/dataset/inspecting/dataset_info.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/backend/seed_answers.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/new_neighbors.h"
 #include "trainer_service/infer/rank_edges.h"
 #include "trainer_service/infer/tables/vertex_truth.h"
@@ -68,11 +68,11 @@ JobSpec SpecOf(const std::filesystem::path& folder, VertexLabels labels,
 // A trainer with its first weights.
 struct Trainer {
   std::unique_ptr<CpuBackend> backend;
-  AlignedBuffer weights;
+  Scratch<float> weights;
 
   absl::Span<float> values() {
     const uint64_t size = backend->num_parameters();
-    return absl::MakeSpan(weights.Floats(size), size);
+    return absl::MakeSpan(weights.Reserve(size), size);
   }
 };
 
@@ -108,7 +108,7 @@ absl::Status Train(const JobSpec& spec) {
                              ->Extract(view, /*before=*/nullptr,
                                        TrainerThread::kLoop, features.get())
                              .status());
-    TrainingTask task;
+    TrainingBatch task;
     task.task = &view;
     answers.AddTo(task);
     FGNN_RETURN_IF_ERROR(trainer.backend

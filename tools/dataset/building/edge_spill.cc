@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -41,40 +42,19 @@ SpillFile::~SpillFile() {
 
 absl::Status SpillFile::Write(const void* data, size_t bytes,
                               uint64_t offset) const {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written =
-        ::pwrite(fd_.get(), from, bytes, static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      return ErrnoToStatus(
-          errno, absl::StrCat("write ", path_.string(), " at offset ", offset));
-    }
-    from += written;
-    offset += static_cast<uint64_t>(written);
-    bytes -= static_cast<size_t>(written);
-  }
-  return absl::OkStatus();
+  return WriteAt(fd_.get(), {static_cast<const char*>(data), bytes}, offset,
+                 absl::StrCat("write ", path_.string(), " at offset ", offset));
 }
 
 absl::Status SpillFile::Read(void* data, size_t bytes, uint64_t offset) const {
-  char* to = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got =
-        ::pread(fd_.get(), to, bytes, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    const std::string what =
-        absl::StrCat("read ", path_.string(), " at offset ", offset);
-    if (got < 0) return ErrnoToStatus(errno, what);
-    if (got == 0) {
-      return absl::DataLossError(
-          absl::StrCat(what, ": the file ends; somebody else wrote to it"));
-    }
-    to += got;
-    offset += static_cast<uint64_t>(got);
-    bytes -= static_cast<size_t>(got);
-  }
-  return absl::OkStatus();
+  const std::string what =
+      absl::StrCat("read ", path_.string(), " at offset ", offset);
+  FGNN_ASSIGN_OR_RETURN(
+      const size_t got,
+      ReadAt(fd_.get(), {static_cast<std::byte*>(data), bytes}, offset, what));
+  if (got == bytes) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(what, ": the file ends; somebody else wrote to it"));
 }
 
 void DestinationHistogram::Widen() {

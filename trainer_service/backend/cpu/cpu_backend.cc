@@ -52,19 +52,13 @@ absl::StatusOr<ExtractedRows> CpuBackend::Extract(const TaskView& task,
 }
 
 absl::StatusOr<BatchResult> CpuBackend::Gradient(
-    const VersionedWeights& weights, const TrainingTask& task,
+    const VersionedWeights& weights, const TrainingBatch& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   const CpuFeatures* const of_task = AsCpus(features);
-  TrainingBatch batch;
-  batch.task = task.task;
+  TrainingBatch batch = task;
   batch.features = of_task->dense();
   batch.stored_rows = of_task->stored();
-  batch.labels = task.labels;
-  batch.targets = task.targets;
   batch.indptr = dataset().graph().indptr;
-  batch.seed = task.seed;
-  batch.epoch = task.epoch;
-  batch.batch = task.batch;
   return host().model().Gradient(weights.values, batch, gradient);
 }
 

@@ -48,7 +48,7 @@ class CpuBackend final : public HostedBackend {
                                         TrainerThread thread,
                                         TaskFeatures* features) override;
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
-                                       const TrainingTask& task,
+                                       const TrainingBatch& task,
                                        TaskFeatures* features,
                                        absl::Span<float> gradient) override;
   PlacedBytes BytesOfFeatures(const TaskView& task) const override;

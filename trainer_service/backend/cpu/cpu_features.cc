@@ -49,7 +49,8 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
     return rows;
   }
   const size_t count = task.input_nodes.size();
-  const std::byte** const rows = memory_.Pointers(count);
+  auto* const rows = reinterpret_cast<const std::byte**>(
+      memory_.Reserve(count * sizeof(const std::byte*)));
   stored_ = {absl::MakeConstSpan(rows, count), from.store->type()};
   FGNN_ASSIGN_OR_RETURN(const uint64_t num_cached,
                         cached_->cache.Find(task.input_nodes, ranks, rows));
@@ -64,11 +65,13 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
   ExtractedRows rows;
   MatchedRows matched;
   if (from.before != nullptr && !from.before->match_.empty()) {
-    uint32_t* const places = places_.Words(count);
+    uint32_t* const places = places_.Reserve(count);
     rows.num_matched = from.before->match_.Find(misses, places);
     matched = {from.before->rows_, absl::MakeConstSpan(places, count)};
   }
-  dense_ = absl::MakeSpan(memory_.Floats(floats), floats);
+  dense_ = absl::MakeSpan(
+      reinterpret_cast<float*>(memory_.Reserve(floats * sizeof(float))),
+      floats);
   FGNN_ASSIGN_OR_RETURN(rows.num_cached,
                         cached_->cache.Extract(misses.nodes, misses.ranks,
                                                dense_.data(), team, matched));

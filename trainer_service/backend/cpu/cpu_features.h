@@ -11,7 +11,7 @@
 #include "shared/minibatch/task.h"
 #include "trainer_service/backend/cpu/planned_cache.h"
 #include "trainer_service/backend/trainer_backend.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
 #include "trainer_service/features/match/row_match.h"
@@ -59,12 +59,12 @@ class CpuFeatures final : public TaskFeatures {
   absl::Span<float> dense_;
   StoredRows stored_;
   std::shared_ptr<const LoadedCache> cached_;  // `stored_` points into it.
-  AlignedBuffer memory_;  // Memory of `dense_` or of the places of rows.
+  Scratch<std::byte> memory_;  // Memory of `dense_` or of the places of rows.
 
   // Rows for the next batch. Reset() leaves them as they are.
   const float* rows_ = nullptr;  // In `memory_`.
   RowMatch match_;
-  AlignedBuffer places_;  // Places of Find(), used within a call.
+  Scratch<uint32_t> places_;  // Places of Find(), used within a call.
 };
 
 }  // namespace fgnn

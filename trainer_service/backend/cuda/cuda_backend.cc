@@ -170,7 +170,7 @@ absl::StatusOr<ExtractedRows> CudaBackend::Extract(
 }
 
 absl::StatusOr<BatchResult> CudaBackend::Gradient(
-    const VersionedWeights& weights, const TrainingTask& task,
+    const VersionedWeights& weights, const TrainingBatch& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   // The model makes no gradient of a batch without seeds.
   float* const place = places_ != nullptr && task.task->num_seeds > 0
@@ -184,12 +184,11 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
                                        TrainerThread::kLoop, AsCudas(features))
                                .status());
     }
-    result =
-        model_->Gradient({.version = weights.version, .values = weights.values},
-                         {.task = &AsCudas(features)->task(),
-                          .answers = {task.labels, task.targets},
-                          .place = {task.seed, task.epoch, task.batch}},
-                         gradient, place);
+    result = model_->Gradient(weights,
+                              {.task = &AsCudas(features)->task(),
+                               .answers = {task.labels, task.targets},
+                               .place = {task.seed, task.epoch, task.batch}},
+                              gradient, place);
     return result.status();
   };
   FGNN_RETURN_IF_ERROR(OnDevice(host().team(TrainerThread::kLoop), compute));

@@ -83,7 +83,7 @@ class CudaBackend final : public HostedBackend {
   // Leaves the features as they are. Extracts them again if they need rows of a
   // cache that has been freed since.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
-                                       const TrainingTask& task,
+                                       const TrainingBatch& task,
                                        TaskFeatures* features,
                                        absl::Span<float> gradient) override;
   void LeaveGradients(DevicePlaceFinder places) override {

@@ -28,7 +28,7 @@ absl::Status CsvFile::Commit() {
 }
 
 absl::Status CsvFile::Flush() {
-  FGNN_RETURN_IF_ERROR(file_->WriteAt(written_, text_));
+  FGNN_RETURN_IF_ERROR(file_->Write(written_, text_));
   written_ += text_.size();
   text_.clear();
   return absl::OkStatus();

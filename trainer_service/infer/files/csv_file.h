@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trainer_service/infer/files/unfinished_file.h"
+#include "shared/base/files/unfinished_file.h"
 
 namespace fgnn {
 

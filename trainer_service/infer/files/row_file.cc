@@ -15,21 +15,21 @@ absl::StatusOr<RowFile> RowFile::Create(const std::filesystem::path& path,
                         UnfinishedFile::Create(path));
   FGNN_RETURN_IF_ERROR(
       file->Reserve(header.size() + rows * columns * sizeof(float)));
-  FGNN_RETURN_IF_ERROR(file->WriteAt(0, header));
+  FGNN_RETURN_IF_ERROR(file->Write(0, header));
   return RowFile(std::move(file), columns, header.size());
 }
 
 absl::Status RowFile::Write(uint64_t first,
                             absl::Span<const float> rows) const {
-  return file_->WriteAt(data_offset_ + first * columns_ * sizeof(float),
-                        {reinterpret_cast<const char*>(rows.data()),
-                         rows.size() * sizeof(float)});
+  return file_->Write(data_offset_ + first * columns_ * sizeof(float),
+                      {reinterpret_cast<const char*>(rows.data()),
+                       rows.size() * sizeof(float)});
 }
 
 absl::Status RowFile::Read(uint64_t first, absl::Span<float> rows) const {
-  return file_->ReadAt(
+  return file_->Read(
       data_offset_ + first * columns_ * sizeof(float),
-      {reinterpret_cast<char*>(rows.data()), rows.size() * sizeof(float)});
+      {reinterpret_cast<std::byte*>(rows.data()), rows.size() * sizeof(float)});
 }
 
 }  // namespace fgnn

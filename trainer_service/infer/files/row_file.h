@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/infer/files/unfinished_file.h"
+#include "shared/base/files/unfinished_file.h"
 
 namespace fgnn {
 

@@ -1,9 +1,8 @@
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 #include "trainer_service/nn/exp_of_negative.h"
 
 namespace fgnn {

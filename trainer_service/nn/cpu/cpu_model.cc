@@ -11,17 +11,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/nn/check_batch.h"
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-#include "trainer_service/nn/cpu/cross_entropy.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/kernels/row_kernels.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/hidden_stage.h"
 #include "trainer_service/nn/cpu/layers/make_layer.h"
 #include "trainer_service/nn/cpu/pair_loss.h"
-#include "trainer_service/nn/cpu/squared_error.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 #include "trainer_service/nn/dropout_rule.h"
 
 namespace fgnn {
@@ -53,8 +51,8 @@ int64_t TermsOfSeed(const ModelOptions& options) {
 
 // Returns the sum of the seeds' losses. Replaces their logits by the gradient
 // of the batch's mean loss.
-LossSum LossOfSeeds(const ModelOptions& options, const TrainingBatch& batch,
-                    const SeedRange& seeds, float* logits) {
+BatchResult LossOfSeeds(const ModelOptions& options, const TrainingBatch& batch,
+                        const SeedRange& seeds, float* logits) {
   const int64_t columns = options.num_classes;
   const int64_t terms = TermsOfSeed(options);
   const float scale = 1.0F / static_cast<float>(seeds.all * terms);
@@ -157,8 +155,8 @@ class LayeredModel final : public Model {
     if (!options().divides_by_degrees()) return SourceDegrees();
     const absl::Span<const uint32_t> nodes = batch.task->input_nodes;
     const auto num_nodes = static_cast<int64_t>(nodes.size());
-    float* const degrees = degrees_buffer_.Floats(nodes.size());
-    float* const scales = degree_scales_buffer_.Floats(nodes.size());
+    float* const degrees = degrees_.Reserve(nodes.size());
+    float* const scales = degree_scales_.Reserve(nodes.size());
     FGNN_RETURN_IF_ERROR(team_->Run(
         NumTasks(num_nodes, kNodesPerDegreeTask), [&](int64_t task, int) {
           const int64_t first = task * kNodesPerDegreeTask;
@@ -183,7 +181,7 @@ class LayeredModel final : public Model {
       input.dense = batch.features.data();
     } else {
       const size_t num_rows = batch.task->input_nodes.size();
-      const std::byte** const rows = row_buffer_.Pointers(num_rows);
+      const std::byte** const rows = rows_.Reserve(num_rows);
       for (size_t row = 0; row < num_rows; ++row) {
         rows[row] = reinterpret_cast<const std::byte*>(
             batch.features.data() + row * options().input_columns);
@@ -253,7 +251,7 @@ class LayeredModel final : public Model {
     const int64_t num_seeds = batch.task->num_seeds;
     const int64_t num_classes = options().num_classes;
     const int64_t num_tasks = NumTasks(num_seeds, kSeedsPerTask);
-    std::vector<LossSum> sums(static_cast<size_t>(num_tasks));
+    std::vector<BatchResult> sums(static_cast<size_t>(num_tasks));
     FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t task, int) {
       const int64_t first = task * kSeedsPerTask;
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
@@ -262,13 +260,7 @@ class LayeredModel final : public Model {
           LossOfSeeds(options(), batch, {first, seeds, num_seeds}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
-    BatchResult result;
-    for (const LossSum& sum : sums) {
-      result.loss += sum.loss;
-      result.num_correct += sum.num_correct;
-    }
-    result.loss /= static_cast<double>(num_seeds * TermsOfSeed(options()));
-    return result;
+    return MeanOf(sums, num_seeds * TermsOfSeed(options()));
   }
 
   absl::StatusOr<BatchResult> LossOfPairs(const TrainingBatch& batch,
@@ -293,9 +285,9 @@ class LayeredModel final : public Model {
 
   ThreadTeam* const team_;
   PairLoss pair_loss_;  // Loss of link prediction.
-  AlignedBuffer row_buffer_;
-  AlignedBuffer degrees_buffer_;
-  AlignedBuffer degree_scales_buffer_;
+  Scratch<const std::byte*> rows_;
+  Scratch<float> degrees_;
+  Scratch<float> degree_scales_;
   StoredRows dense_rows_;  // Rows for InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
   // Stages behind the layers; null where there is none.

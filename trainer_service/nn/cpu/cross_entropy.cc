@@ -1,14 +1,14 @@
-#include "trainer_service/nn/cpu/cross_entropy.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "trainer_service/nn/cpu/seed_losses.h"
+
 namespace fgnn {
 
-LossSum CrossEntropyWithGradient(const int64_t* labels, int64_t rows,
-                                 int64_t num_classes, float scale,
-                                 float smoothing, float* logits) {
-  LossSum sum;
+BatchResult CrossEntropyWithGradient(const int64_t* labels, int64_t rows,
+                                     int64_t num_classes, float scale,
+                                     float smoothing, float* logits) {
+  BatchResult sum;
   const double spread = double{smoothing} / static_cast<double>(num_classes);
   const float for_all = static_cast<float>(double{scale} * spread);
   const float for_label = scale * (1 - smoothing);

@@ -7,6 +7,7 @@
 #include "shared/base/status.h"
 #include "trainer_service/compute/dot_product.h"
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {
@@ -33,18 +34,18 @@ absl::StatusOr<BatchResult> PairLoss::Compute(const TaskView& task,
 }
 
 void PairLoss::ListPairs(const TaskView& task) {
-  begins_ = begin_buffer_.Words(size_t{task.num_seeds} + 2);
-  ends_ = end_buffer_.Words(task.pairs.size());
+  uint32_t* const begins = begins_.Reserve(size_t{task.num_seeds} + 2);
+  uint32_t* const ends = ends_.Reserve(task.pairs.size());
   // During the counting each count stands two places to the right; then each
   // begin stands one place to the right. Once all ends are written, the begins
   // are in their places.
-  std::fill_n(begins_, size_t{task.num_seeds} + 2, 0);
-  for (const uint32_t seed : task.pairs) ++begins_[seed + 2];
+  std::fill_n(begins, size_t{task.num_seeds} + 2, 0);
+  for (const uint32_t seed : task.pairs) ++begins[seed + 2];
   for (size_t s = 2; s < size_t{task.num_seeds} + 2; ++s) {
-    begins_[s] += begins_[s - 1];
+    begins[s] += begins[s - 1];
   }
   for (size_t end = 0; end < task.pairs.size(); ++end) {
-    ends_[begins_[task.pairs[end] + 1]++] = static_cast<uint32_t>(end);
+    ends[begins[task.pairs[end] + 1]++] = static_cast<uint32_t>(end);
   }
 }
 
@@ -53,7 +54,7 @@ absl::StatusOr<BatchResult> PairLoss::ScorePairs(const TaskView& task,
                                                  int64_t columns) {
   const int64_t num_pairs = task.num_pairs();
   const int64_t num_tasks = NumTasks(num_pairs, kPairsPerTask);
-  slopes_ = slope_buffer_.Floats(task.num_pairs());
+  float* const slopes = slopes_.Reserve(task.num_pairs());
   std::vector<BatchResult> sums(static_cast<size_t>(num_tasks));
   FGNN_RETURN_IF_ERROR(team_->Run(num_tasks, [&](int64_t index, int) {
     BatchResult& sum = sums[static_cast<size_t>(index)];
@@ -69,33 +70,29 @@ absl::StatusOr<BatchResult> PairLoss::ScorePairs(const TaskView& task,
       sum.loss += std::max(against, 0.0) + std::log1p(decay);
       sum.num_correct += (logit > 0) == is_edge ? 1U : 0U;
       const double share = against >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
-      slopes_[p] = static_cast<float>((is_edge ? -share : share) /
-                                      static_cast<double>(num_pairs));
+      slopes[p] = static_cast<float>((is_edge ? -share : share) /
+                                     static_cast<double>(num_pairs));
     }
   }));
-  BatchResult result;
-  for (const BatchResult& sum : sums) {
-    result.loss += sum.loss;
-    result.num_correct += sum.num_correct;
-  }
-  result.loss /= static_cast<double>(num_pairs);
-  return result;
+  return MeanOf(sums, num_pairs);
 }
 
 absl::Status PairLoss::AddUp(const TaskView& task, const float* rows,
                              int64_t columns) {
   const int64_t num_seeds = task.num_seeds;
-  gradient_ =
-      gradient_buffer_.Floats(task.num_seeds * static_cast<size_t>(columns));
+  float* const gradient = gradient_.Reserve(num_seeds * columns);
+  const float* const slopes = slopes_.data();
+  const uint32_t* const begins = begins_.data();
+  const uint32_t* const ends = ends_.data();
   return team_->Run(NumTasks(num_seeds, kRowsPerTask), [&](int64_t index, int) {
     const int64_t last = std::min(num_seeds, (index + 1) * kRowsPerTask);
     for (int64_t s = index * kRowsPerTask; s < last; ++s) {
-      float* const row = gradient_ + s * columns;
+      float* const row = gradient + s * columns;
       std::fill_n(row, columns, 0.0F);
-      for (uint32_t i = begins_[s]; i < begins_[s + 1]; ++i) {
-        const uint32_t end = ends_[i];
+      for (uint32_t i = begins[s]; i < begins[s + 1]; ++i) {
+        const uint32_t end = ends[i];
         const uint32_t other = task.pairs[end ^ 1U];
-        AddScaled(slopes_[end / 2], rows + other * columns, columns, row);
+        AddScaled(slopes[end / 2], rows + other * columns, columns, row);
       }
     }
   });

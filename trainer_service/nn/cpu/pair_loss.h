@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/minibatch/task.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/model.h"
 
@@ -27,7 +27,7 @@ class PairLoss {
 
   // Returns the gradient of the mean loss of the last Compute(), [num_seeds,
   // columns].
-  const float* gradient() const { return gradient_; }
+  const float* gradient() const { return gradient_.data(); }
 
  private:
   void ListPairs(const TaskView& task);
@@ -36,17 +36,12 @@ class PairLoss {
   absl::Status AddUp(const TaskView& task, const float* rows, int64_t columns);
 
   ThreadTeam* const team_;
-  AlignedBuffer slope_buffer_;
-  AlignedBuffer begin_buffer_;
-  AlignedBuffer end_buffer_;
-  AlignedBuffer gradient_buffer_;
-  // [pairs], slope of the mean loss over a pair's logit.
-  float* slopes_ = nullptr;
+  Scratch<float> slopes_;  // [pairs], slope of the mean loss over the logit.
   // The places of seed s among the pairs' ends are ends_[begins_[s] ..
   // begins_[s + 1]), rising.
-  uint32_t* begins_ = nullptr;
-  uint32_t* ends_ = nullptr;
-  float* gradient_ = nullptr;
+  Scratch<uint32_t> begins_;
+  Scratch<uint32_t> ends_;
+  Scratch<float> gradient_;
 };
 
 }  // namespace fgnn

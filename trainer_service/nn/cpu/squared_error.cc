@@ -1,6 +1,5 @@
-#include "trainer_service/nn/cpu/squared_error.h"
-
 #include "trainer_service/compute/target_clones.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {

@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_CUBLAS_LT_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_CUBLAS_LT_H_
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -28,10 +29,10 @@ absl::StatusOr<std::string> NameCublasLt();
 
 // The two parts of OpenCublasLt(), for tests.
 
-// Opens the first of `paths` that can be opened. The library stays open until
-// the process ends. `folder` is where the message lets the library be put.
-absl::StatusOr<cublas_lt::Api> LoadCublasLt(absl::Span<const std::string> paths,
-                                            const std::string& folder);
+// Opens the library in the folder of its package or one of `others`: see
+// OpenPackagedLibrary().
+absl::StatusOr<cublas_lt::Api> LoadCublasLt(
+    const std::filesystem::path& folder, absl::Span<const std::string> others);
 
 // Multiplies with these functions. Errors as above.
 absl::StatusOr<std::unique_ptr<DenseProducts>> NewCublasLt(

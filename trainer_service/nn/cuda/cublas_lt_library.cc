@@ -10,10 +10,12 @@
 namespace fgnn {
 namespace {
 
-constexpr char kFile[] = "libcublasLt.so.13";
-constexpr char kPackage[] = "nvidia-cublas==13.1.0.3";
-// In the package's wheel.
-constexpr char kFolderOfWheel[] = "nvidia/cu13/lib";
+constexpr PackagedLibrary kCublas = {
+    .file = "libcublasLt.so.13",
+    .package = "nvidia-cublas==13.1.0.3",
+    .folder = "nvidia/cu13/lib",
+    .need = "training on cuda devices needs NVIDIA's cuBLAS 13",
+    .size = "(423 MB)"};
 
 void FindAll(LibrarySymbols& symbols, cublas_lt::Api* api) {
   symbols.Find("cublasLtGetVersion", &api->get_version);
@@ -37,23 +39,20 @@ void FindAll(LibrarySymbols& symbols, cublas_lt::Api* api) {
 absl::StatusOr<cublas_lt::Api> FindCublasLt() {
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path folder,
                         LibraryFolder("cublas"));
-  return LoadCublasLt({(folder / kFolderOfWheel / kFile).string(), kFile,
-                       absl::StrCat("/usr/local/cuda/lib64/", kFile)},
-                      folder.string());
+  return LoadCublasLt(
+      folder,
+      {kCublas.file, absl::StrCat("/usr/local/cuda/lib64/", kCublas.file)});
 }
 
 }  // namespace
 
-absl::StatusOr<cublas_lt::Api> LoadCublasLt(absl::Span<const std::string> paths,
-                                            const std::string& folder) {
+absl::StatusOr<cublas_lt::Api> LoadCublasLt(
+    const std::filesystem::path& folder, absl::Span<const std::string> others) {
   cublas_lt::Api api = {};
-  const absl::Status opened = OpenSharedLibrary(
-      paths, [&api](LibrarySymbols& symbols) { FindAll(symbols, &api); });
-  if (opened.ok()) return api;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "training on cuda devices needs NVIDIA's cuBLAS 13: run 'python3 -m pip "
-      "install --no-deps --target ",
-      folder, " ", kPackage, "' (423 MB); ", opened.message()));
+  FGNN_RETURN_IF_ERROR(OpenPackagedLibrary(
+      kCublas, folder, others,
+      [&api](LibrarySymbols& symbols) { FindAll(symbols, &api); }));
+  return api;
 }
 
 absl::StatusOr<std::unique_ptr<DenseProducts>> OpenCublasLt() {

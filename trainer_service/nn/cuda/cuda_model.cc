@@ -72,22 +72,17 @@ const DeviceBlock& CudaModel::BlockOf(uint32_t layer,
   return batch.task->view().hops[options_.layers - 1 - layer];
 }
 
-absl::Status CudaModel::CheckFits(const ModelWeights& weights,
+absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
                                   const CudaBatch& batch,
                                   absl::Span<float> gradient) const {
   const DeviceTaskView& task = batch.task->view();
-  if (weights.values.size() != num_parameters_ ||
-      gradient.size() != num_parameters_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has ", num_parameters_, " parameters; got ",
-                     weights.values.size(), " weights and room for ",
-                     gradient.size(), " gradients"));
-  }
-  if (task.num_hops != options_.layers) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq.value(), " has ", task.num_hops,
-                     " hops; the model has ", options_.layers, " layers"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckShape(options_, num_parameters_,
+                                  {.seq = task.seq,
+                                   .weights = weights.values.size(),
+                                   .gradients = gradient.size(),
+                                   .hops = task.num_hops,
+                                   .seeds = task.num_seeds,
+                                   .pairs = task.num_pairs}));
   if (task.columns != options_.input_columns ||
       task.x_type != RowTypeOf(options_) ||
       (options_.divides_by_degrees() && task.degree_scales == nullptr)) {
@@ -97,16 +92,10 @@ absl::Status CudaModel::CheckFits(const ModelWeights& weights,
                      "fit the model of ",
                      options_.input_columns, " columns"));
   }
-  const bool has_pairs = options_.predicts_links() && task.num_seeds > 0;
-  if (has_pairs != (task.num_pairs > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch ", task.seq.value(), " has ", task.num_pairs,
-                     " pairs, which do not fit the model's task"));
-  }
   return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
 }
 
-absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
+absl::StatusOr<BatchResult> CudaModel::Gradient(const VersionedWeights& weights,
                                                 const CudaBatch& batch,
                                                 absl::Span<float> gradient,
                                                 float* on_device) {
@@ -127,7 +116,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const ModelWeights& weights,
   return loss_.ResultOf(parameters_.TakeFetched(gradient), batch.task->view());
 }
 
-absl::Status CudaModel::Queue(const ModelWeights& weights,
+absl::Status CudaModel::Queue(const VersionedWeights& weights,
                               const CudaBatch& batch, float* on_device) {
   FGNN_RETURN_IF_ERROR(parameters_.Upload(weights, stream_.get()));
   FGNN_RETURN_IF_ERROR(batch.task->HoldBack(stream_));

@@ -68,7 +68,7 @@ class CudaModel {
   // null.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted: no
   // device memory. Internal: the device failed.
-  absl::StatusOr<BatchResult> Gradient(const ModelWeights& weights,
+  absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const CudaBatch& batch,
                                        absl::Span<float> gradient,
                                        float* on_device = nullptr);
@@ -81,10 +81,11 @@ class CudaModel {
   CudaModel(const ModelOptions& options, DenseProducts* products,
             ProductOrder order, CudaStream stream, CudaEvent done);
 
-  absl::Status CheckFits(const ModelWeights& weights, const CudaBatch& batch,
+  absl::Status CheckFits(const VersionedWeights& weights,
+                         const CudaBatch& batch,
                          absl::Span<float> gradient) const;
   // Queues all work of a gradient, up to its way back to the host.
-  absl::Status Queue(const ModelWeights& weights, const CudaBatch& batch,
+  absl::Status Queue(const VersionedWeights& weights, const CudaBatch& batch,
                      float* on_device);
   absl::Status QueueForward(const BatchRun& run, const CudaBatch& batch);
   // dh (numbers) is the gradient of the last layer's output.

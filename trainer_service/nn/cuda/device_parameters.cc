@@ -51,7 +51,7 @@ absl::Status DeviceParameters::MakeArrays() {
   return absl::OkStatus();
 }
 
-absl::Status DeviceParameters::Upload(const ModelWeights& weights,
+absl::Status DeviceParameters::Upload(const VersionedWeights& weights,
                                       cudaStream_t stream) {
   if (version_ == weights.version) return absl::OkStatus();
   if (weights_.size() == 0) FGNN_RETURN_IF_ERROR(MakeArrays());

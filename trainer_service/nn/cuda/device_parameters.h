@@ -16,12 +16,6 @@
 
 namespace fgnn {
 
-// Weights of a job. Borrowed. A version has the same values in every call.
-struct ModelWeights {
-  uint64_t version = 0;
-  absl::Span<const float> values;  // [P]
-};
-
 // Parameters lie at multiples of 128 bytes on the device, apart from each
 // other, as products need it. A parameter is named by its offset among the P
 // floats. Queued copies use pinned buffers of the object's own: the caller
@@ -33,7 +27,7 @@ class DeviceParameters {
 
   // Queues the copy of these weights, unless the device has this version.
   // Makes the memory first. ResourceExhausted: there is none.
-  absl::Status Upload(const ModelWeights& weights, cudaStream_t stream);
+  absl::Status Upload(const VersionedWeights& weights, cudaStream_t stream);
   // Lets the next Upload() copy, whatever its version.
   void Forget() { version_.reset(); }
 

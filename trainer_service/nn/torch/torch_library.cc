@@ -2,11 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <string>
-#include <system_error>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "shared/base/shared_library.h"
 #include "shared/base/status.h"
 #include "shared/plugin/plugin_library.h"
 
@@ -14,14 +12,6 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Returns the folder that holds bin/ and lib/.
-absl::StatusOr<fs::path> Prefix() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) return ErrnoToStatus(error.value(), "read /proc/self/exe");
-  return self.parent_path().parent_path();
-}
 
 absl::Status Unusable(absl::string_view reason) {
   return absl::FailedPreconditionError(
@@ -34,22 +24,21 @@ absl::Status Unusable(absl::string_view reason) {
 const char* TorchRelease() { return FGNN_TORCH_RELEASE; }
 
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary() {
-  FGNN_ASSIGN_OR_RETURN(const fs::path prefix, Prefix());
-  const std::string path = prefix / "lib/fgnn/libfgnn_torch.so";
+  FGNN_ASSIGN_OR_RETURN(const fs::path path, LibraryFolder("libfgnn_torch.so"));
   // A plugin links nothing: it finds libtorch's functions among those that are
   // global. libtorch starts threads and keeps state for them, so it stays.
   void* const library =
       ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* const reason = ::dlerror();
-    return Unusable(reason == nullptr ? path : reason);
+    return Unusable(reason == nullptr ? path.c_str() : reason);
   }
   const auto* const entry =
       static_cast<const TorchLibrary*>(::dlsym(library, kTorchLibrarySymbol));
   if (entry == nullptr || absl::string_view(entry->version) != FGNN_VERSION) {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, " is of another version than fgnn-trainer ", FGNN_VERSION,
-        "; install both together, and start the service again"));
+        path.string(), " is of another version than fgnn-trainer ",
+        FGNN_VERSION, "; install both together, and start the service again"));
   }
   const absl::Status fits = entry->check_release();
   if (!fits.ok()) return Unusable(fits.message());

@@ -1,7 +1,5 @@
 #include "trainer_service/sync/cuda/nccl_library.h"
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "shared/base/shared_library.h"
 #include "shared/base/status.h"
@@ -9,10 +7,12 @@
 namespace fgnn {
 namespace {
 
-constexpr char kFile[] = "libnccl.so.2";
-constexpr char kPackage[] = "nvidia-nccl-cu13==2.28.9";
-// In the package's wheel.
-constexpr char kFolderOfWheel[] = "nvidia/nccl/lib";
+constexpr PackagedLibrary kNccl = {
+    .file = "libnccl.so.2",
+    .package = "nvidia-nccl-cu13==2.28.9",
+    .folder = "nvidia/nccl/lib",
+    .need = "training.sync nccl needs NVIDIA's NCCL 2",
+    .size = "(196 MB), or use training.sync: steps"};
 
 void FindAll(LibrarySymbols& symbols, nccl::Api* api) {
   symbols.Find("ncclGetVersion", &api->get_version);
@@ -30,24 +30,19 @@ void FindAll(LibrarySymbols& symbols, nccl::Api* api) {
 
 }  // namespace
 
-absl::StatusOr<nccl::Api> LoadNccl(absl::Span<const std::string> paths,
-                                   const std::string& folder) {
+absl::StatusOr<nccl::Api> LoadNccl(const std::filesystem::path& folder,
+                                   absl::Span<const std::string> others) {
   nccl::Api api = {};
-  const absl::Status opened = OpenSharedLibrary(
-      paths, [&api](LibrarySymbols& symbols) { FindAll(symbols, &api); });
-  if (opened.ok()) return api;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "training.sync nccl needs NVIDIA's NCCL 2: run 'python3 -m pip install "
-      "--no-deps --target ",
-      folder, " ", kPackage, "' (196 MB), or use training.sync: steps; ",
-      opened.message()));
+  FGNN_RETURN_IF_ERROR(OpenPackagedLibrary(
+      kNccl, folder, others,
+      [&api](LibrarySymbols& symbols) { FindAll(symbols, &api); }));
+  return api;
 }
 
 absl::StatusOr<nccl::Api> OpenNccl() {
   FGNN_ASSIGN_OR_RETURN(const std::filesystem::path folder,
                         LibraryFolder("nccl"));
-  return LoadNccl({(folder / kFolderOfWheel / kFile).string(), kFile},
-                  folder.string());
+  return LoadNccl(folder, {kNccl.file});
 }
 
 absl::StatusOr<std::string> NameOf(const nccl::Api& api) {

@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_LIBRARY_H_
 #define FGNN_TRAINER_SERVICE_SYNC_CUDA_NCCL_LIBRARY_H_
 
+#include <filesystem>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,10 +21,10 @@ absl::StatusOr<nccl::Api> OpenNccl();
 // Returns "NCCL 2.28.9". Internal: the library does not say its version.
 absl::StatusOr<std::string> NameOf(const nccl::Api& api);
 
-// Opens the first of `paths` that can be opened. The library stays open until
-// the process ends. `folder` is where the message lets the library be put.
-absl::StatusOr<nccl::Api> LoadNccl(absl::Span<const std::string> paths,
-                                   const std::string& folder);
+// Opens the library in the folder of its package or one of `others`: see
+// OpenPackagedLibrary().
+absl::StatusOr<nccl::Api> LoadNccl(const std::filesystem::path& folder,
+                                   absl::Span<const std::string> others);
 
 }  // namespace fgnn
 

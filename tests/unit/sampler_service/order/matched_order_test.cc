@@ -139,14 +139,7 @@ TEST_P(MatchedOrderTest, IsTheReferencesPermutationOfEachWindow) {
   }
 }
 
-std::vector<Algorithm> AlgorithmsAndUniform() {
-  std::vector<Algorithm> algorithms = Algorithms();
-  algorithms.push_back({"Uniform"});
-  return algorithms;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, MatchedOrderTest,
-                         testing::ValuesIn(AlgorithmsAndUniform()),
+INSTANTIATE_TEST_SUITE_P(All, MatchedOrderTest, testing::ValuesIn(Algorithms()),
                          [](const auto& test) { return test.param.name; });
 
 // 60 batches an epoch.

@@ -19,11 +19,10 @@ struct Algorithm {
   bool resample = true;
 };
 
-// Returns all algorithms but uniform without replacement, which
-// cpu_sampler_test.cc tests.
 inline std::vector<Algorithm> Algorithms() {
   using enum SamplingAlgorithm;
-  return {{"UniformWithReplacement", kUniform, true},
+  return {{"Uniform", kUniform},
+          {"UniformWithReplacement", kUniform, true},
           {"UniformWithoutResampling", kUniform, false, false},
           {"Weighted", kWeighted},
           {"WeightedWithReplacement", kWeighted, true},
@@ -32,12 +31,6 @@ inline std::vector<Algorithm> Algorithms() {
           {"LaborWithoutResampling", kLabor, false, false},
           {"RandomWalk", kRandomWalk},
           {"RandomWalkWithoutResampling", kRandomWalk, false, false}};
-}
-
-inline std::vector<Algorithm> AlgorithmsAndUniform() {
-  std::vector<Algorithm> algorithms = Algorithms();
-  algorithms.push_back({"Uniform"});
-  return algorithms;
 }
 
 // Returns weights of every kind: equal ones, weights spread over six powers of

@@ -2,15 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/sampling/epoch_edges.h"
+#include "sampler_service/sampling/epoch_seeds.h"
 #include "tests/fakes/rounds.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
@@ -20,7 +18,6 @@ namespace {
 using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
-using testing::HasSubstr;
 using EdgeOfIds = std::pair<uint32_t, uint32_t>;
 
 // All edges of the graph, as its lists have them.
@@ -53,10 +50,7 @@ TEST(LinkBatchesTest, EqualTheReferenceForRandomGraphsAndJobs) {
     const CscGraph graph = RandomGraph(num_nodes, seed);
     SamplerCase sampling(graph, RandomLinkJob(graph, num_nodes, seed),
                          /*wide=*/seed % 2 == 1);
-    const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeReference(BatchSeq(seq));
-    }
+    sampling.ExpectEpochsLikeReference();
     if (testing::Test::HasFailure()) break;
   }
 }
@@ -152,13 +146,17 @@ TEST(LinkBatchesTest, NegativesAreUniform) {
   SamplerOptions options;
   options.batch_size = kEdges;
   options.negatives = kNegatives;
-  const EpochEdges edges(EdgeView(absl::MakeConstSpan(ends)), options, kNodes);
+  const std::vector<EdgeOffset> indptr(kNodes + 1);
+  SamplerInput input;
+  input.graph.indptr = indptr;
+  input.train_edges = EdgeView(absl::MakeConstSpan(ends));
+  const EpochSeeds edges(input, options);
   std::vector<uint64_t> counts(kNodes);
   std::vector<GlobalId> drawn(2 * kEdges * (1 + kNegatives));
   for (uint64_t epoch = 0; epoch < 10; ++epoch) {
-    FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t count,
+    FGNN_ASSERT_OK_AND_ASSIGN(const DrawnSeeds seeds,
                               edges.Draw({epoch, 0}, drawn.data()));
-    ASSERT_EQ(count, kEdges);
+    ASSERT_EQ(seeds.num_positives, kEdges);
     for (size_t i = 2 * kEdges; i < drawn.size(); i += 2) {
       ASSERT_EQ(drawn[i], 7U);
       ASSERT_LT(drawn[i + 1], kNodes);
@@ -179,24 +177,8 @@ TEST(LinkBatchesTest, ThreadsThatShareAJobMakeTheBatchesOfOne) {
   const CscGraph graph = RandomGraph(1000, 11);
   Job job = RandomLinkJob(graph, 1000, 11);
   job.options.fanouts = {10, 5};
-  const auto digests_of = [&](unsigned num_threads) {
-    std::vector<uint32_t> digests(kBatches);
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < num_threads; ++t) {
-      threads.emplace_back([&, t] {
-        SamplerCase sampling(graph, job);
-        for (uint64_t seq = t; seq < kBatches; seq += num_threads) {
-          const auto task = sampling.Sample(BatchSeq(seq));
-          if (task.ok()) digests[seq] = task->digest;
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return digests;
-  };
-  const std::vector<uint32_t> alone = digests_of(1);
-  EXPECT_EQ(std::count(alone.begin(), alone.end(), 0U), 0);
-  EXPECT_EQ(digests_of(4), alone);
+  EXPECT_EQ(DigestsOf(graph, job, kBatches, 4),
+            DigestsOf(graph, job, kBatches, 1));
 }
 
 TEST(LinkBatchesTest, RefusesEdgesThatAreNone) {
@@ -205,14 +187,11 @@ TEST(LinkBatchesTest, RefusesEdgesThatAreNone) {
   job.train_edges = {3, 10};
   SamplerCase sampling(graph, job);
   EXPECT_THAT(sampling.Sample(BatchSeq(0)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(" is 10, but the graph has 10 vertices")));
+              InvalidArgument(" is 10, but the graph has 10 vertices"));
   job.train_edges.clear();
   SamplerInput input = sampling.input();
   input.train_edges = {};
-  EXPECT_THAT(Validate(input, job.options),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("train_edges.npy")));
+  EXPECT_THAT(Validate(input, job.options), InvalidArgument("train_edges.npy"));
 }
 
 }  // namespace

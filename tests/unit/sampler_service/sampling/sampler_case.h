@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/id_map/cpu/direct_id_map.h"
@@ -91,6 +93,13 @@ class SamplerCase {
     return task.ok() ? *task : TaskView();
   }
 
+  // Looks at the first and last batch of an epoch, and at a later epoch.
+  void ExpectEpochsLikeReference() {
+    const uint64_t per_epoch = batches_per_epoch();
+    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
+      ExpectLikeReference(BatchSeq(seq));
+    }
+  }
   void ExpectLikeReference(BatchSeq seq) {
     SCOPED_TRACE(absl::StrCat("seq=", seq.value()));
     FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask sampled, Sample(seq));
@@ -126,6 +135,28 @@ class SamplerCase {
   std::unique_ptr<Sampler> sampler_;
   std::optional<TaskBlock> block_;
 };
+
+// Returns the digests of the first batches, which threads make that share the
+// graph.
+inline std::vector<uint32_t> DigestsOf(const reference::CscGraph& graph,
+                                       const reference::Job& job,
+                                       uint64_t num_batches,
+                                       unsigned num_threads) {
+  std::vector<uint32_t> digests(num_batches);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < num_threads; ++t) {
+    threads.emplace_back([&, t] {
+      SamplerCase sampling(graph, job);
+      for (uint64_t seq = t; seq < num_batches; seq += num_threads) {
+        const auto sampled = sampling.Sample(BatchSeq(seq));
+        ASSERT_THAT(sampled, IsOk());
+        digests[seq] = sampled->digest;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return digests;
+}
 
 // Returns a job of up to three hops, with fanouts of every kind.
 inline reference::Job RandomJob(uint32_t num_nodes, uint64_t seed) {

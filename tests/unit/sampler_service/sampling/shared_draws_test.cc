@@ -19,13 +19,6 @@ namespace {
 using reference::CscGraph;
 using reference::Job;
 using reference::RandomGraph;
-using testing::HasSubstr;
-
-std::vector<Algorithm> EveryAlgorithm() {
-  std::vector<Algorithm> all = Algorithms();
-  all.push_back({"Uniform"});
-  return all;
-}
 
 // Makes the job's examples about 12 batches an epoch.
 void MakeManyBatches(uint64_t num_examples, Job& job) {
@@ -75,8 +68,7 @@ TEST_P(SharedDrawsTest, TheOrderInWhichBatchesAreMadeChangesNone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SharedDrawsTest,
-                         testing::ValuesIn(EveryAlgorithm()),
+INSTANTIATE_TEST_SUITE_P(All, SharedDrawsTest, testing::ValuesIn(Algorithms()),
                          [](const auto& test) { return test.param.name; });
 
 // Returns the ends of the batch's pairs, else its seeds, as global ids.
@@ -144,11 +136,9 @@ TEST(WindowOptionsTest, RefusesWindowsOfNoLength) {
   for (const uint32_t dependency : {0U, 65536U}) {
     SamplerOptions options = {.fanouts = {5}};
     options.batch_dependency = dependency;
-    EXPECT_THAT(
-        NewCpuSampler({graph.view(), train}, options).status(),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 HasSubstr(absl::StrCat("sampling.batch_dependency is ",
-                                        dependency, "; give 1 to 65535"))));
+    EXPECT_THAT(NewCpuSampler({graph.view(), train}, options).status(),
+                InvalidArgument(absl::StrCat("sampling.batch_dependency is ",
+                                             dependency, "; give 1 to 65535")));
   }
 }
 

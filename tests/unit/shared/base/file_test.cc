@@ -25,7 +25,6 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 std::vector<std::string> NamesIn(const fs::path& folder) {
   std::vector<std::string> names;
@@ -50,8 +49,7 @@ TEST(WriteFileAtomicallyTest, KeepsTheOldFileWhereItFails) {
   const fs::path in_the_way = folder / "summary.json";
   fs::create_directory(in_the_way);  // rename() refuses to replace it.
   EXPECT_THAT(WriteFileAtomically(in_the_way, "new"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(in_the_way.string())));
+              InvalidArgument(in_the_way.string()));
   EXPECT_TRUE(fs::is_directory(in_the_way));
   EXPECT_THAT(NamesIn(folder.path()), testing::ElementsAre("summary.json"));
 }
@@ -59,8 +57,7 @@ TEST(WriteFileAtomicallyTest, KeepsTheOldFileWhereItFails) {
 TEST(WriteFileAtomicallyTest, NamesAFolderThatIsNotThere) {
   const TempFolder folder;
   const fs::path path = folder / "missing/file";
-  EXPECT_THAT(WriteFileAtomically(path, "x"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr(path.string())));
+  EXPECT_THAT(WriteFileAtomically(path, "x"), NotFound(path.string()));
 }
 
 // Whenever a writer is killed, a reader sees a whole file: old or new.
@@ -91,14 +88,11 @@ TEST(WriteFileAtomicallyTest, AKilledWriterLeavesAWholeFile) {
 
 TEST(ReadSmallFileTest, RefusesFoldersLargeFilesAndWhatIsNotThere) {
   const TempFolder folder;
-  EXPECT_THAT(ReadSmallFile(folder.path()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ReadSmallFile(folder / "none"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+  EXPECT_THAT(ReadSmallFile(folder.path()), InvalidArgument());
+  EXPECT_THAT(ReadSmallFile(folder / "none"), NotFound("none"));
   FGNN_ASSERT_OK(WriteFileAtomically(folder / "file", "12345"));
   EXPECT_THAT(ReadSmallFile(folder / "file", 5), IsOk());
-  EXPECT_THAT(ReadSmallFile(folder / "file", 4),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(ReadSmallFile(folder / "file", 4), ResourceExhausted());
 }
 
 // The open of a FIFO would wait for a writer, and /dev/zero has no end.
@@ -108,10 +102,7 @@ TEST(PlainFilesTest, NothingElseIsOpened) {
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   fs::create_symlink("/dev/zero", folder / "zero");
   for (const fs::path& path : {fifo, folder / "zero", folder.path()}) {
-    const auto is_refused =
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 testing::AllOf(HasSubstr(path.string()),
-                                HasSubstr("not a plain file")));
+    const auto is_refused = InvalidArgument(path.string(), "not a plain file");
     EXPECT_THAT(ReadSmallFile(path), is_refused);
     EXPECT_THAT(ReadFileEnd(path, 10), is_refused);
     EXPECT_THAT(MappedFile::Open(path), is_refused);
@@ -127,13 +118,10 @@ TEST(PlainFilesTest, NothingIsWrittenThroughALink) {
   EXPECT_EQ(ReadSmallFile(folder / "link").value(), "kept");
   for (const char* name : {"link", "dangling"}) {
     EXPECT_THAT(OpenPlainFile(folder / name, O_RDWR | O_CREAT),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::AllOf(HasSubstr((folder / name).string()),
-                                        HasSubstr("links"))));
-    EXPECT_THAT(FileLines::Open(folder / name, 10),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+                InvalidArgument((folder / name).string(), "links"));
+    EXPECT_THAT(FileLines::Open(folder / name, 10), InvalidArgument());
     EXPECT_THAT(ReadSmallFile(folder / name, 10, O_RDONLY | O_NOFOLLOW),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+                InvalidArgument());
   }
   EXPECT_FALSE(fs::exists(folder / "new"));
 }
@@ -151,15 +139,13 @@ TEST(HeldFolderTest, StaysTheSameFolderUnderAnotherName) {
   EXPECT_TRUE(fs::is_empty(folder / "other"));
   const absl::Status missing =
       held.Named(ReadSmallFile(held.path() / "none").status());
-  EXPECT_THAT(missing, StatusIs(absl::StatusCode::kNotFound,
-                                HasSubstr((folder / "held/none").string())));
+  EXPECT_THAT(missing, NotFound((folder / "held/none").string()));
   EXPECT_EQ(held.Named(absl::InternalError(
                 absl::StrCat("sync folder ", held.path().string(), ": why"))),
             absl::InternalError(absl::StrCat(
                 "sync folder ", (folder / "held").string(), ": why")));
   EXPECT_THAT(HeldFolder::Open(folder / "held"),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr((folder / "held").string())));
+              FailedPrecondition((folder / "held").string()));
 }
 
 TEST(RemoveTemporariesOfTest, RemovesTemporariesOfThisFileAlone) {
@@ -181,8 +167,7 @@ TEST(RemoveTemporariesOfTest, RemovesTemporariesOfThisFileAlone) {
   FGNN_ASSERT_OK(RemoveTemporariesOf(folder / "file"));
   EXPECT_FALSE(fs::exists(folder / "file.tmp-aB3xyz"));
   for (const fs::path& path : kept) EXPECT_TRUE(fs::exists(path)) << path;
-  EXPECT_THAT(RemoveTemporariesOf(folder / "none" / "file"),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RemoveTemporariesOf(folder / "none" / "file"), NotFound());
 }
 
 TEST(RemoveTemporariesOfTest, RemovesWhatAKilledProcessLeft) {
@@ -245,8 +230,7 @@ TEST(FileLinesTest, RefusesALongLine) {
   FGNN_ASSERT_OK_AND_ASSIGN(FileLines file,
                             FileLines::Open(folder / "file", 4));
   EXPECT_EQ(file.Next().value(), "one");
-  EXPECT_THAT(file.Next(), StatusIs(absl::StatusCode::kResourceExhausted,
-                                    HasSubstr("more than 4 bytes")));
+  EXPECT_THAT(file.Next(), ResourceExhausted("more than 4 bytes"));
 }
 
 TEST(MappedFileTest, ShowsTheBytesAndMovesOnce) {
@@ -270,12 +254,9 @@ TEST(MappedFileTest, AnEmptyFileIsAnEmptySpan) {
 TEST(MappedFileTest, RefusesWhatIsNotAPlainFileWithoutWaitingForIt) {
   const TempFolder folder;
   ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
-  EXPECT_THAT(MappedFile::Open(folder / "fifo"),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("fifo")));
-  EXPECT_THAT(MappedFile::Open(folder.path()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(MappedFile::Open(folder / "none"),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(MappedFile::Open(folder / "fifo"), InvalidArgument("fifo"));
+  EXPECT_THAT(MappedFile::Open(folder.path()), InvalidArgument());
+  EXPECT_THAT(MappedFile::Open(folder / "none"), NotFound());
 }
 
 }  // namespace

@@ -13,9 +13,6 @@
 namespace fgnn {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
 class PlainFileTest : public testing::Test {
  protected:
   PlainFileTest() { std::ofstream(path_) << "0123456789"; }
@@ -39,9 +36,7 @@ TEST_F(PlainFileTest, AFileThatShrinksIsAnError) {
   FGNN_ASSERT_OK_AND_ASSIGN(const PlainFile file, PlainFile::Open(path_));
   std::filesystem::resize_file(path_, 5);
   EXPECT_THAT(file.Read(3, out_),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr(path_.string()),
-                             HasSubstr("at byte 5: the file ends there"))));
+              DataLoss(path_.string(), "at byte 5: the file ends there"));
 }
 
 // The kernel answers EIO for memory that nobody has mapped, as for a disk that
@@ -50,9 +45,7 @@ TEST_F(PlainFileTest, AnErrorOfTheDeviceIsDataLoss) {
   FGNN_ASSERT_OK_AND_ASSIGN(const PlainFile file,
                             PlainFile::Open("/proc/self/mem"));
   EXPECT_THAT(file.Read(0, out_),
-              StatusIs(absl::StatusCode::kDataLoss,
-                       AllOf(HasSubstr("read /proc/self/mem at byte 0"),
-                             HasSubstr("Input/output error"))));
+              DataLoss("read /proc/self/mem at byte 0", "Input/output error"));
 }
 
 TEST_F(PlainFileTest, OtherFilesAreRefusedAtOnce) {
@@ -60,12 +53,9 @@ TEST_F(PlainFileTest, OtherFilesAreRefusedAtOnce) {
   for (const std::filesystem::path& path :
        {folder_ / "fifo", folder_.path(), std::filesystem::path("/dev/zero")}) {
     EXPECT_THAT(PlainFile::Open(path),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr(path.string()),
-                               HasSubstr("not a plain file"))));
+                InvalidArgument(path.string(), "not a plain file"));
   }
-  EXPECT_THAT(PlainFile::Open(folder_ / "missing"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("missing")));
+  EXPECT_THAT(PlainFile::Open(folder_ / "missing"), NotFound("missing"));
 }
 
 }  // namespace

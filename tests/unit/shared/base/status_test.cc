@@ -19,12 +19,9 @@ TEST(ErrnoToStatusTest, NamesWhatFailedAndWhy) {
   EXPECT_THAT(ErrnoToStatus(ENOENT, "open x"),
               StatusIs(absl::StatusCode::kNotFound,
                        "open x: No such file or directory"));
-  EXPECT_THAT(ErrnoToStatus(ENOSPC, "w"),
-              StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(ErrnoToStatus(EACCES, "w"),
-              StatusIs(absl::StatusCode::kPermissionDenied));
-  EXPECT_THAT(ErrnoToStatus(ECONNREFUSED, "w"),
-              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(ErrnoToStatus(ENOSPC, "w"), ResourceExhausted());
+  EXPECT_THAT(ErrnoToStatus(EACCES, "w"), PermissionDenied());
+  EXPECT_THAT(ErrnoToStatus(ECONNREFUSED, "w"), Unavailable());
 }
 
 TEST(ErrnoToStatusTest, IsNeverOk) {

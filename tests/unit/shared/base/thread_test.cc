@@ -30,8 +30,7 @@ TEST(ThreadTest, AThreadThatCannotBeStartedIsAnError) {
   {
     const NoFurtherThreads limit;
     EXPECT_THAT(Thread::Start("none", [&] { ran = true; }),
-                StatusIs(absl::StatusCode::kInternal,
-                         testing::HasSubstr("no further thread")));
+                Internal("no further thread"));
   }
   EXPECT_FALSE(ran);
   FGNN_ASSERT_OK_AND_ASSIGN(Thread thread,

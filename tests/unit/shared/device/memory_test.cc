@@ -18,7 +18,6 @@ namespace fgnn {
 namespace {
 
 namespace fs = std::filesystem;
-using absl::StatusCode;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
@@ -99,7 +98,7 @@ TEST_F(AvailableMemoryTest, MoreUsedThanAllowedLeavesNothing) {
 
 TEST_F(AvailableMemoryTest, WithoutMeminfoThereIsNoAnswer) {
   Write("proc/meminfo", "MemFree: 1 kB\n");
-  EXPECT_THAT(AvailableMemoryBytes(root_), StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(AvailableMemoryBytes(root_), Unavailable());
   fs::remove(root_ / "proc/meminfo");
   EXPECT_FALSE(AvailableMemoryBytes(root_).ok());
 }

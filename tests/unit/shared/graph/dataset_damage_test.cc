@@ -206,17 +206,13 @@ TEST_F(DatasetDamageTest, NamesWhatIsMissing) {
     const fs::path away = folder() / "away";
     fs::rename(folder() / file, away);
     EXPECT_THAT(OpenStatus(Validation::kShapes),
-                StatusIs(absl::StatusCode::kNotFound,
-                         AllOf(HasSubstr((folder() / file).string()),
-                               HasSubstr("missing"), HasSubstr("; "))));
+                NotFound((folder() / file).string(), "missing", "; "));
     fs::rename(away, folder() / file);
   }
   EXPECT_THAT(Dataset::Open(folder() / "nowhere", Validation::kShapes),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("nowhere"), HasSubstr("; "))));
-  EXPECT_THAT(
-      Dataset::Open(folder() / "names.txt", Validation::kShapes),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not a folder")));
+              NotFound("nowhere", "; "));
+  EXPECT_THAT(Dataset::Open(folder() / "names.txt", Validation::kShapes),
+              InvalidArgument("not a folder"));
 }
 
 TEST_F(DatasetDamageTest, SaysThatAFolderCannotBeRead) {
@@ -225,8 +221,7 @@ TEST_F(DatasetDamageTest, SaysThatAFolderCannotBeRead) {
   ASSERT_EQ(::chmod(folder().c_str(), 0), 0);
   const absl::Status status = OpenStatus();
   ASSERT_EQ(::chmod(folder().c_str(), 0700), 0);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied,
-                               HasSubstr("chmod")));
+  EXPECT_THAT(status, PermissionDenied("chmod"));
 }
 
 // Any file cut at any place is refused, whatever is looked at.
@@ -241,9 +236,7 @@ TEST_F(DatasetDamageTest, RefusesEveryTruncation) {
     for (const auto length :
          {uintmax_t{0}, uintmax_t{5}, uintmax_t{40}, whole - 1}) {
       fs::resize_file(folder() / file, length);
-      EXPECT_THAT(OpenStatus(Validation::kShapes),
-                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(file)))
-          << length;
+      EXPECT_THAT(OpenStatus(Validation::kShapes), DataLoss(file)) << length;
       std::ofstream(folder() / file, std::ios::binary) << bytes;
     }
   }

@@ -117,11 +117,9 @@ TEST_F(DatasetTest, RefusesEdgesThatAreNone) {
   ExpectRefused("train_edges.npy", "row 0, column 0 is -1", "4 vertices");
   fs::remove(folder() / "train_edges.npy");
   WriteArray<float>(folder() / "valid_edges.npy", NpyType::kF32, {1, 0}, {2});
-  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                     HasSubstr("valid_edges.npy")));
+  EXPECT_THAT(OpenStatus(), InvalidArgument("valid_edges.npy"));
   WriteArray<uint32_t>(folder() / "valid_edges.npy", NpyType::kU32, {1, 0});
-  EXPECT_THAT(OpenStatus(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                     HasSubstr("(n, 2)")));
+  EXPECT_THAT(OpenStatus(), InvalidArgument("(n, 2)"));
 }
 
 TEST_F(DatasetTest, ReadsSignedAndWideIndices) {
@@ -188,8 +186,7 @@ TEST_F(DatasetTest, ValidateOnceRemembersSuccessAndOnlyThat) {
   }
   fs::last_write_time(path, time);
   EXPECT_THAT(ValidateOnce(folder(), state_dir()),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("row 3, column 1")));
+              InvalidArgument("row 3, column 1"));
 }
 
 TEST_F(DatasetTest, AMarkInTheDatasetIsNotBelieved) {
@@ -202,10 +199,8 @@ TEST_F(DatasetTest, AMarkInTheDatasetIsNotBelieved) {
   std::ofstream(folder() / "derived" / "validated")
       << absl::StrCat(absl::Hex(FingerprintOf(folder()), absl::kZeroPad16), " ",
                       absl::Hex(sound.content, absl::kZeroPad16), "\n");
-  EXPECT_THAT(ValidateOnce(folder(), state_dir()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ValidateOnce(folder(), /*state_dir=*/{}),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ValidateOnce(folder(), state_dir()), InvalidArgument());
+  EXPECT_THAT(ValidateOnce(folder(), /*state_dir=*/{}), InvalidArgument());
 }
 
 TEST_F(DatasetTest, ReadsTheSameSizesFromHeadersAlone) {
@@ -238,17 +233,13 @@ TEST_F(DatasetTest, SizesOfADamagedFolderAreRefused) {
     fs::remove(folder() / file);
     ASSERT_EQ(::mkfifo((folder() / file).c_str(), 0600), 0);
     EXPECT_THAT(Dataset::ReadSizes(folder()),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         testing::AllOf(HasSubstr(file),
-                                        HasSubstr("not a plain file"))));
+                InvalidArgument(file, "not a plain file"));
     fs::remove(folder() / file);
   }
   Write();
   fs::resize_file(folder() / "features.npy",
                   fs::file_size(folder() / "features.npy") - 1);
-  EXPECT_THAT(
-      Dataset::ReadSizes(folder()),
-      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("it is truncated")));
+  EXPECT_THAT(Dataset::ReadSizes(folder()), DataLoss("it is truncated"));
 }
 
 TEST_F(DatasetTest, TheContentFingerprintIsOfValuesAlone) {

@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr uid_t kNobody = 65534;
@@ -65,7 +64,7 @@ TEST_F(DerivedFilesTest, GoToTheServiceWhereTheDatasetCannotBeWritten) {
   const TempFolder other;
   EXPECT_THAT(DerivedFiles(other.path(), state_dir())
                   .Map(DerivedPlace::kService, "file"),
-              StatusIs(absl::StatusCode::kNotFound));
+              NotFound());
   struct stat info = {};
   ASSERT_EQ(::stat((state_dir() / "derived").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700U);
@@ -100,8 +99,7 @@ TEST_F(DerivedFilesTest, WhatOthersMayWriteIsNotRead) {
     FGNN_ASSERT_OK(Keep("one"));
     fs::permissions(path, fs::perms::group_write, fs::perm_options::add);
     EXPECT_THAT(Files().Map(DerivedPlace::kBeside, "file"),
-                StatusIs(absl::StatusCode::kPermissionDenied,
-                         HasSubstr(path.string())));
+                PermissionDenied(path.string()));
   }
   // Nor is it written.
   FGNN_ASSERT_OK(Keep("two"));
@@ -126,8 +124,7 @@ TEST_F(DerivedFilesTest, WithoutAServiceTheyAreBesideTheDatasetOrNowhere) {
   fs::remove_all(folder() / "derived");
   std::ofstream(folder() / "derived") << "no folder";
   EXPECT_THAT(files.Keep("file", {std::string_view("one")}),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr((folder() / "derived").string())));
+              FailedPrecondition((folder() / "derived").string()));
 }
 
 TEST_F(DerivedFilesTest, WhatIsOfADatasetThatIsGoneGoesToo) {
@@ -167,8 +164,7 @@ TEST_F(DerivedFilesTest, TheServicesFolderHasABound) {
     return Files().Write(DerivedPlace::kService, "file",
                          {std::string_view("text")});
   };
-  EXPECT_THAT(write(), StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("of at most 64.0 GiB")));
+  EXPECT_THAT(write(), ResourceExhausted("of at most 64.0 GiB"));
   EXPECT_EQ(Read(DerivedPlace::kService), "");
   fs::resize_file(full / "ranks-1.bin", kMostDerivedBytes / 2);
   FGNN_ASSERT_OK(write());
@@ -196,8 +192,7 @@ TEST_F(DerivedFilesTest, ARankOrderThatOthersMayWriteIsMadeAgain) {
   FGNN_ASSERT_OK(RankOrder::Save(dataset, 7, order));
   fs::permissions(RankOrder::PathOf(dataset, 7), fs::perms::others_write,
                   fs::perm_options::add);
-  EXPECT_THAT(RankOrder::Open(dataset, 7),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RankOrder::Open(dataset, 7), NotFound());
 }
 
 }  // namespace

@@ -100,9 +100,7 @@ TEST(MetadataTest, SaysInOneLineWhatIsWrong) {
 
 TEST(MetadataTest, IsNotFoundWithTheWayOut) {
   const TempFolder folder;
-  EXPECT_THAT(ReadMetadata(folder.path()),
-              StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("'fgnn dataset import'")));
+  EXPECT_THAT(ReadMetadata(folder.path()), NotFound("'fgnn dataset import'"));
 }
 
 }  // namespace

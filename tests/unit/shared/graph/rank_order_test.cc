@@ -16,7 +16,6 @@ namespace fgnn {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Of a dataset of four vertices.
 class RankOrderTest : public DatasetTest {
@@ -40,8 +39,7 @@ class RankOrderTest : public DatasetTest {
 
 TEST_F(RankOrderTest, ReadsBackAnOrderAndItsInverse) {
   const Dataset dataset = OpenDataset();
-  EXPECT_THAT(RankOrder::Open(dataset, 7),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RankOrder::Open(dataset, 7), NotFound());
   FGNN_ASSERT_OK(RankOrder::Save(dataset, 7, kOrder));
   FGNN_ASSERT_OK_AND_ASSIGN(const RankOrder order, RankOrder::Open(dataset, 7));
   EXPECT_THAT(order.vertices(), ElementsAre(2, 0, 3, 1));
@@ -60,8 +58,7 @@ TEST_F(RankOrderTest, ForgetsOrdersOfAnotherStateOfTheDataset) {
   content_.train = {1, 2, 3};
   Write();
   const Dataset changed = OpenDataset();
-  EXPECT_THAT(RankOrder::Open(changed, 7),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RankOrder::Open(changed, 7), NotFound());
   FGNN_ASSERT_OK(RankOrder::Save(changed, 7, kOrder));
   EXPECT_EQ(NumFiles(), 1U);
 }
@@ -70,11 +67,9 @@ TEST_F(RankOrderTest, RefusesWhatIsNoOrder) {
   const Dataset dataset = OpenDataset();
   for (const std::vector<GlobalId>& vertices :
        {std::vector<GlobalId>{0, 1, 2}, {0, 1, 2, 2}, {0, 1, 2, 4}}) {
-    EXPECT_THAT(RankOrder::Save(dataset, 7, vertices),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(RankOrder::Save(dataset, 7, vertices), InvalidArgument());
   }
-  EXPECT_THAT(RankOrder::Open(dataset, 7),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(RankOrder::Open(dataset, 7), NotFound());
 }
 
 // Right checksums do not make an order: vertices that are missing, twice or out
@@ -107,8 +102,7 @@ TEST_F(RankOrderTest, RefusesAFileOfRightChecksumsThatIsNoOrder) {
            {{2, 0, 3, 1}, {1, 3, 0, 0}},
            {{2, 0, 3, 1}, {0, 1, 2, 3}},
            {{2, 0, 3, 1}, {1, UINT32_MAX, 0, 2}}}) {
-    EXPECT_THAT(open_forged(vertices, ranks),
-                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path.string())))
+    EXPECT_THAT(open_forged(vertices, ranks), DataLoss(path.string()))
         << testing::PrintToString(vertices) << testing::PrintToString(ranks);
   }
 }
@@ -134,8 +128,7 @@ TEST_F(RankOrderTest, DistrustsTheFile) {
   }
   EXPECT_THAT(RankOrder::Open(dataset, 7), IsOk());
   std::filesystem::resize_file(path, size - 1);
-  EXPECT_THAT(RankOrder::Open(dataset, 7),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path.string())));
+  EXPECT_THAT(RankOrder::Open(dataset, 7), DataLoss(path.string()));
 }
 
 }  // namespace

@@ -128,8 +128,7 @@ TEST_F(TargetsTest, EachVertexOfASplitHasThemAll) {
   content_.valid = {1, 2};
   WriteNumbers();
   ExpectRefused("valid.npy", "element 1 is vertex 2", "no target in column 0");
-  EXPECT_THAT(OpenStatus(Validation::kStructure),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(OpenStatus(Validation::kStructure), InvalidArgument());
   WriteBits();
   ExpectRefused("valid.npy", "element 1 is vertex 2", "no target in column 1");
 }
@@ -163,8 +162,7 @@ TEST_F(TargetsTest, AreThereIfTheMetadataSaysSo) {
   WriteNumbers();
   fs::remove(folder() / "targets.npy");
   EXPECT_THAT(OpenStatus(Validation::kShapes),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("targets.npy"), HasSubstr("missing"))));
+              NotFound("targets.npy", "missing"));
   content_.metadata.target_columns = 0;
   WriteNumbers();
   ExpectRefused("targets.npy", "target_columns 0", "remove the file");
@@ -208,8 +206,7 @@ TEST_F(TargetsTest, ACutFileIsRefused) {
   WriteBits();
   fs::resize_file(folder() / "targets.npy",
                   fs::file_size(folder() / "targets.npy") - 1);
-  EXPECT_THAT(OpenStatus(Validation::kShapes),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("targets.npy")));
+  EXPECT_THAT(OpenStatus(Validation::kShapes), DataLoss("targets.npy"));
 }
 
 }  // namespace

@@ -13,9 +13,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-using testing::HasSubstr;
-
 TEST(TaskTest, ReaderSeesWhatWasWritten) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
@@ -55,12 +52,10 @@ TEST(TaskTest, ABlockTooSmallByOneByteIsRefused) {
     Block block(task.Bytes());
     if (task.input_nodes.empty()) continue;  // The last array takes no byte.
     EXPECT_THAT(WriteTask(task, block.span().subspan(0, block.size() - 1)),
-                StatusIs(StatusCode::kResourceExhausted,
-                         HasSubstr("task needs more than")));
+                ResourceExhausted("task needs more than"));
   }
   Block empty(0);
-  EXPECT_THAT(WriteTask(RandomTask(1), empty.span()),
-              StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_THAT(WriteTask(RandomTask(1), empty.span()), ResourceExhausted());
 }
 
 // The digest tells what was sampled: not for whom, nor where it is cached.
@@ -121,7 +116,7 @@ TEST(TaskTest, ArraysAreReadAgainstChecksumsThatTheWriterWasGiven) {
   for (uint32_t* const torn : {hop.indices, nodes, ranks}) {
     const uint32_t whole = *torn;
     *torn = 0x5a5a;
-    EXPECT_THAT(read_with(crcs), StatusIs(StatusCode::kDataLoss));
+    EXPECT_THAT(read_with(crcs), DataLoss());
     *torn = whole;
   }
   EXPECT_THAT(read_with(crcs), IsOk());
@@ -130,38 +125,31 @@ TEST(TaskTest, ArraysAreReadAgainstChecksumsThatTheWriterWasGiven) {
 TEST(TaskTest, ArraysAreAddedInTheirOrder) {
   Block block(1 << 16);
   TaskWriter writer(block.span(), kTestJob, BatchSeq(1), 2);
-  EXPECT_THAT(writer.AddInputNodes(2),
-              StatusIs(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(writer.AddHotRanks(1), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddInputNodes(2), FailedPrecondition());
+  EXPECT_THAT(writer.AddHotRanks(1), FailedPrecondition());
   for (int h = 0; h < kMaxHops; ++h) FGNN_ASSERT_OK(writer.AddHop(2, 3));
-  EXPECT_THAT(writer.AddHop(2, 3), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddHop(2, 3), FailedPrecondition());
   FGNN_ASSERT_OK(writer.AddInputNodes(2));
-  EXPECT_THAT(writer.AddInputNodes(2),
-              StatusIs(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(writer.AddHotRanks(0), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddInputNodes(2), FailedPrecondition());
+  EXPECT_THAT(writer.AddHotRanks(0), FailedPrecondition());
   FGNN_ASSERT_OK(writer.AddHotRanks(1));
-  EXPECT_THAT(writer.AddHotRanks(1), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddHotRanks(1), FailedPrecondition());
 }
 
 TEST(TaskTest, EdgesNumberBelowTwoToTheThirtyTwo) {
   Block block(1 << 12);
   TaskWriter writer(block.span(), kTestJob, BatchSeq(1), 2);
   // No larger block has room for them.
-  EXPECT_THAT(writer.AddHop(2, uint64_t{1} << 32),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2^32")));
-  EXPECT_THAT(writer.AddHop(2, ~uint64_t{0}),
-              StatusIs(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(writer.AddHop(~uint32_t{0}, 1),
-              StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_THAT(writer.AddHop(2, uint64_t{1} << 32), FailedPrecondition("2^32"));
+  EXPECT_THAT(writer.AddHop(2, ~uint64_t{0}), FailedPrecondition());
+  EXPECT_THAT(writer.AddHop(~uint32_t{0}, 1), ResourceExhausted());
 }
 
 TEST(TaskTest, AnUnalignedBlockIsTheCallersFault) {
   Block block(1 << 12);
   const absl::Span<std::byte> unaligned = block.span().subspan(8);
-  EXPECT_THAT(WriteTask(RandomTask(1), unaligned),
-              StatusIs(StatusCode::kInvalidArgument));
-  EXPECT_THAT(ReadTask(unaligned, kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(WriteTask(RandomTask(1), unaligned), InvalidArgument());
+  EXPECT_THAT(ReadTask(unaligned, kTestJob), InvalidArgument());
 }
 
 TEST(TaskTest, InputNodesAreComparedWithTheDataset) {
@@ -174,7 +162,7 @@ TEST(TaskTest, InputNodesAreComparedWithTheDataset) {
                             ReadTask(block.span(), kTestJob));
   EXPECT_THAT(CheckInputNodes(view, 100), IsOk());
   EXPECT_THAT(CheckInputNodes(view, uint64_t{1} << 32), IsOk());
-  EXPECT_THAT(CheckInputNodes(view, 99), StatusIs(StatusCode::kDataLoss));
+  EXPECT_THAT(CheckInputNodes(view, 99), DataLoss());
 }
 
 TEST(TaskTest, DigestCoversPairs) {
@@ -195,10 +183,10 @@ TEST(TaskTest, PairsComeOnceAndBeforeTheHops) {
   Block block(1 << 12);
   TaskWriter writer(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
   FGNN_ASSERT_OK(writer.AddPairs(2, 1));
-  EXPECT_THAT(writer.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(writer.AddPairs(2, 1), FailedPrecondition());
   TaskWriter late(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
   FGNN_ASSERT_OK(late.AddHop(2, 0));
-  EXPECT_THAT(late.AddPairs(2, 1), StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(late.AddPairs(2, 1), FailedPrecondition());
 }
 
 }  // namespace

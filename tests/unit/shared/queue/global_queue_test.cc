@@ -12,8 +12,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -62,7 +60,7 @@ class GlobalQueueTest : public testing::Test {
   // Publishes a task in the overflow block of the slot's process.
   void PublishInOverflow(WriteSlot slot) {
     EXPECT_THAT(WriteTestTask(slot.block(), slot.seq(), kManyEdges),
-                StatusIs(StatusCode::kResourceExhausted));
+                ResourceExhausted());
     ASSERT_THAT(slot.SwitchToOverflow(NoWait()), IsOk());
     ASSERT_THAT(WriteTestTask(slot.block(), slot.seq(), kManyEdges), IsOk());
     ASSERT_THAT(std::move(slot).Publish(), IsOk());
@@ -152,17 +150,13 @@ TEST_F(GlobalQueueTest, AClaimEndsOnce) {
   scheduler_.OpenForSampling(BatchSeq(30));
   WriteSlot write = ClaimWrite(&sampler_, BatchSeq(0));
   WriteSlot moved = std::move(write);
-  EXPECT_THAT(std::move(write).Publish(),
-              StatusIs(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(write.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(std::move(write).Publish(), FailedPrecondition());
+  EXPECT_THAT(write.SwitchToOverflow(NoWait()), FailedPrecondition());
   ASSERT_THAT(std::move(moved).Publish(), IsOk());
   ReadSlot read = ClaimRead(&trainer_, BatchSeq(0));
   ASSERT_THAT(std::move(read).Release(), IsOk());
-  EXPECT_THAT(std::move(read).Release(),
-              StatusIs(StatusCode::kFailedPrecondition));
-  EXPECT_THAT(std::move(read).Reject(),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(std::move(read).Release(), FailedPrecondition());
+  EXPECT_THAT(std::move(read).Reject(), FailedPrecondition());
 }
 
 TEST_F(GlobalQueueTest, AStaleOwnerCannotTouchASlotThatHasMovedOn) {
@@ -170,14 +164,12 @@ TEST_F(GlobalQueueTest, AStaleOwnerCannotTouchASlotThatHasMovedOn) {
   WriteSlot stale_write = ClaimWrite(&sampler_, BatchSeq(0));
   EXPECT_THAT(scheduler_.ReclaimSlotsOf(kSampler), SizeIs(1));
   ProduceNext(&other_sampler_, BatchSeq(0));
-  EXPECT_THAT(std::move(stale_write).Publish(),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("batch 0")));
+  EXPECT_THAT(std::move(stale_write).Publish(), FailedPrecondition("batch 0"));
 
   ReadSlot stale_read = ClaimRead(&trainer_, BatchSeq(0));
   EXPECT_THAT(scheduler_.ReclaimSlotsOf(kTrainer), SizeIs(1));
   ReadSlot read = ClaimRead(&other_trainer_, BatchSeq(0));
-  EXPECT_THAT(std::move(stale_read).Release(),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("READING")));
+  EXPECT_THAT(std::move(stale_read).Release(), FailedPrecondition("READING"));
   ASSERT_THAT(std::move(read).Release(), IsOk());
   ExpectCounts(scheduler_, 4, 0, 0, 0);
 
@@ -191,8 +183,7 @@ TEST_F(GlobalQueueTest, AStaleOwnerCannotTouchASlotThatHasMovedOn) {
     ASSERT_THAT(ClaimRead(&trainer_, seq).Release(), IsOk());
   }
   const ReadSlot holder = ClaimRead(&trainer_, BatchSeq(5));
-  EXPECT_THAT(std::move(old).Release(),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(std::move(old).Release(), FailedPrecondition());
 }
 
 TEST_F(GlobalQueueTest, ReclaimingIsIdempotentAndTouchesNobodyElse) {
@@ -233,18 +224,15 @@ TEST_F(GlobalQueueTest, AnOverflowBlockInUseIsWaitedFor) {
   PublishInOverflow(ClaimWrite(&sampler_, BatchSeq(0)));
   WriteSlot next = ClaimWrite(&sampler_, BatchSeq(1));
   // Batch 0 comes first: it must not be retracted.
-  EXPECT_THAT(next.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(next.SwitchToOverflow(NoWait()), DeadlineExceeded());
   // The slot's own block still serves.
   ASSERT_THAT(WriteTestTask(next.block(), BatchSeq(1), 5), IsOk());
   ReadSlot reading = ClaimRead(&trainer_, BatchSeq(0));
-  EXPECT_THAT(next.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(next.SwitchToOverflow(NoWait()), DeadlineExceeded());
   EXPECT_TRUE(HoldsTestTask(reading.block(), BatchSeq(0)));
   ASSERT_THAT(std::move(reading).Release(), IsOk());
   EXPECT_THAT(next.SwitchToOverflow(NoWait()), IsOk());
-  EXPECT_THAT(next.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(next.SwitchToOverflow(NoWait()), FailedPrecondition());
 }
 
 TEST_F(GlobalQueueTest, ALaterReadyTaskIsRetractedFromTheOverflowBlock) {
@@ -271,8 +259,7 @@ TEST_F(GlobalQueueTest, AMissingBatchRetractsTheReadyOnesBehindIt) {
   ASSERT_THAT(ClaimRead(&other_trainer_, BatchSeq(2)).Release(), IsOk());
   PublishInOverflow(ClaimWrite(&sampler_, BatchSeq(5)));
   WriteSlot next = ClaimWrite(&sampler_, BatchSeq(6));
-  EXPECT_THAT(next.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(next.SwitchToOverflow(NoWait()), DeadlineExceeded());
   ASSERT_THAT(std::move(slow).Release(), IsOk());
   PublishInOverflow(std::move(next));
   ProduceNext(&sampler_, BatchSeq(4));
@@ -291,8 +278,7 @@ TEST_F(GlobalQueueTest, ALaterTaskThatIsBeingReadIsNotRetracted) {
   WriteSlot early = ClaimWrite(&sampler_, BatchSeq(0));
   PublishInOverflow(ClaimWrite(&sampler_, BatchSeq(1)));
   const ReadSlot reading = ClaimRead(&trainer_, BatchSeq(1));
-  EXPECT_THAT(early.SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(early.SwitchToOverflow(NoWait()), DeadlineExceeded());
   EXPECT_TRUE(HoldsTestTask(reading.block(), BatchSeq(1)));
 }
 
@@ -338,9 +324,9 @@ TEST_F(GlobalQueueTest, WhoHasNoOverflowBlockIsTold) {
   GlobalQueue none(segment_.get(), OwnerIndex{5});
   GlobalQueue beyond(segment_.get(), OwnerIndex{6}, 2);
   EXPECT_THAT(ClaimWrite(&none, BatchSeq(0)).SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kFailedPrecondition));
+              FailedPrecondition());
   EXPECT_THAT(ClaimWrite(&beyond, BatchSeq(0)).SwitchToOverflow(NoWait()),
-              StatusIs(StatusCode::kFailedPrecondition));
+              FailedPrecondition());
 }
 
 TEST_F(GlobalQueueTest, StopCancelsEveryClaimAndWait) {
@@ -351,20 +337,17 @@ TEST_F(GlobalQueueTest, StopCancelsEveryClaimAndWait) {
   EXPECT_FALSE(scheduler_.stopped());
   scheduler_.Stop();
   EXPECT_TRUE(sampler_.stopped());
-  EXPECT_THAT(sampler_.ClaimForWriting(FarDeadline()),
-              StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(sampler_.ClaimForWriting(FarDeadline()), Cancelled());
   EXPECT_THAT(trainer_.ClaimForReading(BatchSeq(0), kAll, FarDeadline()),
-              StatusIs(StatusCode::kCancelled));
-  EXPECT_THAT(held.SwitchToOverflow(FarDeadline()),
-              StatusIs(StatusCode::kCancelled));
+              Cancelled());
+  EXPECT_THAT(held.SwitchToOverflow(FarDeadline()), Cancelled());
 }
 
 TEST_F(GlobalQueueTest, TheSchedulerClaimsNothing) {
   scheduler_.OpenForSampling(BatchSeq(30));
-  EXPECT_THAT(scheduler_.TryClaimForWriting(),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(scheduler_.TryClaimForWriting(), FailedPrecondition());
   EXPECT_THAT(scheduler_.TryClaimForReading(BatchSeq(0), kAll),
-              StatusIs(StatusCode::kFailedPrecondition));
+              FailedPrecondition());
 }
 
 }  // namespace

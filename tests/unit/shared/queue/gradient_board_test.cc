@@ -12,9 +12,7 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr OwnerIndex kTrainer{1};
 constexpr OwnerIndex kOther{2};
@@ -139,23 +137,19 @@ TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
 
 TEST_F(GradientBoardTest, StepsOpenAtTheGateAlone) {
   PublishInitialWeights();
-  EXPECT_THAT(board_.MarkDone(BatchSeq(0), {}),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no step")));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(0), {}), FailedPrecondition("no step"));
   scheduler_.OpenForTraining(StepNumber(1));
   scheduler_.OpenForTraining(StepNumber(0));  // Never lowers.
   EXPECT_EQ(board_.training_limit(), StepNumber(1));
-  EXPECT_THAT(
-      board_.MarkDone(BatchSeq(3), {}),
-      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("open are 0 to 0")));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}),
+              FailedPrecondition("open are 0 to 0"));
   for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   MakeStep();
   EXPECT_FALSE(board_.FindOpenSteps().has_value());
-  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}), FailedPrecondition());
   // Of a committed step: the gradient would overwrite a later batch's.
   EXPECT_TRUE(board_.IsDone(BatchSeq(1)));
-  EXPECT_THAT(board_.MarkDone(BatchSeq(1), {}),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(board_.MarkDone(BatchSeq(1), {}), FailedPrecondition());
 }
 
 TEST_F(GradientBoardTest, ABatchIsRecordedOnce) {
@@ -201,8 +195,7 @@ TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
   EXPECT_TRUE(scheduler_.ReclaimLeaseOf(kTrainer));
   EXPECT_FALSE(scheduler_.ReclaimLeaseOf(kTrainer));
   EXPECT_FALSE(board_.version().has_value());
-  EXPECT_THAT(std::move(*first).Publish(),
-              StatusIs(StatusCode::kFailedPrecondition));
+  EXPECT_THAT(std::move(*first).Publish(), FailedPrecondition());
   PublishInitialWeights();
 
   scheduler_.OpenForTraining(StepNumber(100));
@@ -215,9 +208,7 @@ TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
   EXPECT_EQ(board_.version(), 0U);
   MakeStep();
   EXPECT_EQ(board_.weights(1)[0], 103);
-  EXPECT_THAT(
-      std::move(*second).Publish(),
-      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("version 1")));
+  EXPECT_THAT(std::move(*second).Publish(), FailedPrecondition("version 1"));
   EXPECT_EQ(board_.version(), 1U);
 }
 
@@ -229,8 +220,7 @@ TEST_F(GradientBoardTest, AnAbandonedLeaseIsTakenAgain) {
     std::optional<StepLease> abandoned = other_.TryLease();
     EXPECT_TRUE(abandoned.has_value());
     const StepLease moved = *std::move(abandoned);
-    EXPECT_THAT(std::move(*abandoned).Publish(),
-                StatusIs(StatusCode::kFailedPrecondition));
+    EXPECT_THAT(std::move(*abandoned).Publish(), FailedPrecondition());
     EXPECT_FALSE(board_.TryLease().has_value());
   }
   MakeStep();
@@ -258,9 +248,8 @@ TEST_F(StaleBoardTest, AsManyStepsAreOpenAsWeightsMayBeOld) {
   EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{2}));
   EXPECT_EQ(board_.FindOpenSteps()->last_batch, BatchSeq(9));
   EXPECT_THAT(board_.MarkDone(BatchSeq(9), {}),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("batch 9 belongs to step 3, but those open "
-                                 "are 0 to 2")));
+              FailedPrecondition("batch 9 belongs to step 3, but those open "
+                                 "are 0 to 2"));
   for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   MakeStep();
   // Four steps an epoch: none of the next one before the last of this.
@@ -309,8 +298,7 @@ TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
   record.num_seeds = 7;
   record.staleness = 3;
   EXPECT_THAT(board_.MarkDone(BatchSeq(6), record),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("3 versions old, 2 are allowed")));
+              FailedPrecondition("3 versions old, 2 are allowed"));
   EXPECT_FALSE(board_.IsDone(BatchSeq(6)));
   record.staleness = 2;
   Fill(board_.gradient(BatchSeq(6)), 6);
@@ -355,7 +343,7 @@ TEST_F(GradientBoardTest, EveryChangeIsAnnounced) {
   queue.Stop();
   EXPECT_TRUE(board_.changes() != seen) << "stopped";
   EXPECT_THAT(board_.WaitForChange(board_.changes(), FarDeadline()),
-              StatusIs(StatusCode::kCancelled));
+              Cancelled());
 }
 
 TEST_F(GradientBoardTest, WaitingForAVersionEndsInOneOfThreeWays) {
@@ -366,8 +354,7 @@ TEST_F(GradientBoardTest, WaitingForAVersionEndsInOneOfThreeWays) {
   EXPECT_FALSE(*board_.WaitForVersion(1, NoWait()));
   GlobalQueue(segment_.get(), kNoOwner).Stop();
   EXPECT_TRUE(*board_.WaitForVersion(0, FarDeadline()));
-  EXPECT_THAT(board_.WaitForVersion(1, FarDeadline()),
-              StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(board_.WaitForVersion(1, FarDeadline()), Cancelled());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {
 namespace {
@@ -18,14 +19,9 @@ constexpr StepNumber kStep{7};
 class MeetingTableTest : public testing::Test {
  protected:
   void SetUp() override {
-    SegmentOptions options;
-    options.job_key = 1;
-    options.num_slots = 1;
-    options.slot_bytes = 4096;
-    options.batches_per_epoch = 1;
-    options.epochs = 1;
+    SegmentOptions options = SmallOptions();
     options.num_members = 2;
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
+    segment_ = MakeSegment(options);
   }
   MeetingTable Table(uint16_t owner) const {
     return {segment_.get(), OwnerIndex{owner}};

@@ -15,8 +15,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-
 // Turns until the job ends, waiting where there is nothing to do.
 void RunTrainer(Segment* segment, OwnerIndex owner, Deadline deadline) {
   GlobalQueue queue(segment, owner);
@@ -181,18 +179,16 @@ TEST(QueueWaitTest, StopWakesEveryone) {
   std::vector<std::thread> threads;
   threads.emplace_back([&segment] {
     GlobalQueue queue(segment.get(), OwnerIndex{1});
-    EXPECT_THAT(queue.ClaimForWriting(FarDeadline()),
-                StatusIs(StatusCode::kCancelled));
+    EXPECT_THAT(queue.ClaimForWriting(FarDeadline()), Cancelled());
   });
   threads.emplace_back([&segment] {
     GlobalQueue queue(segment.get(), OwnerIndex{2});
     EXPECT_THAT(queue.ClaimForReading(BatchSeq(0), BatchSeq(9), FarDeadline()),
-                StatusIs(StatusCode::kCancelled));
+                Cancelled());
   });
   threads.emplace_back([&segment] {
     GradientBoard board(segment.get(), OwnerIndex{3});
-    EXPECT_THAT(board.WaitForVersion(1, FarDeadline()),
-                StatusIs(StatusCode::kCancelled));
+    EXPECT_THAT(board.WaitForVersion(1, FarDeadline()), Cancelled());
   });
   GlobalQueue(segment.get(), kNoOwner).Stop();
   for (std::thread& thread : threads) thread.join();

@@ -17,9 +17,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-using testing::HasSubstr;
-
 // What a stranger may hand to Attach().
 class Forgery {
  public:
@@ -93,14 +90,13 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
     SegmentOptions options = SmallOptions();
     EXPECT_THAT(ValidateOptions(options), IsOk());
     wrong.change(&options);
-    EXPECT_THAT(Segment::Create(options),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
+    EXPECT_THAT(Segment::Create(options), InvalidArgument(wrong.field));
     // The same out of a segment's header.
     Forgery forgery(SmallOptions());
     forgery.header()->options = options;
     forgery.Sign();
     EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr(wrong.field)));
+                InvalidArgument(wrong.field));
   }
 }
 
@@ -114,17 +110,15 @@ TEST(SegmentAttachTest, RefusesWhatIsNotSealed) {
   for (const unsigned seals : {0, F_SEAL_SHRINK, F_SEAL_SHRINK | F_SEAL_GROW,
                                F_SEAL_GROW | F_SEAL_SEAL}) {
     EXPECT_THAT(Segment::Attach(forgery.Make(seals), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument, HasSubstr("sealed")));
+                InvalidArgument("sealed"));
   }
-  EXPECT_THAT(Segment::Attach(UniqueFd(), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Segment::Attach(UniqueFd(), kTestJob), InvalidArgument());
   EXPECT_THAT(Segment::Attach(UniqueFd(::open("/dev/zero", O_RDWR)), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
+              InvalidArgument());
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const UniqueFd write_end(ends[1]);
-  EXPECT_THAT(Segment::Attach(UniqueFd(ends[0]), kTestJob),
-              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(Segment::Attach(UniqueFd(ends[0]), kTestJob), InvalidArgument());
 }
 
 TEST(SegmentAttachTest, RefusesWhatIsTruncatedOrTooLong) {
@@ -134,8 +128,7 @@ TEST(SegmentAttachTest, RefusesWhatIsTruncatedOrTooLong) {
         sizeof(SegmentHeader), bytes - 4096, bytes - 1, bytes + 1, 2 * bytes}) {
     Forgery forgery(SmallOptions());
     forgery.Resize(wrong);
-    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                StatusIs(StatusCode::kInvalidArgument))
+    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob), InvalidArgument())
         << wrong << " bytes";
   }
 }
@@ -161,9 +154,8 @@ TEST(SegmentAttachTest, RefusesOtherJobsVersionsAndSizes) {
     Forgery forgery(SmallOptions());
     change.change(forgery.header());
     forgery.Sign();
-    EXPECT_THAT(
-        Segment::Attach(forgery.Make(), kTestJob),
-        StatusIs(StatusCode::kInvalidArgument, HasSubstr(change.reason)));
+    EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
+                InvalidArgument(change.reason));
   }
 }
 
@@ -173,8 +165,7 @@ TEST(SegmentAttachTest, NoticesEveryFlippedBitOfTheHeader) {
   for (size_t byte = 0; byte < sizeof(SegmentHeader); ++byte) {
     for (int bit = 0; bit < 8; ++bit) {
       bytes[byte] ^= static_cast<unsigned char>(1 << bit);
-      EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
-                  StatusIs(StatusCode::kInvalidArgument));
+      EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob), InvalidArgument());
       bytes[byte] ^= static_cast<unsigned char>(1 << bit);
     }
   }

@@ -20,9 +20,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-using testing::HasSubstr;
-
 UniqueFd Duplicate(const Segment& segment) {
   return UniqueFd(::dup(segment.fd()));
 }
@@ -127,11 +124,8 @@ TEST(SegmentTest, NobodyCanChangeItsSize) {
 TEST(SegmentTest, WhatDoesNotFitIsRefusedWithNeedAndHave) {
   SegmentOptions options = SmallOptions();
   options.slot_bytes = uint64_t{1} << 40;
-  EXPECT_THAT(
-      Segment::Create(options),
-      StatusIs(StatusCode::kResourceExhausted,
-               testing::AllOf(HasSubstr("needs 4"), HasSubstr("available"),
-                              HasSubstr("lower queue.slots"))));
+  EXPECT_THAT(Segment::Create(options),
+              ResourceExhausted("needs 4", "available", "lower queue.slots"));
   // So large that a sum of sizes would wrap.
   options.num_slots = 4096;
   options.slot_bytes = uint64_t{1} << 42;
@@ -140,8 +134,7 @@ TEST(SegmentTest, WhatDoesNotFitIsRefusedWithNeedAndHave) {
   options.batches_per_step = 1024;
   options.batches_per_epoch = uint64_t{1} << 47;
   options.epochs = 1;
-  EXPECT_THAT(Segment::Create(options),
-              StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_THAT(Segment::Create(options), ResourceExhausted());
 }
 
 SegmentOptions RandomOptions(uint64_t seed) {

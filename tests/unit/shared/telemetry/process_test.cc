@@ -57,9 +57,8 @@ TEST(ProcessStartTimeTest, IsConstantAndSurvivesAnOddName) {
 
 TEST(ProcessTest, AProcessThatEndedIsNotFound) {
   const pid_t dead = DeadPid();
-  EXPECT_THAT(ReadProcessMemory(dead), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(ReadProcessStartTime(dead),
-              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(ReadProcessMemory(dead), NotFound());
+  EXPECT_THAT(ReadProcessStartTime(dead), NotFound());
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ absl::StatusOr<ExtractedRows> FakeBackend::Extract(
 }
 
 absl::StatusOr<BatchResult> FakeBackend::Gradient(
-    const VersionedWeights& weights, const TrainingTask& task,
+    const VersionedWeights& weights, const TrainingBatch& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   if (static_cast<FakeFeatures*>(features)->task != task.task->seq) {
     return absl::InternalError("the features are another task's");

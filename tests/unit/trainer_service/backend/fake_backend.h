@@ -55,7 +55,7 @@ class FakeBackend final : public TrainerBackend {
   // Internal: the features belong to another task, or the weights to another
   // version.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
-                                       const TrainingTask& task,
+                                       const TrainingBatch& task,
                                        TaskFeatures* features,
                                        absl::Span<float> gradient) override;
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,

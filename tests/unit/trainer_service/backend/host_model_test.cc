@@ -35,10 +35,8 @@ TEST_F(HostModelTest, ReadsFeaturesWhereTheJobSays) {
 
 TEST_F(HostModelTest, RefusesADatasetOfAnotherWidth) {
   ++options_.input_columns;
-  EXPECT_THAT(
-      HostModel::OpenForModel(folder_ / "data", options_, 1),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               testing::HasSubstr("has 6 feature columns; the model takes 7")));
+  EXPECT_THAT(HostModel::OpenForModel(folder_ / "data", options_, 1),
+              InvalidArgument("has 6 feature columns; the model takes 7"));
 }
 
 TEST_F(HostModelTest, HasThreadsForEachThreadOfTheTrainer) {

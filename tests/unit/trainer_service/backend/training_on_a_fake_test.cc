@@ -245,7 +245,7 @@ TEST_F(TrainingOnAFakeTest, PublishesNoCheckpointOverWeightsOfAnother) {
   const std::vector<float> checkpoint = {9, 9, 9, 9};
   EXPECT_THAT(trainer.PublishFirst(
                   {.version = 0, .weights = checkpoint, .optimizer_state = {}}),
-              StatusIs(absl::StatusCode::kUnavailable));
+              Unavailable());
   EXPECT_THAT(steps.weights(), testing::ElementsAre(1, 2, 3, 4));
 }
 

@@ -14,7 +14,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/backend/cpu_factory.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 namespace {
@@ -31,9 +31,9 @@ class BenchCommandTest : public testing::Test {
   }
 
   void WriteTasks(BatchSeq count, uint64_t job_key = 0) {
-    AlignedBuffer memory;
+    Scratch<float> memory;
     auto* const block =
-        reinterpret_cast<std::byte*>(memory.Floats(kBlockFloats));
+        reinterpret_cast<std::byte*>(memory.Reserve(kBlockFloats));
     const size_t bytes = kBlockFloats * sizeof(float);
     for (BatchSeq seq(0); seq < count; ++seq) {
       FGNN_ASSERT_OK(WriteMadeUpTask({block, bytes}, job_key, seq));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 namespace {
@@ -36,14 +36,13 @@ TEST_P(ThreadTeamTest, RunsEveryTaskOnceLoopAfterLoop) {
 
 TEST_P(ThreadTeamTest, SaysWhatATaskThrewAndGoesOn) {
   ThreadTeam team(GetParam());
-  EXPECT_THAT(
-      team.Run(100,
-               [](int64_t task, int) {
-                 if (task == 30) throw std::runtime_error("no luck");
-               }),
-      StatusIs(absl::StatusCode::kInternal, testing::HasSubstr("no luck")));
+  EXPECT_THAT(team.Run(100,
+                       [](int64_t task, int) {
+                         if (task == 30) throw std::runtime_error("no luck");
+                       }),
+              Internal("no luck"));
   EXPECT_THAT(team.Run(100, [](int64_t, int) { throw std::bad_alloc(); }),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+              ResourceExhausted());
   std::atomic<int> runs = 0;
   FGNN_ASSERT_OK(team.Run(100, [&](int64_t, int) { ++runs; }));
   EXPECT_EQ(runs, 100);
@@ -51,18 +50,18 @@ TEST_P(ThreadTeamTest, SaysWhatATaskThrewAndGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamTest, testing::Values(1, 2, 5));
 
-TEST(AlignedBufferTest, GrowsOnLinesAndKeepsItsPlaceOtherwise) {
-  AlignedBuffer buffer;
-  float* first = buffer.Floats(1000);
+TEST(ScratchTest, GrowsOnLinesAndKeepsItsPlaceOtherwise) {
+  Scratch<float> buffer;
+  float* first = buffer.Reserve(1000);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0U);
-  EXPECT_EQ(buffer.Floats(10), first);
-  EXPECT_EQ(buffer.Floats(1000), first);
-  float* second = buffer.Floats(100'000);
+  EXPECT_EQ(buffer.Reserve(10), first);
+  EXPECT_EQ(buffer.Reserve(1000), first);
+  float* second = buffer.Reserve(100'000);
   second[99'999] = 1;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(second) % 64, 0U);
-  AlignedBuffer other = std::move(buffer);
-  EXPECT_EQ(other.Floats(100'000), second);
-  EXPECT_NE(buffer.Floats(0), nullptr);
+  Scratch<float> other = std::move(buffer);
+  EXPECT_EQ(other.Reserve(100'000), second);
+  EXPECT_NE(buffer.Reserve(0), nullptr);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class DivergedTest : public testing::Test {
   std::vector<uint32_t> input_nodes_ = {40, 17, 3};
   std::vector<float> targets_ = {1, 2, -2e20F, 5};  // Two of each seed.
   TaskView view_;
-  TrainingTask task_;
+  TrainingBatch task_;
 };
 
 TEST_F(DivergedTest, ALossIsWhatAFloatHolds) {

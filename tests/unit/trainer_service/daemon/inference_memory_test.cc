@@ -13,7 +13,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tools/dataset/generating/generate.h"
 #include "trainer_service/backend/cpu/host_model.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/infer/predict.h"
 
 namespace fgnn {
@@ -51,7 +51,7 @@ class InferenceMemoryTest : public testing::Test {
         host_, HostModel::OpenForModel(folder_ / "graph", model, 2));
     num_nodes_ = host_->dataset().num_nodes();
     const uint64_t size = host_->model().num_parameters();
-    weights_ = absl::MakeSpan(weights_memory_.Floats(size), size);
+    weights_ = absl::MakeSpan(weights_memory_.Reserve(size), size);
     host_->model().Initialize(1, weights_);
     FGNN_ASSERT_OK_AND_ASSIGN(before_, AnonymousMemoryBytes());
   }
@@ -81,7 +81,7 @@ class InferenceMemoryTest : public testing::Test {
   TempFolder folder_;
   std::unique_ptr<HostModel> host_;
   uint64_t num_nodes_ = 0;
-  AlignedBuffer weights_memory_;
+  Scratch<float> weights_memory_;
   absl::Span<float> weights_;
   uint64_t before_ = 0;
   std::mutex mutex_;

@@ -21,6 +21,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/job_trainer_fixture.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 namespace {
@@ -189,9 +190,8 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     FGNN_ASSERT_OK(first.trainer->DoNext());
   }
   for (BatchSeq seq(0); seq < BatchSeq(7); ++seq) {
-    AlignedBuffer buffer;
-    const absl::Span<std::byte> block(
-        static_cast<std::byte*>(buffer.Reserve(1 << 14)), 1 << 14);
+    Scratch<std::byte> buffer;
+    const absl::Span<std::byte> block(buffer.Reserve(1 << 14), 1 << 14);
     FGNN_ASSERT_OK(WriteMadeUpTask(block, job_key(), seq));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task, ReadTask(block, job_key()));
     const std::optional<BatchRecord> record = scheduler_board_->record(seq);

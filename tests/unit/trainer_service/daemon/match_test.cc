@@ -21,6 +21,7 @@
 #include "tools/dataset/generating/generate.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
 #include "trainer_service/backend/cpu/cpu_features.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/batch_source.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/sync/board_exchange.h"
@@ -279,10 +280,9 @@ class MatchedJobTest : public testing::Test {
 
   // The input nodes of a batch, as its made-up task has them.
   static std::set<GlobalId> NodesOf(uint64_t seq) {
-    AlignedBuffer memory;
+    Scratch<std::byte> memory;
     constexpr size_t kBytes = 1 << 14;
-    const absl::Span<std::byte> block = {
-        static_cast<std::byte*>(memory.Reserve(kBytes)), kBytes};
+    const absl::Span<std::byte> block = {memory.Reserve(kBytes), kBytes};
     const uint64_t key = SmallSegmentOptions("job").job_key;
     EXPECT_THAT(WriteMadeUpTask(block, key, BatchSeq(seq)), IsOk());
     const absl::Span<const GlobalId> nodes =

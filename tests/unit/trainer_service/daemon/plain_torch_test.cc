@@ -23,6 +23,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/sync/board_exchange.h"
 
@@ -197,9 +198,8 @@ torch::Tensor MeanOfNeighbors(const BlockView& hop, const torch::Tensor& x) {
 
 PlainTorchTest::Loss PlainTorchTest::LossOf(BatchSeq seq,
                                             const Tensors& parameters) {
-  AlignedBuffer buffer;
-  const absl::Span<std::byte> block(
-      static_cast<std::byte*>(buffer.Reserve(kTaskBytes)), kTaskBytes);
+  Scratch<std::byte> buffer;
+  const absl::Span<std::byte> block(buffer.Reserve(kTaskBytes), kTaskBytes);
   EXPECT_THAT(WriteMadeUpTask(block, 1, seq), IsOk());
   const TaskView task = ReadTask(block, 1).value();
   torch::Tensor x =

@@ -14,6 +14,7 @@
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/trainer_service/daemon/small_world.h"
 #include "trainer_service/backend/cpu/cpu_backend.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/sync/board_exchange.h"
 
@@ -80,9 +81,9 @@ class StoredRowsJobTest : public testing::Test {
   }
 
   absl::Status GradientFromCopies(const TaskView& task, uint64_t seed) {
-    AlignedBuffer memory;
+    Scratch<float> memory;
     const size_t size = task.input_nodes.size() * 6;
-    float* const features = memory.Floats(size);
+    float* const features = memory.Reserve(size);
     FGNN_RETURN_IF_ERROR(
         backend_->host().features().CopyRows(task.input_nodes, features));
     std::vector<int64_t> labels;

@@ -27,10 +27,6 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
-using testing::AllOf;
-using testing::HasSubstr;
-
 // A file of random bits behind a header, in memory too.
 class FeaturesOnDisk {
  public:
@@ -318,12 +314,9 @@ TEST(DiskFeatureStoreFaultTest, NamesFileAndOffsetOfAReadThatFailed) {
     disk.answer = [&](uint64_t n, int32_t bytes) {
       return n == 0 ? bytes : -error;
     };
-    EXPECT_THAT(
-        store->CopyRows(nodes, out.data()),
-        StatusIs(
-            StatusCode::kUnavailable,
-            AllOf(HasSubstr("features.npy: cannot read 4096 B at offset 86016"),
-                  HasSubstr(std::strerror(error)))));
+    EXPECT_THAT(store->CopyRows(nodes, out.data()),
+                Unavailable("features.npy: cannot read 4096 B at offset 86016",
+                            std::strerror(error)));
     EXPECT_EQ(disk.under_way, 0U);
 
     // The disk is well again, and the queue still good.
@@ -340,9 +333,8 @@ TEST(DiskFeatureStoreFaultTest, MakesAnotherQueueWhenOneIsLost) {
   const std::vector<GlobalId> nodes = features.DrawNodes(50, 1);
   std::vector<float> out = features.Room(nodes.size());
   disk.is_gone = true;
-  EXPECT_THAT(
-      store->CopyRows(nodes, out.data()),
-      StatusIs(StatusCode::kUnavailable, HasSubstr("features.npy: gone")));
+  EXPECT_THAT(store->CopyRows(nodes, out.data()),
+              Unavailable("features.npy: gone"));
   disk.is_gone = false;
   features.ExpectCopied(*store, nodes);
   EXPECT_EQ(disk.num_queues, 2U);
@@ -358,9 +350,7 @@ TEST(DiskFeatureStoreFaultTest, SaysWhereAFileEndsThatWasCutOff) {
   const std::vector<GlobalId> gone = {3, 1000, 7};
   std::vector<float> out = features.Room(gone.size());
   EXPECT_THAT(store->Extract(gone, out.data(), team),
-              StatusIs(StatusCode::kDataLoss,
-                       AllOf(HasSubstr("features.npy"),
-                             HasSubstr(absl::StrCat("offset ", 1001 * 4096)))));
+              DataLoss("features.npy", absl::StrCat("offset ", 1001 * 4096)));
   const std::vector<GlobalId> there = {3, 999, 7};
   EXPECT_THAT(store->Extract(there, out.data(), team), IsOk());
   features.ExpectRows(there, out);
@@ -370,23 +360,17 @@ TEST(DiskFeatureStoreFaultTest, RefusesFilesThatItCannotRead) {
   const FeaturesOnDisk features(FeatureType::kFloat32, 10, 10);
   FeatureFile file = features.file();
   file.rows = 11;
-  EXPECT_THAT(OpenDiskFeatureStore(file),
-              StatusIs(StatusCode::kDataLoss,
-                       AllOf(HasSubstr("has 528 B"), HasSubstr("end at 568"))));
+  EXPECT_THAT(OpenDiskFeatureStore(file), DataLoss("has 528 B", "end at 568"));
   file = features.file();
   file.columns = 0;
-  EXPECT_THAT(OpenDiskFeatureStore(file),
-              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(OpenDiskFeatureStore(file), InvalidArgument());
   file = features.file();
-  EXPECT_THAT(OpenDiskFeatureStore(file, {.depth = 0}),
-              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(OpenDiskFeatureStore(file, {.depth = 0}), InvalidArgument());
   file.path = "/proc/self/status";  // No direct I/O.
-  EXPECT_THAT(
-      OpenDiskFeatureStore(file),
-      StatusIs(StatusCode::kFailedPrecondition,
-               AllOf(HasSubstr("/proc/self/status"), HasSubstr("O_DIRECT"))));
+  EXPECT_THAT(OpenDiskFeatureStore(file),
+              FailedPrecondition("/proc/self/status", "O_DIRECT"));
   file.path = "/nowhere/features.npy";
-  EXPECT_THAT(OpenDiskFeatureStore(file), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(OpenDiskFeatureStore(file), NotFound());
 }
 
 TEST(DiskFeatureStoreFaultTest, SaysWhatToDoWhereIoUringIsRefused) {
@@ -396,11 +380,10 @@ TEST(DiskFeatureStoreFaultTest, SaysWhatToDoWhereIoUringIsRefused) {
       return absl::StatusOr<std::unique_ptr<ReadQueue>>(RefusedRing(error));
     };
     EXPECT_THAT(OpenDiskFeatureStore(features.file(), {.make_queue = refuse}),
-                StatusIs(StatusCode::kFailedPrecondition,
-                         AllOf(HasSubstr("features.npy: io_uring is refused"),
-                               HasSubstr("kernel.io_uring_disabled"))));
+                FailedPrecondition("features.npy: io_uring is refused",
+                                   "kernel.io_uring_disabled"));
   }
-  EXPECT_THAT(RefusedRing(ENOMEM), StatusIs(StatusCode::kResourceExhausted));
+  EXPECT_THAT(RefusedRing(ENOMEM), ResourceExhausted());
 }
 
 }  // namespace

@@ -174,16 +174,15 @@ TEST_P(FeatureCacheTest, RefusesAVertexThatHasNoRow) {
   const std::vector<GlobalId> nodes = {1, kGraphRows};
   const std::vector<uint32_t> ranks = {20, 21};
   EXPECT_THAT(cache.Extract(nodes, ranks, rows.data(), team_),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              InvalidArgument());
   EXPECT_THAT(cache.Extract(nodes, {ranks.data(), 1}, rows.data(), team_),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              InvalidArgument());
   std::vector<const std::byte*> found(2);
-  EXPECT_THAT(cache.Find(nodes, ranks, found.data()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(cache.Find(nodes, ranks, found.data()), InvalidArgument());
   EXPECT_THAT(cache.Find({nodes.data(), 1}, ranks, found.data()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              InvalidArgument());
   EXPECT_THAT(FeatureCache::Load(store_.get(), nodes, team_),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+              InvalidArgument());
 }
 
 // Rows shorter than a line, that begin anywhere in one, and longer than what is

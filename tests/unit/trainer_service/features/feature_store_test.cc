@@ -100,8 +100,7 @@ TEST(FeatureStoreTest, RefusesANodeThatHasNoRow) {
   std::vector<float> rows(6);
   const std::vector<GlobalId> nodes = {0, 10, 9};
   EXPECT_THAT(store->Extract(nodes, rows.data(), team),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("global id 10")));
+              InvalidArgument("global id 10"));
 }
 
 }  // namespace

@@ -173,9 +173,8 @@ TEST_F(FillHotTableTest, ARowThatCannotBeReadIsLeftToOthers) {
 TEST_F(FillHotTableTest, RefusesATableForOtherRows) {
   hottest_.pop_back();
   EXPECT_THAT(Fill(kOne, *one_),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("300 rows of 12 bytes does not fit "
-                                          "299 rows of 12")));
+              InvalidArgument("300 rows of 12 bytes does not fit "
+                              "299 rows of 12"));
 }
 
 }  // namespace

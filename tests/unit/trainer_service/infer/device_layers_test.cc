@@ -25,8 +25,6 @@
 namespace fgnn {
 namespace {
 
-using testing::HasSubstr;
-
 Shape ShapeOf(const std::string& kind, uint32_t num_nodes = 60) {
   Shape shape;
   shape.num_nodes = num_nodes;
@@ -238,7 +236,7 @@ TEST(DeviceLayersTest, AsksWhetherToGoOn) {
       return ++asked > questions ? absl::CancelledError("given up")
                                  : absl::OkStatus();
     };
-    EXPECT_THAT(LogitsOf(input, all), StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_THAT(LogitsOf(input, all), Cancelled());
     EXPECT_EQ(device.num_open, 0);
   }
 }
@@ -250,12 +248,10 @@ TEST(DeviceLayersTest, ReturnsTheDevicesErrors) {
   HostDevice device(input.model, 1000);
   input.device = &device;
   device.fails_with = absl::InternalError("it is lost");
-  EXPECT_THAT(LogitsOf(input, all),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("it is lost")));
+  EXPECT_THAT(LogitsOf(input, all), Internal("it is lost"));
   device.fails_with = absl::OkStatus();
   device.begins_with = absl::InternalError("it was lost");
-  EXPECT_THAT(LogitsOf(input, all),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("it was lost")));
+  EXPECT_THAT(LogitsOf(input, all), Internal("it was lost"));
   EXPECT_EQ(device.num_open, 0);
 }
 

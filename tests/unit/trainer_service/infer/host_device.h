@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "shared/base/status.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/features/feature_store.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/nn/model.h"
@@ -64,7 +64,7 @@ class HostDevice final : public InferenceDevice {
         const float* const x,
         Read(inputs, rows, model_.options().input_width(layer), inputs_));
     const uint64_t width = model_.message_width(layer);
-    float* const made = outputs_.Floats(rows * width);
+    float* const made = outputs_.Reserve(rows * width);
     model_.Inference(layer, weights_)
         ->Messages(x, static_cast<int64_t>(rows), made);
     return Write(messages, rows, width, made);
@@ -82,13 +82,13 @@ class HostDevice final : public InferenceDevice {
         Read(inputs, rows, model_.options().input_width(layer), inputs_));
     const auto inference = model_.Inference(layer, weights_);
     float* const sums =
-        aggregates_.Floats(rows * model_.aggregate_width(layer));
+        aggregates_.Reserve(rows * model_.aggregate_width(layer));
     const bool has_degrees = !block.degree_scales.empty();
     inference->Aggregate({block.indptr.data(), block.indices.data(), nullptr,
                           has_degrees ? block.degree_scales.data() : nullptr},
                          0, static_cast<int64_t>(rows), sent, sums);
     const uint64_t width = model_.options().output_width(layer);
-    float* const made = outputs_.Floats(rows * width);
+    float* const made = outputs_.Reserve(rows * width);
     inference->Update(x, sums, static_cast<int64_t>(rows), made);
     return Write(outputs, rows, width, made);
   }
@@ -118,8 +118,8 @@ class HostDevice final : public InferenceDevice {
   }
   // In two parts, as a device does with buffers.
   absl::StatusOr<const float*> Read(const Rows& of, uint64_t rows,
-                                    uint64_t columns, AlignedBuffer& buffer) {
-    float* const out = buffer.Floats(rows * columns);
+                                    uint64_t columns, Scratch<float>& buffer) {
+    float* const out = buffer.Reserve(rows * columns);
     if (of.nodes.size() != rows) return absl::InternalError("other rows");
     if (features != nullptr && of.place == RowsPlace::kFeatures) {
       if (features->num_columns() != columns) {
@@ -167,10 +167,10 @@ class HostDevice final : public InferenceDevice {
   uint64_t room_ = 0;
   absl::Span<const float> weights_;
   std::array<std::vector<float>, 2> kept_;  // Hidden states, messages.
-  AlignedBuffer messages_;
-  AlignedBuffer inputs_;
-  AlignedBuffer aggregates_;
-  AlignedBuffer outputs_;
+  Scratch<float> messages_;
+  Scratch<float> inputs_;
+  Scratch<float> aggregates_;
+  Scratch<float> outputs_;
 };
 
 }  // namespace fgnn

@@ -223,8 +223,7 @@ TEST(EvaluateTest, RefusesVerticesAndLabelsThatAreNotThere) {
       {-1, "vertex 1 of a split is -1"},
       {60, "vertex 1 of a split is 60"}};
   for (const auto& [v, says] : wrong) {
-    EXPECT_THAT(evaluate({1, v}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                           testing::HasSubstr(says)));
+    EXPECT_THAT(evaluate({1, v}), InvalidArgument(says));
   }
 }
 
@@ -239,7 +238,7 @@ TEST(LayerWiseTest, EndsWhenTheCheckSaysSo) {
                           [](size_t, int64_t, const float*) {
                             FAIL() << "no logits were to come";
                           }),
-              StatusIs(absl::StatusCode::kCancelled));
+              Cancelled());
 }
 
 TEST(LayerWiseTest, NotesHowFarItIs) {
@@ -275,11 +274,9 @@ TEST(LayerWiseTest, RefusesAnotherDatasetAndVerticesBeyondIt) {
   input.features = other_input.features;
   const auto ignore = [](size_t, int64_t, const float*) {};
   EXPECT_THAT(InferLogits(input, {0}, ignore),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("20 feature columns")));
+              InvalidArgument("20 feature columns"));
   EXPECT_THAT(InferLogits(world.Input(), {60}, ignore),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("global id 60")));
+              InvalidArgument("global id 60"));
 }
 
 TEST(PredictTest, TakesTheLargestLogitsOfEveryVertex) {

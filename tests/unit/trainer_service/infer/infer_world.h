@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
@@ -68,7 +68,7 @@ class World {
         num_nodes_, options_.input_columns};
     store_ = MakeMappedFeatureStore(view);
     model_ = *MakeCpuModel(options_, &team_);
-    float* weights = weights_.Floats(model_->num_parameters());
+    float* weights = weights_.Reserve(model_->num_parameters());
     model_->Initialize(4, absl::MakeSpan(weights, model_->num_parameters()));
     // In general, the biases are not zero then.
     for (size_t i = 0; i < model_->num_parameters(); ++i) {
@@ -79,7 +79,7 @@ class World {
   InferenceInput Input(ThreadTeam* team = nullptr) {
     InferenceInput input;
     input.model = model_.get();
-    input.weights = {weights_.Floats(model_->num_parameters()),
+    input.weights = {weights_.Reserve(model_->num_parameters()),
                      model_->num_parameters()};
     input.graph = &graph_;
     input.features = store_.get();
@@ -141,13 +141,13 @@ class World {
     for (const ParameterInfo& parameter : all) {
       if (parameter.name.starts_with("convs.")) ++of_convs;
     }
-    return weights_.Floats(model_->num_parameters()) +
+    return weights_.Reserve(model_->num_parameters()) +
            all[layer * (of_convs / options_.layers) + index].offset;
   }
   const float* Parameter(const std::string& name) {
     for (const ParameterInfo& parameter : model_->parameters()) {
       if (parameter.name == name) {
-        return weights_.Floats(model_->num_parameters()) + parameter.offset;
+        return weights_.Reserve(model_->num_parameters()) + parameter.offset;
       }
     }
     ADD_FAILURE() << "no parameter " << name;
@@ -345,7 +345,7 @@ class World {
   std::vector<uint16_t> halves_;
   std::unique_ptr<FeatureStore> store_;
   std::unique_ptr<Model> model_;
-  AlignedBuffer weights_;
+  Scratch<float> weights_;
 };
 
 }  // namespace fgnn

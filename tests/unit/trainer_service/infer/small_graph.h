@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "tests/unit/trainer_service/random_floats.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/infer/predict.h"
@@ -26,11 +26,7 @@ inline constexpr uint64_t kColumns = 6;
 inline constexpr uint32_t kHidden = 9;
 
 inline std::vector<float> RandomFeatures() {
-  std::mt19937_64 random(5);
-  std::normal_distribution<float> normal;
-  std::vector<float> features(kNodes * kColumns);
-  for (float& value : features) value = normal(random);
-  return features;
+  return NormalFloats(kNodes * kColumns, 5);
 }
 
 // Random features, a graph where every vertex has two neighbours, and a model
@@ -60,7 +56,7 @@ class SmallGraph {
 
   absl::Span<float> weights() {
     const uint64_t size = model_->num_parameters();
-    return absl::MakeSpan(weights_.Floats(size), size);
+    return absl::MakeSpan(weights_.Reserve(size), size);
   }
 
   // The arrays of the graph, for tests that damage them.
@@ -111,7 +107,7 @@ class SmallGraph {
   CscView graph_;
   std::unique_ptr<FeatureStore> store_;
   std::unique_ptr<Model> model_;
-  AlignedBuffer weights_;
+  Scratch<float> weights_;
 };
 
 // Returns a row of kHidden values for each vertex, in their order.

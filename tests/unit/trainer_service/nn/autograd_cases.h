@@ -3,12 +3,16 @@
 #ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_AUTOGRAD_CASES_H_
 #define FGNN_TESTS_UNIT_TRAINER_SERVICE_NN_AUTOGRAD_CASES_H_
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tests/unit/trainer_service/nn/random_batch.h"
+#include "trainer_service/nn/product_order.h"
 
 namespace fgnn {
 
@@ -67,6 +71,66 @@ inline std::vector<Case> WithoutNorm(std::vector<Case> cases) {
            made.options.model.normalization != "none";
   });
   return cases;
+}
+
+// Adds to the cases the shapes that attention has of its own.
+inline std::vector<Case> WithAttention(std::vector<Case> cases) {
+  cases.push_back(MakeCase("ThreeHeads", 3, 20, 33, 5));
+  cases.back().options.model.heads = 3;
+  cases.push_back(MakeCase("HeadsOfOneColumn", 2, 20, 11, 5));
+  cases.back().options.model.heads = 11;
+  cases.push_back(MakeCase("EightHeads", 2, 40, 64, 7));
+  cases.push_back(MakeCase("AttentionDropout", 3, 20, 72, 13));
+  cases.back().options.model.dropout = 0.5;
+  cases.back().options.model.attention_dropout = 0.6;
+  return cases;
+}
+
+// A kind of model, or one of "pool" and "gcn_right".
+using Parameters = std::tuple<std::string, Case, ProductOrder>;
+
+inline RandomBatchOptions OptionsOf(const Parameters& parameters,
+                                    Precision precision) {
+  RandomBatchOptions options = std::get<1>(parameters).options;
+  ModelOptions& model = options.model;
+  model.kind = std::get<0>(parameters);
+  model.precision = precision;
+  if (model.kind == "pool") {
+    model.kind = "graphsage";
+    model.aggregator = "pool";
+  }
+  if (model.kind == "gcn_right") {
+    model.kind = "gcn";
+    model.degree_norm = "right";
+  }
+  if (model.hidden % model.heads != 0) model.heads = 1;
+  return options;
+}
+
+inline std::string NameOfCase(
+    const testing::TestParamInfo<Parameters>& instance) {
+  const auto& [kind, shape, order] = instance.param;
+  const std::string name = kind + shape.name;
+  if (order == ProductOrder::kCheapest) return name + "Cheapest";
+  return name + (order == ProductOrder::kAggregateFirst ? "AggregateFirst"
+                                                        : "TransformFirst");
+}
+
+// GraphSAGE of means, GCN and GIN have an order to choose.
+inline auto OfSums(std::vector<Case> cases, std::vector<ProductOrder> orders) {
+  return testing::Combine(
+      testing::Values("graphsage", "gcn", "gcn_right", "gin"),
+      testing::ValuesIn(std::move(cases)),
+      testing::ValuesIn(std::move(orders)));
+}
+
+// The others make messages of all sources, whatever the order; of other kinds
+// the cheapest order.
+inline auto OfMessages(std::vector<std::string> kinds,
+                       std::vector<Case> cases) {
+  return testing::Combine(testing::ValuesIn(std::move(kinds)),
+                          testing::ValuesIn(std::move(cases)),
+                          testing::Values(ProductOrder::kCheapest));
 }
 
 }  // namespace fgnn

@@ -87,8 +87,6 @@ std::vector<Case> TargetCases() {
   return cases;
 }
 
-using Parameters = std::tuple<std::string, Case, ProductOrder>;
-
 class AutogradTest : public testing::TestWithParam<Parameters> {
  protected:
   // libtorch's threads are OpenMP's, whose joins ThreadSanitizer does not see.
@@ -96,22 +94,12 @@ class AutogradTest : public testing::TestWithParam<Parameters> {
 
   // Fills the members below.
   void RunBothIn(Precision precision, uint64_t seed = 1) {
-    const auto& [kind, shape, order] = GetParam();
-    RandomBatchOptions options = shape.options;
+    const ProductOrder order = std::get<2>(GetParam());
+    RandomBatchOptions options = OptionsOf(GetParam(), precision);
     options.seed = seed;
-    options.model.kind = kind == "pool" ? "graphsage" : kind;
-    if (kind == "pool") options.model.aggregator = "pool";
-    if (kind == "gcn_right") {
-      options.model.kind = "gcn";
-      options.model.degree_norm = "right";
-    }
-    options.model.precision = precision;
-    if (options.model.hidden % options.model.heads != 0)
-      options.model.heads = 1;
     RandomBatch batch(options);
     ThreadTeam team(2);
-    FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                              MakeCpuModel(options.model, &team, order));
+    const auto model = MakeCpuModel(options.model, &team, order).value();
     const std::vector<float> weights = RandomWeights(*model, 8 + seed);
     gradient.assign(model->num_parameters(), 1e30F);
     FGNN_ASSERT_OK_AND_ASSIGN(
@@ -174,55 +162,29 @@ TEST_P(Bfloat16AutogradTest, GradientIsThatOfWhatIsStored) {
   EXPECT_LE(of_unrounded[2], 1e-2);
 }
 
-std::string NameOfCase(const testing::TestParamInfo<Parameters>& instance) {
-  const auto& [kind, shape, order] = instance.param;
-  const std::string name = kind + shape.name;
-  if (order == ProductOrder::kCheapest) return name + "Cheapest";
-  return name + (order == ProductOrder::kAggregateFirst ? "AggregateFirst"
-                                                        : "TransformFirst");
-}
-
-// GraphSAGE of means, GCN and GIN have an order to choose.
 auto WithOrders() {
-  return testing::Combine(
-      testing::Values("graphsage", "gcn", "gcn_right", "gin"),
-      testing::ValuesIn(Cases()),
-      testing::Values(ProductOrder::kAggregateFirst,
-                      ProductOrder::kTransformFirst, ProductOrder::kCheapest));
+  return OfSums(Cases(),
+                {ProductOrder::kAggregateFirst, ProductOrder::kTransformFirst,
+                 ProductOrder::kCheapest});
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, AutogradTest, WithOrders(), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16AutogradTest, WithOrders(),
                          NameOfCase);
 
-// The others make messages of all sources, whatever the order.
-auto OfMessages(const std::string& kind, std::vector<Case> cases) {
-  return testing::Combine(testing::Values(kind),
-                          testing::ValuesIn(std::move(cases)),
-                          testing::Values(ProductOrder::kCheapest));
-}
 INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, AutogradTest,
-                         OfMessages("pool", Cases()), NameOfCase);
+                         OfMessages({"pool"}, Cases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(ShapesOfMessages, Bfloat16AutogradTest,
-                         OfMessages("pool", Cases()), NameOfCase);
+                         OfMessages({"pool"}, Cases()), NameOfCase);
 
 INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, AutogradTest,
-                         OfMessages("pinsage", WithoutNorm(Cases())),
+                         OfMessages({"pinsage"}, WithoutNorm(Cases())),
                          NameOfCase);
 INSTANTIATE_TEST_SUITE_P(ShapesOfPinsage, Bfloat16AutogradTest,
-                         OfMessages("pinsage", WithoutNorm(Cases())),
+                         OfMessages({"pinsage"}, WithoutNorm(Cases())),
                          NameOfCase);
 
-// Attention has shapes of its own.
 std::vector<Case> AttentionCases() {
-  std::vector<Case> cases = Cases();
-  cases.push_back(MakeCase("ThreeHeads", 3, 20, 33, 5));
-  cases.back().options.model.heads = 3;
-  cases.push_back(MakeCase("HeadsOfOneColumn", 2, 20, 11, 5));
-  cases.back().options.model.heads = 11;
-  cases.push_back(MakeCase("EightHeads", 2, 40, 64, 7));
-  cases.push_back(MakeCase("AttentionDropout", 3, 20, 72, 13));
-  cases.back().options.model.dropout = 0.5;
-  cases.back().options.model.attention_dropout = 0.6;
+  std::vector<Case> cases = WithAttention(Cases());
   cases.push_back(MakeCase("AttentionDropoutOfManyRows", 2, 30, 24, 5));
   cases.back().options.model.heads = 3;
   cases.back().options.model.attention_dropout = 0.3;
@@ -231,37 +193,24 @@ std::vector<Case> AttentionCases() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(AttentionShapes, AutogradTest,
-                         OfMessages("gat", AttentionCases()), NameOfCase);
+                         OfMessages({"gat"}, AttentionCases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(AttentionShapes, Bfloat16AutogradTest,
-                         OfMessages("gat", AttentionCases()), NameOfCase);
+                         OfMessages({"gat"}, AttentionCases()), NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(
-    Links, AutogradTest,
-    testing::Combine(testing::Values("graphsage", "pool"),
-                     testing::ValuesIn(LinkCases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Links, AutogradTest,
+                         OfMessages({"graphsage", "pool"}, LinkCases()),
+                         NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(
-    Links, Bfloat16AutogradTest,
-    testing::Combine(testing::Values("graphsage"),
-                     testing::ValuesIn(LinkCases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Links, Bfloat16AutogradTest,
+                         OfMessages({"graphsage"}, LinkCases()), NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(
-    Targets, AutogradTest,
-    testing::Combine(testing::Values("graphsage", "gat", "gcn"),
-                     testing::ValuesIn(TargetCases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Targets, AutogradTest,
+                         OfMessages({"graphsage", "gat", "gcn"}, TargetCases()),
+                         NameOfCase);
 
-INSTANTIATE_TEST_SUITE_P(
-    Targets, Bfloat16AutogradTest,
-    testing::Combine(testing::Values("graphsage", "gat"),
-                     testing::ValuesIn(TargetCases()),
-                     testing::Values(ProductOrder::kCheapest)),
-    NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Targets, Bfloat16AutogradTest,
+                         OfMessages({"graphsage", "gat"}, TargetCases()),
+                         NameOfCase);
 
 }  // namespace
 }  // namespace fgnn

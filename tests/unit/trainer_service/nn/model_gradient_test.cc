@@ -16,38 +16,19 @@
 namespace fgnn {
 namespace {
 
-struct Outcome {
-  BatchResult result;
-  std::vector<float> gradient;
-};
-
-Outcome GradientOf(Model& model, const std::vector<float>& weights,
-                   RandomBatch& batch) {
-  Outcome outcome;
-  // Stale numbers must not show through.
-  outcome.gradient.assign(model.num_parameters(), 1e30F);
-  const auto result =
-      model.Gradient(weights, batch.batch(), absl::MakeSpan(outcome.gradient));
-  EXPECT_THAT(result, IsOk());
-  if (result.ok()) outcome.result = *result;
-  return outcome;
-}
-
 TEST(ModelTest, BothOrdersGiveTheSameGradient) {
   RandomBatchOptions options;
   options.model = SmallModel();
   options.num_seeds = 33;
   RandomBatch batch(options);
   ThreadTeam team(2);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const std::unique_ptr<Model> aggregate,
-      MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst));
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const std::unique_ptr<Model> transform,
-      MakeCpuModel(options.model, &team, ProductOrder::kTransformFirst));
+  const auto aggregate =
+      MakeCpuModel(options.model, &team, ProductOrder::kAggregateFirst).value();
+  const auto transform =
+      MakeCpuModel(options.model, &team, ProductOrder::kTransformFirst).value();
   const std::vector<float> weights = RandomWeights(*aggregate, 5);
-  const Outcome one = GradientOf(*aggregate, weights, batch);
-  const Outcome other = GradientOf(*transform, weights, batch);
+  const Outcome one = GradientOf(*aggregate, weights, batch.batch());
+  const Outcome other = GradientOf(*transform, weights, batch.batch());
   EXPECT_NEAR(one.result.loss, other.result.loss, 1e-5);
   EXPECT_EQ(one.result.num_correct, other.result.num_correct);
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -125,17 +106,16 @@ TEST_P(ModelKindTest, GradientsAreBitEqualForAnyThreadsInstanceAndRepetition) {
     Outcome expected;
     for (const int threads : {1, 3, 4, 1}) {
       ThreadTeam team(threads);
-      FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                                MakeCpuModel(options.model, &team));
+      const auto model = MakeCpuModel(options.model, &team).value();
       if (weights.empty()) {
         weights = RandomWeights(*model, 3);
-        expected = GradientOf(*model, weights, batch);
+        expected = GradientOf(*model, weights, batch.batch());
       }
       for (int repetition = 0; repetition < 2; ++repetition) {
         // Weights and gradients lie at another place each time.
         const std::vector<float> pad(static_cast<size_t>(repetition) * 7 + 1);
         const std::vector<float> moved = weights;
-        const Outcome outcome = GradientOf(*model, moved, batch);
+        const Outcome outcome = GradientOf(*model, moved, batch.batch());
         ASSERT_TRUE(SameBits(outcome.gradient, expected.gradient))
             << threads << " threads, repetition " << repetition;
         ASSERT_EQ(outcome.result.loss, expected.result.loss);
@@ -152,14 +132,12 @@ TEST_P(ModelKindTest, NothingOfAnEarlierBatchShowsThrough) {
   RandomBatch large(large_options);
   RandomBatch small(small_options);
   ThreadTeam team(2);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> fresh,
-                            MakeCpuModel(large_options.model, &team));
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> used,
-                            MakeCpuModel(large_options.model, &team));
+  const auto fresh = MakeCpuModel(large_options.model, &team).value();
+  const auto used = MakeCpuModel(large_options.model, &team).value();
   const std::vector<float> weights = RandomWeights(*fresh, 3);
-  GradientOf(*used, weights, large);
-  EXPECT_TRUE(SameBits(GradientOf(*used, weights, small).gradient,
-                       GradientOf(*fresh, weights, small).gradient));
+  GradientOf(*used, weights, large.batch());
+  EXPECT_TRUE(SameBits(GradientOf(*used, weights, small.batch()).gradient,
+                       GradientOf(*fresh, weights, small.batch()).gradient));
 }
 
 // A part of a batch may have none.
@@ -168,9 +146,9 @@ TEST_P(ModelKindTest, ABatchWithoutSeedsTeachesNothing) {
   options.num_seeds = 0;
   RandomBatch batch(options);
   ThreadTeam team(2);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(options.model, &team));
-  const Outcome outcome = GradientOf(*model, RandomWeights(*model, 3), batch);
+  const auto model = MakeCpuModel(options.model, &team).value();
+  const Outcome outcome =
+      GradientOf(*model, RandomWeights(*model, 3), batch.batch());
   EXPECT_EQ(outcome.result.loss, 0);
   EXPECT_EQ(outcome.result.num_correct, 0U);
   EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
@@ -180,8 +158,7 @@ TEST_P(ModelKindTest, DropoutFollowsTheBatchsPlace) {
   const RandomBatchOptions options = LargeBatch(19, GetParam());
   RandomBatch random(options);
   ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(options.model, &team));
+  const auto model = MakeCpuModel(options.model, &team).value();
   const std::vector<float> weights = RandomWeights(*model, 3);
   std::vector<float> one(weights.size());
   std::vector<float> other(weights.size());
@@ -199,14 +176,13 @@ TEST_P(ModelKindTest, PrecisionChangesGradientsAndNotInference) {
   RandomBatch batch(options);
   ThreadTeam team(2);
   options.model.precision = Precision::kFloat32;
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> exact,
-                            MakeCpuModel(options.model, &team));
+  const auto exact = MakeCpuModel(options.model, &team).value();
   options.model.precision = Precision::kBfloat16;
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> rounding,
-                            MakeCpuModel(options.model, &team));
+  const auto rounding = MakeCpuModel(options.model, &team).value();
   const std::vector<float> weights = RandomWeights(*exact, 5);
-  EXPECT_FALSE(SameBits(GradientOf(*exact, weights, batch).gradient,
-                        GradientOf(*rounding, weights, batch).gradient));
+  EXPECT_FALSE(
+      SameBits(GradientOf(*exact, weights, batch.batch()).gradient,
+               GradientOf(*rounding, weights, batch.batch()).gradient));
   const std::vector<float> inputs(24, 0.3F);
   // Of the second layer: what its neighbours sent, in its own format.
   const std::vector<float> sums(64, 0.7F);

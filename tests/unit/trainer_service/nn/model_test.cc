@@ -47,9 +47,7 @@ TEST(CheckSameFunctionTest, NamesTheOptionThatMakesAnotherFunction) {
     ModelOptions other = options;
     ASSERT_THAT(CheckSameFunction(options, other), IsOk());
     change(other);
-    EXPECT_THAT(
-        CheckSameFunction(options, other),
-        StatusIs(absl::StatusCode::kInvalidArgument, testing::HasSubstr(name)));
+    EXPECT_THAT(CheckSameFunction(options, other), InvalidArgument(name));
   }
 }
 
@@ -68,27 +66,31 @@ TEST(CheckSameFunctionTest, OptionsOfTrainingAndOfOtherKindsMayDiffer) {
   EXPECT_THAT(CheckSameFunction(options, other), IsOk());
 }
 
-TEST(ModelTest, ParametersAreNamedAsSageConvAndLieWithoutGaps) {
-  ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(SmallModel(), &team));
+// Returns the names. Parameters lie without gaps, and matrices decay.
+std::vector<std::string> NamesOf(const std::vector<ParameterInfo>& parameters) {
   std::vector<std::string> names;
   uint64_t offset = 0;
-  for (const ParameterInfo& parameter : model->parameters()) {
+  for (const ParameterInfo& parameter : parameters) {
     names.push_back(parameter.name);
-    EXPECT_EQ(parameter.offset, offset);
-    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
+    EXPECT_EQ(parameter.offset, offset) << parameter.name;
+    EXPECT_EQ(parameter.decay, parameter.shape.size() > 1) << parameter.name;
     offset += parameter.size();
   }
-  EXPECT_EQ(offset, model->num_parameters());
-  EXPECT_EQ(offset, 2U * 24 * 19 + 24 + 2 * 24 * 24 + 24 + 2 * 5 * 24 + 5);
-  EXPECT_THAT(names, testing::ElementsAre(
-                         "convs.0.lin_l.weight", "convs.0.lin_r.weight",
-                         "convs.0.lin_l.bias", "convs.1.lin_l.weight",
-                         "convs.1.lin_r.weight", "convs.1.lin_l.bias",
-                         "convs.2.lin_l.weight", "convs.2.lin_r.weight",
-                         "convs.2.lin_l.bias"));
-  EXPECT_THAT(model->parameters()[6].shape, testing::ElementsAre(5, 24));
+  return names;
+}
+
+TEST(ModelTest, ParametersAreNamedAsSageConv) {
+  const std::vector<ParameterInfo> parameters = ParametersOf(SmallModel());
+  EXPECT_THAT(
+      NamesOf(parameters),
+      testing::ElementsAre("convs.0.lin_l.weight", "convs.0.lin_r.weight",
+                           "convs.0.lin_l.bias", "convs.1.lin_l.weight",
+                           "convs.1.lin_r.weight", "convs.1.lin_l.bias",
+                           "convs.2.lin_l.weight", "convs.2.lin_r.weight",
+                           "convs.2.lin_l.bias"));
+  EXPECT_EQ(NumParameters(SmallModel()),
+            2U * 24 * 19 + 24 + 2 * 24 * 24 + 24 + 2 * 5 * 24 + 5);
+  EXPECT_THAT(parameters[6].shape, testing::ElementsAre(5, 24));
 }
 
 TEST(ModelTest, ParametersOfGcnAreNamedAsGcnConv) {
@@ -96,12 +98,7 @@ TEST(ModelTest, ParametersOfGcnAreNamedAsGcnConv) {
   options.kind = "gcn";
   options.layers = 2;
   const std::vector<ParameterInfo> parameters = ParametersOf(options);
-  std::vector<std::string> names;
-  for (const ParameterInfo& parameter : parameters) {
-    names.push_back(parameter.name);
-    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
-  }
-  EXPECT_THAT(names,
+  EXPECT_THAT(NamesOf(parameters),
               testing::ElementsAre("convs.0.lin.weight", "convs.0.bias",
                                    "convs.1.lin.weight", "convs.1.bias"));
   EXPECT_THAT(parameters[2].shape, testing::ElementsAre(5, 24));
@@ -113,47 +110,38 @@ TEST(ModelTest, ParametersOfGinAreNamedAsGinConvAndStartAsItsDo) {
   options.kind = "gin";
   options.layers = 1;
   ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(options, &team));
+  const auto model = MakeCpuModel(options, &team).value();
   const std::vector<ParameterInfo>& parameters = model->parameters();
-  std::vector<float> weights(model->num_parameters(), NAN);
-  model->Initialize(7, absl::MakeSpan(weights));
-  std::vector<std::string> names;
-  for (const ParameterInfo& parameter : parameters) {
-    names.push_back(parameter.name);
-    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
-    double largest = 0;
-    for (size_t i = 0; i < parameter.size(); ++i) {
-      largest =
-          std::max(largest, std::abs(double{weights[parameter.offset + i]}));
-    }
-    // 19 columns enter, 5 leave; eps starts at zero.
-    const double bound = names.size() == 1   ? 0
-                         : names.size() <= 3 ? 1 / std::sqrt(19.0)
-                                             : 1 / std::sqrt(5.0);
-    EXPECT_LE(largest, bound) << parameter.name;
-    EXPECT_GE(largest, 0.3 * bound) << parameter.name;
-  }
-  EXPECT_THAT(names,
+  EXPECT_THAT(NamesOf(parameters),
               testing::ElementsAre("convs.0.eps", "convs.0.nn.0.weight",
                                    "convs.0.nn.0.bias", "convs.0.nn.2.weight",
                                    "convs.0.nn.2.bias"));
+  std::vector<float> weights(model->num_parameters(), NAN);
+  model->Initialize(7, absl::MakeSpan(weights));
   EXPECT_EQ(weights.size(), 1U + 5 * 19 + 5 + 5 * 5 + 5);
+  // 19 columns enter, 5 leave; eps starts at zero.
+  const double bounds[] = {0, 1 / std::sqrt(19.0), 1 / std::sqrt(19.0),
+                           1 / std::sqrt(5.0), 1 / std::sqrt(5.0)};
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    double largest = 0;
+    for (size_t i = 0; i < parameters[p].size(); ++i) {
+      largest = std::max(largest,
+                         std::abs(double{weights[parameters[p].offset + i]}));
+    }
+    EXPECT_LE(largest, bounds[p]) << parameters[p].name;
+    EXPECT_GE(largest, 0.3 * bounds[p]) << parameters[p].name;
+  }
 }
 
 TEST(ModelTest, ParametersOfLayersThatPoolAreNamedAsSageConvThatProjects) {
   ModelOptions options = SmallModel();
   options.layers = 1;
   options.aggregator = "pool";
-  std::vector<std::string> names;
-  for (const ParameterInfo& parameter : ParametersOf(options)) {
-    names.push_back(parameter.name);
-    EXPECT_EQ(parameter.decay, parameter.shape.size() == 2);
-  }
-  EXPECT_THAT(names, testing::ElementsAre(
-                         "convs.0.lin.weight", "convs.0.lin.bias",
-                         "convs.0.lin_l.weight", "convs.0.lin_r.weight",
-                         "convs.0.lin_l.bias"));
+  EXPECT_THAT(
+      NamesOf(ParametersOf(options)),
+      testing::ElementsAre("convs.0.lin.weight", "convs.0.lin.bias",
+                           "convs.0.lin_l.weight", "convs.0.lin_r.weight",
+                           "convs.0.lin_l.bias"));
   EXPECT_THAT(ParametersOf(options)[0].shape, testing::ElementsAre(19, 19));
   EXPECT_EQ(NumParameters(options), 19U * 19 + 19 + 2 * 5 * 19 + 5);
   const uint64_t pooled = NumParameters(options);
@@ -162,10 +150,29 @@ TEST(ModelTest, ParametersOfLayersThatPoolAreNamedAsSageConvThatProjects) {
   EXPECT_EQ(NumParameters(options), pooled);
 }
 
+TEST(ModelTest, ParametersOfGatAreNamedAndShapedAsGatConvHasThem) {
+  ModelOptions options = SmallModel();
+  options.kind = "gat";
+  options.layers = 2;
+  options.heads = 3;
+  const std::vector<ParameterInfo> parameters = ParametersOf(options);
+  EXPECT_THAT(NamesOf(parameters),
+              testing::ElementsAre("convs.0.lin.weight", "convs.0.att_src",
+                                   "convs.0.att_dst", "convs.0.bias",
+                                   "convs.1.lin.weight", "convs.1.att_src",
+                                   "convs.1.att_dst", "convs.1.bias"));
+  EXPECT_THAT(parameters[0].shape, testing::ElementsAre(24, 19));
+  EXPECT_THAT(parameters[1].shape, testing::ElementsAre(1, 3, 8));
+  EXPECT_DOUBLE_EQ(parameters[1].initial_bound, std::sqrt(6.0 / (3 + 8)));
+  EXPECT_THAT(parameters[3].shape, testing::ElementsAre(24));
+  // The last layer has one head.
+  EXPECT_THAT(parameters[6].shape, testing::ElementsAre(1, 1, 5));
+  EXPECT_EQ(NumParameters(options), 24U * 19 + 3 * 24 + 5 * 24 + 3 * 5);
+}
+
 TEST(ModelTest, InitialWeightsFollowFromTheSeedAndFillTheirBounds) {
   ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(SmallModel(), &team));
+  const auto model = MakeCpuModel(SmallModel(), &team).value();
   std::vector<float> weights(model->num_parameters(), NAN);
   model->Initialize(7, absl::MakeSpan(weights));
   std::vector<float> again(model->num_parameters());
@@ -190,40 +197,35 @@ TEST(ModelTest, RefusesBatchesThatDoNotFit) {
   options.model = SmallModel();
   RandomBatch random(options);
   ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(options.model, &team));
+  const auto model = MakeCpuModel(options.model, &team).value();
   const std::vector<float> weights = RandomWeights(*model, 3);
   std::vector<float> gradient(weights.size());
-  const auto invalid = [](const std::string& part) {
-    return StatusIs(absl::StatusCode::kInvalidArgument,
-                    testing::HasSubstr(part));
-  };
 
   TaskView task = random.task();
   task.num_hops = 2;
   TrainingBatch batch = random.batch();
   batch.task = &task;
   EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
-              invalid("2 hops"));
+              InvalidArgument("2 hops"));
 
   batch = random.batch();
   batch.features = batch.features.subspan(1);
   EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
-              invalid("features"));
+              InvalidArgument("features"));
 
   std::vector<int64_t> labels = random.labels();
   labels[2] = 5;
   batch = random.batch();
   batch.labels = labels;
   EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
-              invalid("label 5"));
+              InvalidArgument("label 5"));
   labels.pop_back();
   EXPECT_THAT(model->Gradient(weights, batch, absl::MakeSpan(gradient)),
-              invalid("labels"));
+              InvalidArgument("labels"));
 
   EXPECT_THAT(model->Gradient(absl::MakeConstSpan(weights).subspan(1),
                               random.batch(), absl::MakeSpan(gradient)),
-              invalid("parameters"));
+              InvalidArgument("parameters"));
 }
 
 TEST(ModelTest, RefusesTargetsThatDoNotFit) {
@@ -245,72 +247,86 @@ TEST(ModelTest, RefusesTargetsThatDoNotFit) {
         ->Gradient(weights, batch, absl::MakeSpan(gradient))
         .status();
   };
-  const auto invalid = [](const std::string& part) {
-    return StatusIs(absl::StatusCode::kInvalidArgument,
-                    testing::HasSubstr(part));
-  };
   const auto set_one = [](float value) {
     return [value](std::vector<float>& targets) { targets[7] = value; };
   };
   EXPECT_THAT(gradient_of(Objective::kValues, set_one(255)), IsOk());
   EXPECT_THAT(gradient_of(Objective::kValues, set_one(NAN)),
-              invalid("target nan"));
+              InvalidArgument("target nan"));
   EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(1)), IsOk());
   EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(255)),
-              invalid("target 255"));
+              InvalidArgument("target 255"));
   EXPECT_THAT(gradient_of(Objective::kLabelSets, set_one(NAN)),
-              invalid("target nan"));
+              InvalidArgument("target nan"));
   EXPECT_THAT(gradient_of(Objective::kValues,
                           [](auto& targets) { targets.pop_back(); }),
-              invalid("34 targets; the model takes 0 and 35"));
+              InvalidArgument("34 targets; the model takes 0 and 35"));
   EXPECT_THAT(gradient_of(Objective::kClasses,
                           [](auto& targets) { targets.resize(7); }),
-              invalid("7 targets; the model takes 7 and 0"));
+              InvalidArgument("7 targets; the model takes 7 and 0"));
 }
 
 TEST(ModelTest, RefusesOptionsOutOfRange) {
+  const struct {
+    const char* words;
+    void (*change)(ModelOptions&);
+  } refused[] = {
+      {"gatt", [](ModelOptions& o) { o.kind = "gatt"; }},
+      {"model.aggregator 'lstm'",
+       [](ModelOptions& o) { o.aggregator = "lstm"; }},
+      {"model.degree_norm 'left'",
+       [](ModelOptions& o) { o.degree_norm = "left"; }},
+      {"layers", [](ModelOptions& o) { o.layers = 0; }},
+      {"layers", [](ModelOptions& o) { o.layers = 9; }},
+      {"hidden", [](ModelOptions& o) { o.hidden = 0; }},
+      {"dropout", [](ModelOptions& o) { o.dropout = 1; }},
+      {"input_dropout", [](ModelOptions& o) { o.input_dropout = NAN; }},
+      {"classes", [](ModelOptions& o) { o.num_classes = 0; }},
+      {"columns", [](ModelOptions& o) { o.input_columns = 0; }},
+      {"label_smoothing", [](ModelOptions& o) { o.label_smoothing = 1; }},
+      {"'row'", [](ModelOptions& o) { o.normalization = "row"; }},
+      {"pinsage",
+       [](ModelOptions& o) {
+         o.kind = "pinsage";
+         o.residual = true;
+       }},
+      {"model.heads is 0",
+       [](ModelOptions& o) {
+         o.kind = "gat";
+         o.heads = 0;
+       }},
+      {"model.heads 5 does not divide",
+       [](ModelOptions& o) {
+         o.kind = "gat";
+         o.heads = 5;
+       }},
+      {"[1, 256]",
+       [](ModelOptions& o) {
+         o.kind = "gat";
+         o.hidden = 514;
+         o.heads = 257;
+       }},
+      {"attention_dropout", [](ModelOptions& o) {
+         o.kind = "gat";
+         o.attention_dropout = NAN;
+       }}};
   ThreadTeam team(1);
-  const auto make = [&team](auto change) {
+  for (const auto& [words, change] : refused) {
     ModelOptions options = SmallModel();
     change(options);
-    return MakeCpuModel(options, &team).status();
-  };
-  const auto invalid = [](const std::string& part) {
-    return StatusIs(absl::StatusCode::kInvalidArgument,
-                    testing::HasSubstr(part));
-  };
-  EXPECT_THAT(make([](ModelOptions& o) { o.kind = "gatt"; }), invalid("gatt"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.aggregator = "lstm"; }),
-              invalid("model.aggregator 'lstm'"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.degree_norm = "left"; }),
-              invalid("model.degree_norm 'left'"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.layers = 0; }), invalid("layers"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.layers = 9; }), invalid("layers"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.hidden = 0; }), invalid("hidden"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.dropout = 1; }), invalid("dropout"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.input_dropout = NAN; }),
-              invalid("input_dropout"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.num_classes = 0; }),
-              invalid("classes"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.input_columns = 0; }),
-              invalid("columns"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.label_smoothing = 1; }),
-              invalid("label_smoothing"));
-  EXPECT_THAT(make([](ModelOptions& o) { o.normalization = "row"; }),
-              invalid("'row'"));
-  EXPECT_THAT(make([](ModelOptions& o) {
-                o.kind = "pinsage";
-                o.residual = true;
-              }),
-              invalid("pinsage"));
+    EXPECT_THAT(MakeCpuModel(options, &team), InvalidArgument(words));
+  }
+  ModelOptions options = SmallModel();
+  options.kind = "gat";
+  options.heads = 24;
+  EXPECT_THAT(MakeCpuModel(options, &team), IsOk());
 }
 
 TEST(ModelTest, NormalisationStartsAsPyTorchsDoes) {
   ModelOptions options = SmallModel();
   options.normalization = "batch";
   ThreadTeam team(1);
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Model> model,
-                            MakeCpuModel(options, &team));
+  const auto model = MakeCpuModel(options, &team).value();
   std::vector<float> weights(model->num_parameters(), NAN);
   model->Initialize(7, absl::MakeSpan(weights));
   std::vector<std::string> found;
@@ -341,11 +357,8 @@ TEST(ModelTest, RefusesBfloat16OfModelsOfTheUsers) {
   options.precision = Precision::kBfloat16;
   for (const std::string kind : {"plugin", "torchscript"}) {
     options.kind = kind;
-    EXPECT_THAT(
-        ValidateOptions(options),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 testing::AllOf(testing::HasSubstr("model.kind " + kind),
-                                testing::HasSubstr("training.precision"))));
+    EXPECT_THAT(ValidateOptions(options),
+                InvalidArgument("model.kind " + kind, "training.precision"));
   }
 }
 

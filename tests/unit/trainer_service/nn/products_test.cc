@@ -130,7 +130,7 @@ TEST(ProductsTest, SumsOverRowsInTheirOrder) {
         const Factor b = {b_values.data(), rows, right};
         const std::vector<float> zeros(static_cast<size_t>(left * right));
         std::vector<float> out(zeros.size(), 3);
-        ProductOverRows(a, b, &block, out.data());
+        ProductsOverRows<float>(a, {{b.data, right, out.data()}}, &block);
         ExpectProduct(kernels, out, Expected(a.T(), b, zeros));
       }
     }
@@ -332,7 +332,7 @@ TEST(Bfloat16ProductsTest, SumsOverRowsOfAnyNumber) {
       const FactorOf<Bfloat16> a = {a_values.data(), rows, 47};
       const FactorOf<Bfloat16> b = {b_values.data(), rows, 100};
       std::vector<float> out(47 * 100, 3);
-      ProductOverRows(a, b, &block, out.data());
+      ProductsOverRows<Bfloat16>(a, {{b.data, 100, out.data()}}, &block);
       ASSERT_EQ(out, Expected(a.T(), b, std::vector<float>(47 * 100)))
           << kernels->name << ", " << rows << " rows";
     }

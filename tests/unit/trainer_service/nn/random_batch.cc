@@ -1,9 +1,12 @@
 #include "tests/unit/trainer_service/nn/random_batch.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <random>
 
+#include "tests/fakes/status_matchers.h"
 #include "trainer_service/compute/numbers.h"
 
 namespace fgnn {
@@ -88,7 +91,7 @@ RandomBatch::RandomBatch(const RandomBatchOptions& options) {
 TrainingBatch RandomBatch::batch() {
   TrainingBatch batch;
   batch.task = &task_;
-  float* features = given_features_.Floats(features_.size());
+  float* features = given_features_.Reserve(features_.size());
   std::copy(features_.begin(), features_.end(), features);
   batch.features = absl::MakeSpan(features, features_.size());
   batch.labels = labels_;
@@ -98,6 +101,18 @@ TrainingBatch RandomBatch::batch() {
   batch.epoch = 2;
   batch.batch = 3;
   return batch;
+}
+
+Outcome GradientOf(Model& model, const std::vector<float>& weights,
+                   const TrainingBatch& batch) {
+  Outcome outcome;
+  // Stale numbers must not show through.
+  outcome.gradient.assign(model.num_parameters(), 1e30F);
+  const auto result =
+      model.Gradient(weights, batch, absl::MakeSpan(outcome.gradient));
+  EXPECT_THAT(result, IsOk());
+  if (result.ok()) outcome.result = *result;
+  return outcome;
 }
 
 std::vector<float> RandomWeights(const Model& model, uint64_t seed) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shared/minibatch/task.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/nn/model.h"
 
 namespace fgnn {
@@ -57,9 +57,19 @@ class RandomBatch {
   std::vector<int64_t> labels_;
   std::vector<float> targets_;
   std::vector<uint32_t> pairs_;
-  AlignedBuffer given_features_;
+  Scratch<float> given_features_;
   TaskView task_;
 };
+
+// What a batch makes of a model.
+struct Outcome {
+  BatchResult result;
+  std::vector<float> gradient;
+};
+
+// Returns what Gradient() makes, or fails the test.
+Outcome GradientOf(Model& model, const std::vector<float>& weights,
+                   const TrainingBatch& batch);
 
 // Returns weights [P] by Model::Initialize(), with biases that are not zero.
 std::vector<float> RandomWeights(const Model& model, uint64_t seed);

@@ -4,25 +4,16 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <vector>
 
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-#include "trainer_service/nn/cpu/squared_error.h"
+#include "tests/unit/trainer_service/random_floats.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {
 
 // Counts that do and do not fill vectors and blocks.
 constexpr int64_t kCounts[] = {1, 15, 16, 17, 1000, 8192, 20011};
-
-std::vector<float> RandomNumbers(int64_t count, float scale) {
-  std::mt19937_64 random(static_cast<uint64_t>(count));
-  std::normal_distribution<float> normal(0, scale);
-  std::vector<float> numbers(static_cast<size_t>(count));
-  for (float& number : numbers) number = normal(random);
-  return numbers;
-}
 
 torch::Tensor AsDoubles(const std::vector<float>& numbers) {
   return torch::tensor(numbers).to(torch::kFloat64);
@@ -39,8 +30,8 @@ void ExpectGradientOf(const torch::Tensor& outputs,
 
 TEST(SquaredErrorTest, IsThatOfMseLoss) {
   for (const int64_t count : kCounts) {
-    const std::vector<float> targets = RandomNumbers(count, 5);
-    std::vector<float> outputs = RandomNumbers(count + 1, 2);
+    const std::vector<float> targets = NormalFloats(count, count, 5);
+    std::vector<float> outputs = NormalFloats(count + 1, count + 1, 2);
     outputs.pop_back();
     const torch::Tensor reference = AsDoubles(outputs).requires_grad_();
     const torch::Tensor loss =
@@ -59,10 +50,10 @@ TEST(BinaryCrossEntropyTest, IsThatOfBceWithLogitsLoss) {
   // The largest exponentials overflow if they are not chosen with care.
   for (const float scale : {0.01F, 3.0F, 1000.0F}) {
     for (const int64_t count : kCounts) {
-      std::vector<float> targets = RandomNumbers(count + 1, 1);
+      std::vector<float> targets = NormalFloats(count + 1, count + 1, 1);
       targets.pop_back();
       for (float& target : targets) target = target > 0 ? 1.0F : 0.0F;
-      std::vector<float> logits = RandomNumbers(count, scale);
+      std::vector<float> logits = NormalFloats(count, count, scale);
       const torch::Tensor reference = AsDoubles(logits).requires_grad_();
       const torch::Tensor loss =
           torch::nn::BCEWithLogitsLoss()(reference, AsDoubles(targets));

@@ -6,24 +6,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
+
+#include "tests/unit/trainer_service/random_floats.h"
 
 namespace fgnn {
 namespace {
 
-std::vector<float> RandomRows(int64_t rows, int64_t columns, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> x(static_cast<size_t>(rows * columns));
-  for (float& value : x) value = normal(random);
-  return x;
-}
-
 TEST(UnitRowsTest, RowsHaveLengthOneWhateverTheyHad) {
   constexpr int64_t kRows = 4;
   for (const int64_t columns : {1, 15, 16, 33}) {
-    std::vector<float> x = RandomRows(kRows, columns, 3);
+    std::vector<float> x = NormalFloats(kRows * columns, 3);
     // Squares of these overflow and vanish in f32.
     for (int64_t c = 0; c < columns; ++c) {
       x[static_cast<size_t>(c)] *= 1e25F;
@@ -60,8 +53,8 @@ TEST(UnitRowsTest, ZerosStayZerosAndNaNStaysNaN) {
 // Against differences of the lengths' quotients in f64.
 TEST(UnitRowsTest, GradientIsThatOfTheQuotient) {
   constexpr int64_t kColumns = 19;
-  const std::vector<float> x = RandomRows(1, kColumns, 5);
-  const std::vector<float> gradient = RandomRows(1, kColumns, 6);
+  const std::vector<float> x = NormalFloats(kColumns, 5);
+  const std::vector<float> gradient = NormalFloats(kColumns, 6);
   std::vector<float> unit = x;
   float inverse_length = 0;
   ScaleToUnitLength(1, kColumns, unit.data(), &inverse_length);
@@ -87,8 +80,8 @@ TEST(UnitRowsTest, GradientIsThatOfTheQuotient) {
 TEST(UnitRowsTest, GradientOfBfloat16IsThatOfTheSameNumbers) {
   constexpr int64_t kRows = 3;
   constexpr int64_t kColumns = 37;
-  std::vector<float> unit = RandomRows(kRows, kColumns, 5);
-  std::vector<float> gradient = RandomRows(kRows, kColumns, 6);
+  std::vector<float> unit = NormalFloats(kRows * kColumns, 5);
+  std::vector<float> gradient = NormalFloats(kRows * kColumns, 6);
   const auto round = [](std::vector<float>* rows) {
     std::vector<Bfloat16> rounded;
     for (float& number : *rows) {

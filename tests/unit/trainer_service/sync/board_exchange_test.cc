@@ -9,6 +9,7 @@
 
 #include "shared/queue/gradient_board.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {
 namespace {
@@ -20,15 +21,10 @@ constexpr uint64_t kParameters = 3;
 class BoardExchangeTest : public testing::Test {
  protected:
   void SetUp() override {
-    SegmentOptions options;
-    options.job_key = 1;
-    options.num_slots = 1;
-    options.slot_bytes = 4096;
-    options.batches_per_epoch = 1;
-    options.epochs = 1;
+    SegmentOptions options = SmallOptions();
     options.batches_per_step = 1;
     options.num_parameters = kParameters;
-    FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
+    segment_ = MakeSegment(options);
     GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(1));
   }
 
@@ -49,7 +45,7 @@ TEST_F(BoardExchangeTest, AStepThatFailsIsLeftToOthers) {
                    return absl::InternalError("no");
                  })
                   .status(),
-              StatusIs(absl::StatusCode::kInternal));
+              Internal());
   EXPECT_EQ(board.version(), std::nullopt);
   FGNN_ASSERT_OK_AND_ASSIGN(const bool made,
                             other.TryStep([](const StepTensors& step) {

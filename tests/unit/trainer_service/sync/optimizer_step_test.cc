@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/trainer_service/random_floats.h"
 
 namespace fgnn {
 namespace {
@@ -39,11 +39,7 @@ class OptimizerStepTest : public testing::Test {
         num_seeds_({1024, 1024, 17}) {}
 
   static std::vector<float> Random(uint64_t seed) {
-    std::mt19937_64 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<float> values(kNumParameters);
-    for (float& value : values) value = normal(random);
-    return values;
+    return NormalFloats(kNumParameters, seed);
   }
 
   struct Result {
@@ -77,6 +73,27 @@ class OptimizerStepTest : public testing::Test {
     return result;
   }
 
+  // The mean by seeds, while there are all three batches.
+  double MeanGradient(size_t i) const {
+    return (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
+            17.0 * gradients_[2][i]) /
+           (1024 + 1024 + 17);
+  }
+
+  void KeepOneBatch() {
+    gradients_.resize(1);
+    num_seeds_ = {333};
+  }
+
+  // Expects the same bits for several numbers of threads.
+  void ExpectSameBitsByAll(const OptimizerOptions& options) {
+    const Result one = Step(options, 1);
+    FGNN_ASSERT_OK(one.status);
+    for (const int threads : {2, 3, 7}) {
+      EXPECT_TRUE(Step(options, threads).SameBitsAs(one)) << threads;
+    }
+  }
+
   std::vector<ParameterInfo> parameters_ = Parameters();
   std::vector<float> old_weights_;
   std::vector<float> old_state_;
@@ -88,10 +105,7 @@ TEST_F(OptimizerStepTest, WeighsBatchesByTheirSeeds) {
   const Result result = Step(kAdam, 2);
   FGNN_ASSERT_OK(result.status);
   for (size_t i = 0; i < kNumParameters; ++i) {
-    const double gradient =
-        (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
-         17.0 * gradients_[2][i]) /
-        (1024 + 1024 + 17);
+    const double gradient = MeanGradient(i);
     ASSERT_NEAR(result.state[i], 0.9 * 0.25 + 0.1 * gradient, 1e-6) << i;
     ASSERT_NEAR(result.state[kNumParameters + i],
                 0.999 * 0.25 + 0.001 * gradient * gradient, 1e-6)
@@ -100,8 +114,7 @@ TEST_F(OptimizerStepTest, WeighsBatchesByTheirSeeds) {
 }
 
 TEST_F(OptimizerStepTest, OneBatchIsTakenAsItIs) {
-  gradients_.resize(1);
-  num_seeds_ = {333};
+  KeepOneBatch();
   old_state_.assign(old_state_.size(), 0);
   const Result result = Step(kAdam, 1);
   FGNN_ASSERT_OK(result.status);
@@ -114,17 +127,12 @@ TEST_F(OptimizerStepTest, OneBatchIsTakenAsItIs) {
 TEST_F(OptimizerStepTest, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const OptimizerOptions& options : {kAdam, kAdamW, kMomentum, kSgd}) {
     old_state_.resize(StateFloatsPerParameter(options) * kNumParameters);
-    const Result one = Step(options, 1);
-    FGNN_ASSERT_OK(one.status);
-    for (const int threads : {2, 3, 7}) {
-      EXPECT_TRUE(Step(options, threads).SameBitsAs(one)) << threads;
-    }
+    ExpectSameBitsByAll(options);
   }
 }
 
 TEST_F(OptimizerStepTest, EveryPieceIsStepped) {
-  gradients_.resize(1);
-  num_seeds_ = {333};
+  KeepOneBatch();
   old_state_.resize(kNumParameters);
   const Result result = Step(kMomentum, 2);
   FGNN_ASSERT_OK(result.status);
@@ -146,30 +154,26 @@ class ClippingTest : public OptimizerStepTest {
     }
     norm_ = std::sqrt(norm_);
   }
-  double MeanGradient(size_t i) const {
-    return (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
-            17.0 * gradients_[2][i]) /
-           (1024 + 1024 + 17);
-  }
-  Result StepClippedTo(double norm, int threads) {
+  static OptimizerOptions ClippedTo(double norm) {
     OptimizerOptions options = kSgd;
     options.clip_norm = norm;
-    return Step(options, threads);
+    return options;
   }
+  Result StepClippedTo(double norm) { return Step(ClippedTo(norm), 2); }
 
   double norm_ = 0;  // Of the step's gradient.
 };
 
 TEST_F(ClippingTest, AShorterGradientStaysAsItIs) {
-  const Result free = StepClippedTo(0, 2);
+  const Result free = StepClippedTo(0);
   FGNN_ASSERT_OK(free.status);
-  EXPECT_TRUE(StepClippedTo(norm_ * 1.00001, 2).SameBitsAs(free));
-  EXPECT_FALSE(StepClippedTo(norm_ * 0.99, 2).SameBitsAs(free));
+  EXPECT_TRUE(StepClippedTo(norm_ * 1.00001).SameBitsAs(free));
+  EXPECT_FALSE(StepClippedTo(norm_ * 0.99).SameBitsAs(free));
 }
 
 TEST_F(ClippingTest, ALongerGradientIsScaledToTheLimit) {
   for (const double limit : {norm_ * 0.5, 1.0, 1e-3}) {
-    const Result clipped = StepClippedTo(limit, 2);
+    const Result clipped = StepClippedTo(limit);
     FGNN_ASSERT_OK(clipped.status);
     for (size_t i = 0; i < kNumParameters; ++i) {
       ASSERT_NEAR(clipped.weights[i],
@@ -181,20 +185,14 @@ TEST_F(ClippingTest, ALongerGradientIsScaledToTheLimit) {
 }
 
 TEST_F(ClippingTest, TheSameBitsForAnyNumberOfThreads) {
-  const Result one = StepClippedTo(1, 1);
-  FGNN_ASSERT_OK(one.status);
-  for (const int threads : {2, 3, 7}) {
-    EXPECT_TRUE(StepClippedTo(1, threads).SameBitsAs(one)) << threads;
-  }
+  ExpectSameBitsByAll(ClippedTo(1));
 }
 
 TEST_F(ClippingTest, AGradientThatIsNoNumberIsNotHidden) {
   for (const float wrong : {NAN, INFINITY}) {
     gradients_[1][5000] = wrong;
-    const Result result = StepClippedTo(1, 2);
-    EXPECT_THAT(result.status,
-                StatusIs(absl::StatusCode::kAborted,
-                         testing::HasSubstr("gradient of weight is")));
+    const Result result = StepClippedTo(1);
+    EXPECT_THAT(result.status, Aborted("gradient of weight is"));
   }
 }
 
@@ -249,14 +247,11 @@ TEST_F(OptimizerStepTest, ClippedGradientsOfAnySizeArePassed) {
 TEST_F(OptimizerStepTest, RefusesAMeasurementThatIsNotFinite) {
   parameters_[1].measured = true;
   gradients_[0][kNumParameters - 2] = INFINITY;
-  EXPECT_THAT(Step(kAdam, 2).status,
-              StatusIs(absl::StatusCode::kAborted,
-                       testing::HasSubstr("gradient of bias is inf")));
+  EXPECT_THAT(Step(kAdam, 2).status, Aborted("gradient of bias is inf"));
 }
 
 TEST_F(OptimizerStepTest, TheLearningRateIsThatOfTheStep) {
-  gradients_.resize(1);
-  num_seeds_ = {333};
+  KeepOneBatch();
   old_state_.clear();
   OptimizerOptions options = kSgd;
   options.warmup_steps = 5;
@@ -298,12 +293,8 @@ TEST_F(OptimizerStepTest, WhatIsMeasuredMovesATenthOfTheWay) {
     const Result result = Step(options, 1);
     FGNN_ASSERT_OK(result.status);
     for (size_t i = 9797; i < kNumParameters; ++i) {
-      const double measured =
-          (1024.0 * gradients_[0][i] + 1024.0 * gradients_[1][i] +
-           17.0 * gradients_[2][i]) /
-          (1024 + 1024 + 17);
-      ASSERT_NEAR(result.weights[i], 0.9 * old_weights_[i] + 0.1 * measured,
-                  1e-6);
+      ASSERT_NEAR(result.weights[i],
+                  0.9 * old_weights_[i] + 0.1 * MeanGradient(i), 1e-6);
       for (size_t at = i; at < old_state_.size(); at += kNumParameters) {
         ASSERT_EQ(result.state[at], old_state_[at]);
       }
@@ -316,18 +307,12 @@ TEST_F(OptimizerStepTest, WhatIsMeasuredMovesATenthOfTheWay) {
 
 TEST_F(OptimizerStepTest, RefusesWhatDoesNotFit) {
   num_seeds_ = {0, 0, 0};
-  EXPECT_THAT(Step(kAdam, 1).status,
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("no seed")));
+  EXPECT_THAT(Step(kAdam, 1).status, InvalidArgument("no seed"));
   num_seeds_ = {1, 2, 3};
   gradients_[1].pop_back();
-  EXPECT_THAT(Step(kAdam, 1).status,
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("parameters")));
+  EXPECT_THAT(Step(kAdam, 1).status, InvalidArgument("parameters"));
   gradients_[1] = gradients_[0];
-  EXPECT_THAT(Step(kMomentum, 1).status,
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("optimizer state")));
+  EXPECT_THAT(Step(kMomentum, 1).status, InvalidArgument("optimizer state"));
 }
 
 }  // namespace

@@ -190,9 +190,9 @@ inline __attribute__((always_inline)) void ScaleWhereActive(
 
 void RepeatedRow::Assign(absl::Span<const float> row) {
   columns_ = static_cast<int64_t>(row.size());
-  floats_ = buffer_.Floats(row.size() + kDropoutTile);
+  float* const floats = floats_.Reserve(row.size() + kDropoutTile);
   for (size_t i = 0; i < row.size() + kDropoutTile; ++i) {
-    floats_[i] = row[i % row.size()];
+    floats[i] = row[i % row.size()];
   }
 }
 

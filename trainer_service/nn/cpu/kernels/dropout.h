@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "shared/base/philox.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/dropout_rule.h"
 
@@ -33,12 +33,11 @@ class RepeatedRow {
 
   // [columns + kDropoutTile]: the last number is followed by the first ones
   // again.
-  const float* floats() const { return floats_; }
+  const float* floats() const { return floats_.data(); }
   int64_t columns() const { return columns_; }
 
  private:
-  AlignedBuffer buffer_;
-  float* floats_ = nullptr;
+  Scratch<float> floats_;
   int64_t columns_ = 0;
 };
 

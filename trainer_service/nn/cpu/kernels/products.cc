@@ -79,15 +79,13 @@ template <typename Number>
 void PackedFactorOf<Number>::Pack(const FactorOf<Number>& b) {
   const int64_t rows = b.transposed ? b.columns : b.rows;
   columns_ = b.transposed ? b.rows : b.columns;
-  packed_ = buffer_.Reserve(
-      static_cast<size_t>(kernels_->packed_bytes(rows, columns_)));
-  kernels_->pack(b, packed_);
+  kernels_->pack(b, packed_.Reserve(kernels_->packed_bytes(rows, columns_)));
 }
 
 template <typename Number>
 void PackedFactorOf<Number>::Multiply(const FactorOf<Number>& a, Into into,
                                       float* out) const {
-  kernels_->multiply(a, packed_, columns_, into, out);
+  kernels_->multiply(a, packed_.data(), columns_, into, out);
 }
 
 template <typename Number>
@@ -99,8 +97,7 @@ template <typename Number>
 FactorOf<Number> PackedFactorOf<Number>::Transposed(const FactorOf<Number>& a) {
   constexpr bool kInPairs = std::is_same_v<Number, Bfloat16>;
   const int64_t rows = kInPairs ? (a.rows + 1) / 2 * 2 : a.rows;
-  auto* const to = static_cast<Number*>(left_buffer_.Reserve(
-      static_cast<size_t>(rows * a.columns) * sizeof(Number)));
+  Number* const to = transposed_.Reserve(rows * a.columns);
   kernels_->transpose(a, to);
   return {to, a.columns, rows};
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/widen.h"
 
 namespace fgnn {
@@ -59,9 +59,8 @@ class PackedFactorOf {
  private:
   const ProductKernelsOf<Number>* kernels_;
   int64_t columns_ = 0;
-  void* packed_ = nullptr;
-  AlignedBuffer buffer_;
-  AlignedBuffer left_buffer_;  // Memory of Transposed().
+  Scratch<std::byte> packed_;
+  Scratch<Number> transposed_;
 };
 using PackedFactor = PackedFactorOf<float>;
 
@@ -80,14 +79,6 @@ template <typename Number>
 void ProductsOverRows(const FactorOf<Number>& a,
                       absl::Span<const RightFactor<Number>> factors,
                       PackedFactorOf<Number>* block);
-
-// The same for one b.
-template <typename Number>
-void ProductOverRows(const FactorOf<Number>& a, const FactorOf<Number>& b,
-                     PackedFactorOf<Number>* block, float* out) {
-  const RightFactor<Number> factor = {b.data, b.columns, out};
-  ProductsOverRows<Number>(a, absl::MakeConstSpan(&factor, 1), block);
-}
 
 }  // namespace fgnn
 

@@ -23,9 +23,9 @@ absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::Forward(
   FGNN_ASSIGN_OR_RETURN(block_, self_loops_.Add(block));
   destinations_ = CutByEntries(block_.indptr.data(), block_.num_destinations);
   x_.Start(x, block_.num_sources);
-  source_vector_ = weights.data() + options_.source_offset;
-  destination_vector_ = weights.data() + options_.destination_offset;
-  attention_dropout_ = Dropout::Of(options_.attention_dropout, x.key);
+  attention_.source_vector = weights.data() + options_.source_offset;
+  attention_.destination_vector = weights.data() + options_.destination_offset;
+  attention_.dropout = Dropout::Of(options_.attention_dropout, x.key);
   FGNN_RETURN_IF_ERROR(Transform(weights.data() + options_.weight_offset));
   FGNN_RETURN_IF_ERROR(Attend());
   return SumMessages(weights.data() + options_.bias_offset, dropout);
@@ -38,25 +38,25 @@ absl::Status GatLayer<Number>::Transform(const float* weight) {
   const int64_t num_sources = block_.num_sources;
   const int64_t num_destinations = block_.num_destinations;
   weight_.Pack({weight, width, options_.in}, /*backward=*/!options_.first);
-  messages_ = ReserveNumbers<Number>(messages_buffer_, num_sources * width);
-  source_scores_ = source_scores_buffer_.Floats(
-      static_cast<size_t>(num_sources * shape.heads));
-  destination_scores_ = destination_scores_buffer_.Floats(
-      static_cast<size_t>(num_destinations * shape.heads));
+  messages_.Reserve(num_sources * width);
+  float* const source_scores =
+      attention_.source_scores.Reserve(num_sources * shape.heads);
+  float* const destination_scores =
+      attention_.destination_scores.Reserve(num_destinations * shape.heads);
   return tasks_.Run(num_sources, [&](int64_t first, int64_t last, int worker) {
-    Number* const messages = messages_ + first * width;
+    Number* const messages = messages_.data() + first * width;
     const int64_t count = (last - first) * width;
     float* const rows = tasks_.Floats(messages, count, worker);
     x_.Copy(first, last, worker);
     weight_.Forward(x_.From(first), last - first, Into::kOverwrite, rows);
     StoreRows(rows, count, messages);
     // Scores are of the numbers that are summed, as on a GPU.
-    ProductsOfRows(shape, source_vector_, messages, last - first,
-                   source_scores_ + first * shape.heads);
+    ProductsOfRows(shape, attention_.source_vector, messages, last - first,
+                   source_scores + first * shape.heads);
     if (first >= num_destinations) return;
-    ProductsOfRows(shape, destination_vector_, messages,
+    ProductsOfRows(shape, attention_.destination_vector, messages,
                    std::min(last, num_destinations) - first,
-                   destination_scores_ + first * shape.heads);
+                   destination_scores + first * shape.heads);
   });
 }
 
@@ -64,15 +64,13 @@ template <typename Number>
 absl::Status GatLayer<Number>::Attend() {
   const size_t size =
       block_.indices.size() * static_cast<size_t>(options_.shape.heads);
-  alpha_ = alpha_buffer_.Floats(size);
+  float* const alpha = attention_.alpha.Reserve(size);
   FGNN_RETURN_IF_ERROR(
       ForLists(destinations_, [&](int64_t first, int64_t last, int) {
-        EdgeSoftmax(scores(), ListsOf(block_), first, last, alpha_);
+        EdgeSoftmax(scores(), ListsOf(block_), first, last, alpha);
       }));
-  kept_ = alpha_;
-  if (!attention_dropout_.active()) return absl::OkStatus();
-  kept_ = kept_buffer_.Floats(size);
-  return DropEntries(alpha_, kept_);
+  if (!attention_.dropout.active()) return absl::OkStatus();
+  return DropEntries(alpha, attention_.dropped.Reserve(size));
 }
 
 template <typename Number>
@@ -84,8 +82,8 @@ absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::SumMessages(
       ForLists(destinations_, [&](int64_t first, int64_t last, int worker) {
         float* const z = output_.Floats(first, last, worker);
         RepeatRow(bias, shape.width(), last - first, z);
-        AddWeightedSums(shape, ListsOf(block_), nullptr, first, last, kept_,
-                        messages_, z);
+        AddWeightedSums(shape, ListsOf(block_), nullptr, first, last,
+                        attention_.kept(), messages_.data(), z);
         output_.Finish(dropout, first, last, z);
       }));
   return output;
@@ -101,7 +99,7 @@ absl::StatusOr<Number*> GatLayer<Number>::Backward(const BlockView& /*block*/,
   FGNN_RETURN_IF_ERROR(GradientOfParameters(dz, gradient));
   if (options_.first) return nullptr;
   FGNN_RETURN_IF_ERROR(GradientOfInput(input_scale));
-  return input_gradient_;
+  return gradients_.input.data();
 }
 
 // Computes d alpha_uv = dz_v . m_u, then goes back through the softmax.
@@ -109,21 +107,21 @@ template <typename Number>
 absl::Status GatLayer<Number>::GradientOfScores(const Number* dz) {
   const HeadShape& shape = options_.shape;
   const RowLists lists = ListsOf(block_);
-  entry_gradient_ = entry_gradient_buffer_.Floats(
+  float* const of_scores = gradients_.scores.Reserve(
       block_.indices.size() * static_cast<size_t>(shape.heads));
-  destination_gradient_ = destination_gradient_buffer_.Floats(
-      static_cast<size_t>(block_.num_destinations * shape.heads));
+  float* const of_destinations =
+      gradients_.destinations.Reserve(block_.num_destinations * shape.heads);
   FGNN_RETURN_IF_ERROR(
       ForLists(destinations_, [&](int64_t first, int64_t last, int) {
-        ProductsOfEntries(shape, lists, first, last, dz, messages_,
-                          entry_gradient_);
+        ProductsOfEntries(shape, lists, first, last, dz, messages_.data(),
+                          of_scores);
       }));
-  if (attention_dropout_.active()) {
-    FGNN_RETURN_IF_ERROR(DropEntries(entry_gradient_, entry_gradient_));
+  if (attention_.dropout.active()) {
+    FGNN_RETURN_IF_ERROR(DropEntries(of_scores, of_scores));
   }
   return ForLists(destinations_, [&](int64_t first, int64_t last, int) {
-    GradientOfEdgeSoftmax(scores(), lists, first, last, alpha_, entry_gradient_,
-                          destination_gradient_);
+    GradientOfEdgeSoftmax(scores(), lists, first, last, attention_.alpha.data(),
+                          of_scores, of_destinations);
   });
 }
 
@@ -135,32 +133,31 @@ absl::Status GatLayer<Number>::GradientOfMessages(const Number* dz) {
   const int64_t width = shape.width();
   const int64_t num_sources = block_.num_sources;
   const int64_t num_destinations = block_.num_destinations;
-  transposed_.BuildWithEdges(block_);
+  transposed_.Build(block_, /*with_edges=*/true);
   const RowLists lists = transposed_.lists();
-  source_gradient_ = source_gradient_buffer_.Floats(
-      static_cast<size_t>(num_sources * shape.heads));
-  messages_gradient_ =
-      ReserveNumbers<Number>(messages_gradient_buffer_, num_sources * width);
-  return ForLists(
-      CutByEntries(lists.indptr, num_sources),
-      [&](int64_t first, int64_t last, int worker) {
-        const int64_t count = (last - first) * width;
-        Number* const to = messages_gradient_ + first * width;
-        float* const rows = tasks_.Floats(to, count, worker);
-        float* const scores = source_gradient_ + first * shape.heads;
-        SumsOfPlaces(shape.heads, lists, transposed_.edges(), first, last,
-                     entry_gradient_, scores);
-        std::fill_n(rows, count, 0.0F);
-        AddWeightedSums(shape, lists, transposed_.edges(), first, last, kept_,
-                        dz, rows);
-        AddScaledRow(shape, scores, last - first, source_vector_, rows);
-        if (first < num_destinations) {
-          AddScaledRow(shape, destination_gradient_ + first * shape.heads,
-                       std::min(last, num_destinations) - first,
-                       destination_vector_, rows);
-        }
-        StoreRows(rows, count, to);
-      });
+  float* const of_sources =
+      gradients_.sources.Reserve(num_sources * shape.heads);
+  Number* const of_messages = gradients_.messages.Reserve(num_sources * width);
+  return ForLists(CutByEntries(lists.indptr, num_sources), [&](int64_t first,
+                                                               int64_t last,
+                                                               int worker) {
+    const int64_t count = (last - first) * width;
+    Number* const to = of_messages + first * width;
+    float* const rows = tasks_.Floats(to, count, worker);
+    float* const scores = of_sources + first * shape.heads;
+    SumsOfPlaces(shape.heads, lists, transposed_.edges(), first, last,
+                 gradients_.scores.data(), scores);
+    std::fill_n(rows, count, 0.0F);
+    AddWeightedSums(shape, lists, transposed_.edges(), first, last,
+                    attention_.kept(), dz, rows);
+    AddScaledRow(shape, scores, last - first, attention_.source_vector, rows);
+    if (first < num_destinations) {
+      AddScaledRow(shape, gradients_.destinations.data() + first * shape.heads,
+                   std::min(last, num_destinations) - first,
+                   attention_.destination_vector, rows);
+    }
+    StoreRows(rows, count, to);
+  });
 }
 
 template <typename Number>
@@ -174,7 +171,7 @@ absl::Status GatLayer<Number>::GradientOfParameters(
     return gradient.subspan(offset, static_cast<size_t>(size));
   };
   const SumsOverRows<Number> sums[] = {
-      {.a = {messages_gradient_, num_sources, width},
+      {.a = {gradients_.messages.data(), num_sources, width},
        .rows = {},
        .products = {{x_.From(0), options_.in,
                      gradient.data() + options_.weight_offset}}},
@@ -188,13 +185,13 @@ absl::Status GatLayer<Number>::GradientOfParameters(
         rows,
         [&](int64_t first, int64_t count, float* sum) {
           AddSumOfScaledRows(shape, scores + first * shape.heads,
-                             messages_ + first * width, count, sum);
+                             messages_.data() + first * width, count, sum);
         },
         part(offset, width));
   };
-  FGNN_RETURN_IF_ERROR(
-      of_scores(source_gradient_, num_sources, options_.source_offset));
-  return of_scores(destination_gradient_, num_destinations,
+  FGNN_RETURN_IF_ERROR(of_scores(gradients_.sources.data(), num_sources,
+                                 options_.source_offset));
+  return of_scores(gradients_.destinations.data(), num_destinations,
                    options_.destination_offset);
 }
 
@@ -203,15 +200,14 @@ absl::Status GatLayer<Number>::GradientOfInput(float input_scale) {
   const int64_t in = options_.in;
   const int64_t width = options_.shape.width();
   const int64_t num_sources = block_.num_sources;
-  input_gradient_ =
-      ReserveNumbers<Number>(input_gradient_buffer_, num_sources * in);
-  return tasks_.Make(num_sources, in, input_gradient_,
-                     [&](int64_t first, int64_t last, int, float* rows) {
-                       weight_.Backward(messages_gradient_ + first * width,
-                                        last - first, Into::kOverwrite, rows);
-                       GradientOfReluAndDropout(input_scale, x_.From(first),
-                                                (last - first) * in, rows);
-                     });
+  return tasks_.Make(
+      num_sources, in, gradients_.input.Reserve(num_sources * in),
+      [&](int64_t first, int64_t last, int, float* rows) {
+        weight_.Backward(gradients_.messages.data() + first * width,
+                         last - first, Into::kOverwrite, rows);
+        GradientOfReluAndDropout(input_scale, x_.From(first),
+                                 (last - first) * in, rows);
+      });
 }
 
 template <typename Number>
@@ -223,7 +219,7 @@ absl::Status GatLayer<Number>::DropEntries(const float* from, float* to) {
         const int64_t first = task * kFloatsPerDropoutTask;
         const int64_t count = std::min(kFloatsPerDropoutTask, size - first);
         if (from != to) std::copy_n(from + first, count, to + first);
-        ApplyDropout(attention_dropout_, first, count, to + first);
+        ApplyDropout(attention_.dropout, first, count, to + first);
       });
 }
 

@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
@@ -63,8 +63,7 @@ class GatLayer final : public GnnLayer<Number> {
   }
 
  private:
-  // The forward pass, in this order: messages_ and their scores; alpha_ and
-  // kept_; z.
+  // The forward pass, in this order: messages_ and their scores; alpha; z.
   absl::Status Transform(const float* weight);
   absl::Status Attend();
   absl::StatusOr<LayerOutput<Number>> SumMessages(const float* bias,
@@ -81,11 +80,12 @@ class GatLayer final : public GnnLayer<Number> {
   using ListTask =
       absl::FunctionRef<void(int64_t first, int64_t last, int worker)>;
   absl::Status ForLists(const std::vector<int64_t>& starts, ListTask task);
-  // Sets to [E, H] to `from` with attention_dropout_; both may be the same
+  // Sets to [E, H] to `from` with attention's dropout; both may be the same
   // array.
   absl::Status DropEntries(const float* from, float* to);
   EdgeScores scores() const {
-    return {options_.shape.heads, source_scores_, destination_scores_};
+    return {options_.shape.heads, attention_.source_scores.data(),
+            attention_.destination_scores.data()};
   }
 
   const GatLayerOptions options_;
@@ -95,38 +95,39 @@ class GatLayer final : public GnnLayer<Number> {
   SelfLoops self_loops_;
   TransposedBlock transposed_;
 
+  // What the forward pass of attention reads and makes.
+  struct Attention {
+    const float* source_vector = nullptr;       // a_src
+    const float* destination_vector = nullptr;  // a_dst
+    Dropout dropout;
+    Scratch<float> source_scores;       // [S, H]
+    Scratch<float> destination_scores;  // [D, H]
+    Scratch<float> alpha;               // [E, H]
+    Scratch<float> dropped;             // [E, H], alpha after dropout.
+
+    // Returns what weighs the messages.
+    const float* kept() const {
+      return dropout.active() ? dropped.data() : alpha.data();
+    }
+  };
+  struct Gradients {
+    Scratch<float> scores;        // [E, H], gradient of the entries' scores.
+    Scratch<float> destinations;  // [D, H]
+    Scratch<float> sources;       // [S, H]
+    Scratch<Number> messages;     // [S, out]
+    Scratch<Number> input;        // [S, in]
+  };
+
   // State of the last Forward().
   BlockView block_;                    // Block with self-loops.
   std::vector<int64_t> destinations_;  // First destinations of the tasks.
   InputRows<Number> x_;
-  const float* source_vector_ = nullptr;       // a_src
-  const float* destination_vector_ = nullptr;  // a_dst
-  Dropout attention_dropout_;
   LayerWeight<Number> weight_;
-  Number* messages_ = nullptr;           // [S, out]
-  float* source_scores_ = nullptr;       // [S, H]
-  float* destination_scores_ = nullptr;  // [D, H]
-  float* alpha_ = nullptr;               // [E, H]
-  float* kept_ = nullptr;                // [E, H], alpha_ after dropout.
-
-  // State of the last Backward().
-  float* entry_gradient_ = nullptr;        // [E, H], gradient of the scores.
-  float* destination_gradient_ = nullptr;  // [D, H]
-  float* source_gradient_ = nullptr;       // [S, H]
-  Number* messages_gradient_ = nullptr;    // [S, out]
-  Number* input_gradient_ = nullptr;       // [S, in]
-
+  Scratch<Number> messages_;  // [S, out]
+  Attention attention_;
   OutputRows<Number> output_;
-  AlignedBuffer messages_buffer_;
-  AlignedBuffer source_scores_buffer_;
-  AlignedBuffer destination_scores_buffer_;
-  AlignedBuffer alpha_buffer_;
-  AlignedBuffer kept_buffer_;
-  AlignedBuffer entry_gradient_buffer_;
-  AlignedBuffer destination_gradient_buffer_;
-  AlignedBuffer source_gradient_buffer_;
-  AlignedBuffer messages_gradient_buffer_;
-  AlignedBuffer input_gradient_buffer_;
+
+  Gradients gradients_;  // State of the last Backward().
 };
 
 }  // namespace fgnn

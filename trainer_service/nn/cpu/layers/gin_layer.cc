@@ -40,8 +40,8 @@ class GinInference final : public LayerInference {
     constexpr int64_t kRowsAtOnce = 64;
     const int64_t out = options_.first_linear.out;
     const int64_t sum_columns = linear_.message_columns();
-    AlignedBuffer buffer;
-    float* hidden = buffer.Floats(static_cast<size_t>(kRowsAtOnce * out));
+    Scratch<float> between;
+    float* hidden = between.Reserve(kRowsAtOnce * out);
     for (int64_t first = 0; first < rows; first += kRowsAtOnce) {
       const int64_t count = std::min(kRowsAtOnce, rows - first);
       linear_.Update(nullptr, sums + first * sum_columns, count, hidden);

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
@@ -66,7 +67,7 @@ class GinLayer final : public GnnLayer<Number> {
   OutputRows<Number> hidden_;  // Values after the inner ReLU.
   OutputRows<Number> output_;
 
-  BatchArray<Number> hidden_gradient_;  // [D, out], before the inner ReLU.
+  Scratch<Number> hidden_gradient_;  // [D, out], before the inner ReLU.
 };
 
 }  // namespace fgnn

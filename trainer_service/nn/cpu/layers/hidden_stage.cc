@@ -93,16 +93,16 @@ HiddenStage<Number>::HiddenStage(const HiddenStageOptions& options,
                                  ThreadTeam* team)
     : options_(options),
       team_(team),
-      scratch_(static_cast<size_t>(team->size())) {}
+      worker_rows_(static_cast<size_t>(team->size())) {}
 
 // Returns floats to be read: the numbers themselves, or copies.
 template <typename Number>
 const float* HiddenStage<Number>::AsFloats(const Number* numbers, int64_t count,
-                                           AlignedBuffer& buffer) const {
+                                           Scratch<float>& room) const {
   if constexpr (std::is_same_v<Number, float>) {
     return numbers;
   } else {
-    float* const floats = buffer.Floats(static_cast<size_t>(count));
+    float* const floats = room.Reserve(count);
     WidenToFloats(FeatureType::kBfloat16,
                   reinterpret_cast<const std::byte*>(numbers),
                   static_cast<uint64_t>(count), floats);
@@ -113,11 +113,11 @@ const float* HiddenStage<Number>::AsFloats(const Number* numbers, int64_t count,
 // Returns room for floats that StoreRows() turns into the numbers.
 template <typename Number>
 float* HiddenStage<Number>::InFloats(Number* numbers, int64_t count,
-                                     AlignedBuffer& buffer) const {
+                                     Scratch<float>& room) const {
   if constexpr (std::is_same_v<Number, float>) {
     return numbers;
   } else {
-    return buffer.Floats(static_cast<size_t>(count));
+    return room.Reserve(count);
   }
 }
 
@@ -127,8 +127,7 @@ absl::Status HiddenStage<Number>::SumOverRows(int64_t width, const Sum& sum,
                                               std::vector<float>* out) {
   const int64_t chunk = RowsPerPartial(rows_);
   const int64_t num_chunks = NumTasks(rows_, chunk);
-  float* const partials =
-      partials_buffer_.Floats(static_cast<size_t>(num_chunks * width));
+  float* const partials = partials_.Reserve(num_chunks * width);
   FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int worker) {
     const int64_t first = task * chunk;
     sum(first, std::min(chunk, rows_ - first), worker, partials + task * width);
@@ -179,16 +178,15 @@ absl::StatusOr<const Number*> HiddenStage<Number>::Forward(
   } else {
     inverse_deviation_.resize(static_cast<size_t>(rows));
   }
-  auto* const h = static_cast<Number*>(
-      output_buffer_.Reserve(static_cast<size_t>(size()) * sizeof(Number)));
+  Number* const h = output_.Reserve(size());
   FGNN_RETURN_IF_ERROR(
       team_->Run(NumTasks(rows, kRowsPerTask), [&](int64_t task, int worker) {
-        Scratch& scratch = scratch_[static_cast<size_t>(worker)];
+        WorkerRows& own = worker_rows_[static_cast<size_t>(worker)];
         const int64_t first = task * kRowsPerTask;
         const int64_t task_rows = std::min(kRowsPerTask, rows - first);
         const int64_t at = first * columns;
         const int64_t count = task_rows * columns;
-        float* const made = InFloats(h + at, count, scratch.left);
+        float* const made = InFloats(h + at, count, own.left);
         if (normalization == Normalization::kBatch) {
           NormalizeColumns(mean_.data(), inverse_deviation_.data(), task_rows,
                            columns, z + at);
@@ -202,7 +200,7 @@ absl::StatusOr<const Number*> HiddenStage<Number>::Forward(
           ScaleAndShift(scale_.data(), shift, z + at, task_rows, columns, made);
         }
         if (options_.adds_inputs) {
-          AddRow(AsFloats(x + at, count, scratch.right), count, 1, made);
+          AddRow(AsFloats(x + at, count, own.right), count, 1, made);
         }
         ApplyReluAndDropout(dropout, at, count, made);
         StoreRows(made, count, h + at);
@@ -219,7 +217,7 @@ absl::Status HiddenStage<Number>::SumGradients(const Number* dy) {
         const int64_t at = first * columns;
         GradientOfScaleAndShift(
             AsFloats(dy + at, rows * columns,
-                     scratch_[static_cast<size_t>(worker)].left),
+                     worker_rows_[static_cast<size_t>(worker)].left),
             normalized_ + at, rows, columns, out, out + columns);
       },
       &scale_and_shift_gradient_);
@@ -248,13 +246,13 @@ absl::StatusOr<const Number*> HiddenStage<Number>::Backward(
   }
   FGNN_RETURN_IF_ERROR(
       team_->Run(NumTasks(rows_, kRowsPerTask), [&](int64_t task, int worker) {
-        Scratch& scratch = scratch_[static_cast<size_t>(worker)];
+        WorkerRows& own = worker_rows_[static_cast<size_t>(worker)];
         const int64_t first = task * kRowsPerTask;
         const int64_t rows = std::min(kRowsPerTask, rows_ - first);
         const int64_t at = first * columns;
         const int64_t count = rows * columns;
-        const float* const of_output = AsFloats(dy + at, count, scratch.left);
-        float* const made = InFloats(room + at, count, scratch.right);
+        const float* const of_output = AsFloats(dy + at, count, own.left);
+        float* const made = InFloats(room + at, count, own.right);
         if (batch) {
           GradientOfNormalizeColumns({scale_.data(), inverse_deviation_.data(),
                                       d_scale, d_shift, rows_},
@@ -279,14 +277,14 @@ absl::Status HiddenStage<Number>::AddGradientOfInputs(const Number* dy,
   const int64_t columns = options_.columns;
   return team_->Run(
       NumTasks(rows_, kRowsPerTask), [&](int64_t task, int worker) {
-        Scratch& scratch = scratch_[static_cast<size_t>(worker)];
+        WorkerRows& own = worker_rows_[static_cast<size_t>(worker)];
         const int64_t at = task * kRowsPerTask * columns;
         const int64_t count = std::min(kRowsPerTask * columns, size() - at);
-        float* const part = scratch.left.Floats(static_cast<size_t>(count));
-        const float* const given = AsFloats(dy + at, count, scratch.left);
+        float* const part = own.left.Reserve(count);
+        const float* const given = AsFloats(dy + at, count, own.left);
         if (given != part) std::copy_n(given, count, part);
         GradientOfReluAndDropout(input_scale, x + at, count, part);
-        AddRow(AsFloats(dx + at, count, scratch.right), count, 1, part);
+        AddRow(AsFloats(dx + at, count, own.right), count, 1, part);
         if constexpr (std::is_same_v<Number, float>) {
           std::copy_n(part, count, dx + at);
         } else {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/layer_options.h"
@@ -51,16 +51,16 @@ class HiddenStage {
 
  private:
   // Memory of one worker, in f32.
-  struct Scratch {
-    AlignedBuffer left;
-    AlignedBuffer right;
+  struct WorkerRows {
+    Scratch<float> left;
+    Scratch<float> right;
   };
   int64_t size() const { return rows_ * options_.columns; }
   absl::Status MeasureColumns(const float* z);
   absl::Status SumGradients(const Number* dy);
   const float* AsFloats(const Number* numbers, int64_t count,
-                        AlignedBuffer& buffer) const;
-  float* InFloats(Number* numbers, int64_t count, AlignedBuffer& buffer) const;
+                        Scratch<float>& room) const;
+  float* InFloats(Number* numbers, int64_t count, Scratch<float>& room) const;
   // Sets out [width] to the sums over all rows. sum(first, rows, worker, out
   // [width]) computes the sums over some rows.
   template <typename Sum>
@@ -69,7 +69,7 @@ class HiddenStage {
 
   const HiddenStageOptions options_;
   ThreadTeam* const team_;
-  std::vector<Scratch> scratch_;
+  std::vector<WorkerRows> worker_rows_;
 
   // State of the last Forward().
   int64_t rows_ = 0;
@@ -81,8 +81,8 @@ class HiddenStage {
   // State of the last Backward().
   std::vector<float> scale_and_shift_gradient_;  // [2 * columns]
 
-  AlignedBuffer output_buffer_;
-  AlignedBuffer partials_buffer_;
+  Scratch<Number> output_;
+  Scratch<float> partials_;
 };
 
 // Returns a layer's inference with this stage behind it. Normalisation over a

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
@@ -30,30 +30,6 @@ inline constexpr int64_t kRowsPerTask =
 static_assert(kRowsPerTask<float> % kDropoutTile == 0);
 static_assert(kRowsPerTask<Bfloat16> % kDropoutTile == 0);
 
-// Returns room for `count` numbers in the buffer. std::bad_alloc.
-template <typename Number>
-Number* ReserveNumbers(AlignedBuffer& buffer, int64_t count) {
-  return static_cast<Number*>(
-      buffer.Reserve(static_cast<size_t>(count) * sizeof(Number)));
-}
-
-// An array that each batch makes anew, in memory of its own.
-template <typename Number>
-class BatchArray {
- public:
-  // Makes room for `count` elements and returns it. std::bad_alloc.
-  Number* Reserve(int64_t count) {
-    data_ = ReserveNumbers<Number>(buffer_, count);
-    return data_;
-  }
-  // Returns the room that the last Reserve() made.
-  Number* data() const { return data_; }
-
- private:
-  AlignedBuffer buffer_;
-  Number* data_ = nullptr;
-};
-
 // Memory in which workers compute what StoreRows() then rounds.
 template <typename Number>
 class FloatRows {
@@ -67,13 +43,12 @@ class FloatRows {
     if constexpr (std::is_same_v<Number, float>) {
       return rows;
     } else {
-      return rooms_[static_cast<size_t>(worker)].Floats(
-          static_cast<size_t>(count));
+      return rooms_[static_cast<size_t>(worker)].Reserve(count);
     }
   }
 
  private:
-  std::vector<AlignedBuffer> rooms_;  // Room of each worker.
+  std::vector<Scratch<float>> rooms_;  // Room of each worker.
 };
 
 // A layer's loops over rows, on the team's threads, kRowsPerTask at a time.
@@ -129,10 +104,7 @@ class InputRows {
   // what x points to. std::bad_alloc.
   void Start(const LayerInput<Number>& x, int64_t count) {
     stored_ = x.dense == nullptr ? x.stored : nullptr;
-    copies_ = stored_ == nullptr
-                  ? nullptr
-                  : ReserveNumbers<Number>(buffer_, count * columns_);
-    data_ = stored_ == nullptr ? x.dense : copies_;
+    data_ = stored_ == nullptr ? x.dense : copies_.Reserve(count * columns_);
   }
 
   // Makes the copies of the rows in [first, last), if they are stored. Several
@@ -140,7 +112,7 @@ class InputRows {
   void Copy(int64_t first, int64_t last, int worker) {
     if (stored_ == nullptr) return;
     const int64_t count = (last - first) * columns_;
-    Number* const to = copies_ + first * columns_;
+    Number* const to = copies_.data() + first * columns_;
     float* const floats = floats_.Of(to, count, worker);
     const std::byte* const* const from = stored_->rows.data() + first;
     GatherRows(
@@ -158,9 +130,8 @@ class InputRows {
  private:
   const int64_t columns_;
   const StoredRows* stored_ = nullptr;
-  Number* copies_ = nullptr;
+  Scratch<Number> copies_;
   const Number* data_ = nullptr;
-  AlignedBuffer buffer_;
   FloatRows<Number> floats_;
 };
 
@@ -174,11 +145,11 @@ class OutputRows {
 
   // Returns room for `count` rows. std::bad_alloc.
   LayerOutput<Number> Reserve(int64_t count) {
-    output_.rows = ReserveNumbers<Number>(rows_buffer_, count * columns_);
+    output_.rows = rows_.Reserve(count * columns_);
     if constexpr (std::is_same_v<Number, float>) {
       output_.logits = output_.rows;
     } else if (last_) {
-      output_.logits = ReserveNumbers<float>(logits_buffer_, count * columns_);
+      output_.logits = logits_.Reserve(count * columns_);
     }
     return output_;
   }
@@ -215,8 +186,8 @@ class OutputRows {
   const int64_t columns_;
   const bool last_;
   LayerOutput<Number> output_;
-  AlignedBuffer rows_buffer_;
-  AlignedBuffer logits_buffer_;
+  Scratch<Number> rows_;
+  Scratch<float> logits_;
   FloatRows<Number> floats_;
 };
 

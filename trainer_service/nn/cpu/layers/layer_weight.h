@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
 #include "trainer_service/nn/cpu/layers/layer_rows.h"
@@ -36,13 +36,13 @@ class LayerWeight {
   }
 
  private:
-  // Returns the weight itself, or rounded copies in buffer_.
+  // Returns the weight itself, or rounded copies.
   FactorOf<Number> AsNumbers(const Factor& weight) {
     if constexpr (std::is_same_v<Number, float>) {
       return weight;
     } else {
       const int64_t count = weight.rows * weight.columns;
-      auto* const rounded = ReserveNumbers<Number>(buffer_, count);
+      Number* const rounded = rounded_.Reserve(count);
       RoundToBfloat16s(weight.data, count, rounded);
       return {rounded, weight.rows, weight.columns};
     }
@@ -52,7 +52,7 @@ class LayerWeight {
   int64_t in_ = 0;
   PackedFactorOf<Number> forward_;
   PackedFactorOf<Number> backward_;
-  AlignedBuffer buffer_;
+  Scratch<Number> rounded_;
 };
 
 }  // namespace fgnn

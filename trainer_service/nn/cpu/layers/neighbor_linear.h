@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/minibatch/task.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
@@ -97,12 +98,12 @@ class NeighborLinear {
   LayerWeight<Number> weight_;
   LayerWeight<Number> self_weight_;
   RepeatedRow bias_;
-  BatchArray<float> scales_;  // [D] Scale of each s_v's sum of neighbours.
+  Scratch<float> scales_;  // [D] Scale of each s_v's sum of neighbours.
   // Aggregate first: sums or means [D, in], and their gradient. Transform
   // first: products of x [S, out], and their gradient.
-  BatchArray<Number> messages_;
-  BatchArray<Number> messages_gradient_;
-  BatchArray<Number> input_gradient_;  // [S, in]
+  Scratch<Number> messages_;
+  Scratch<Number> messages_gradient_;
+  Scratch<Number> input_gradient_;  // [S, in]
   TransposedBlock transposed_;
 };
 

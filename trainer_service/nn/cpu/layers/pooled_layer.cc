@@ -69,9 +69,7 @@ class PooledInference final : public LayerInference {
     if (options_.last) return;
     ApplyReluAndDropout(Dropout(), 0, rows * out, z);
     if (!options_.unit_rows) return;
-    AlignedBuffer inverse_lengths;
-    ScaleToUnitLength(rows, out, z,
-                      inverse_lengths.Floats(static_cast<size_t>(rows)));
+    ScaleToUnitLength(rows, out, z, Scratch<float>().Reserve(rows));
   }
 
  private:
@@ -88,12 +86,12 @@ class PooledInference final : public LayerInference {
 template <typename Number>
 void PooledLayer<Number>::StartWeights(absl::Span<const float> weights) {
   const bool backward = !options_.first;
-  message_weight_.Pack(MessageWeight(options_, weights), backward);
-  neighbor_weight_.Pack(NeighborWeight(options_, weights), /*backward=*/true);
-  self_weight_.Pack(SelfWeight(options_, weights), backward);
-  message_bias_.Assign(weights.subspan(options_.message_bias_offset,
-                                       static_cast<size_t>(options_.in)));
-  bias_ = weights.data() + options_.bias_offset;
+  weights_.message.Pack(MessageWeight(options_, weights), backward);
+  weights_.neighbor.Pack(NeighborWeight(options_, weights), /*backward=*/true);
+  weights_.self.Pack(SelfWeight(options_, weights), backward);
+  weights_.message_bias.Assign(weights.subspan(
+      options_.message_bias_offset, static_cast<size_t>(options_.in)));
+  weights_.bias = weights.data() + options_.bias_offset;
 }
 
 template <typename Number>
@@ -125,9 +123,9 @@ absl::Status PooledLayer<Number>::MakeMessages(const BlockView& block) {
       block.num_sources, [&](int64_t first, int64_t last, int worker) {
         float* const floats = messages_.Floats(first, last, worker);
         x_.Copy(first, last, worker);
-        message_weight_.Forward(x_.From(first), last - first, Into::kOverwrite,
-                                floats);
-        messages_.Finish(message_bias_, Dropout(), first, last, floats);
+        weights_.message.Forward(x_.From(first), last - first, Into::kOverwrite,
+                                 floats);
+        messages_.Finish(weights_.message_bias, Dropout(), first, last, floats);
       });
 }
 
@@ -143,9 +141,9 @@ void PooledLayer<Number>::ForwardRows(const BlockView& block, int64_t first,
   aggregation_->ForwardRows(block, first, last, messages_.rows(), aggregates);
   StoreRows(aggregates, rows * in, kept);
   float* const z = output_.Floats(first, last, worker);
-  RepeatRow(bias_, out, rows, z);
-  neighbor_weight_.Forward(kept, rows, Into::kAdd, z);
-  self_weight_.Forward(x_.From(first), rows, Into::kAdd, z);
+  RepeatRow(weights_.bias, out, rows, z);
+  weights_.neighbor.Forward(kept, rows, Into::kAdd, z);
+  weights_.self.Forward(x_.From(first), rows, Into::kAdd, z);
   if (scales_rows()) {
     ApplyReluAndDropout(Dropout(), 0, rows * out, z);
     ScaleToUnitLength(rows, out, z, inverse_lengths_.data() + first);
@@ -166,7 +164,7 @@ absl::StatusOr<Number*> PooledLayer<Number>::Backward(
   FGNN_RETURN_IF_ERROR(GradientOfWeights(block, dz, gradient));
   if (options_.first) return nullptr;
   FGNN_RETURN_IF_ERROR(GradientOfInput(block, dz, input_scale));
-  return input_gradient_.data();
+  return gradients_.input.data();
 }
 
 // The incoming gradient is 0 where a row is, as if there were no scaling before
@@ -177,7 +175,7 @@ absl::StatusOr<const Number*> PooledLayer<Number>::GradientOfScaling(
     int64_t num_rows, const Number* dy) {
   const int64_t out = options_.out;
   FGNN_RETURN_IF_ERROR(
-      tasks_.Make(num_rows, out, unit_gradient_.Reserve(num_rows * out),
+      tasks_.Make(num_rows, out, gradients_.unit_rows.Reserve(num_rows * out),
                   [&](int64_t first, int64_t last, int, float* dz) {
                     const int64_t rows = last - first;
                     const Number* const unit = unit_rows_.data() + first * out;
@@ -185,7 +183,7 @@ absl::StatusOr<const Number*> PooledLayer<Number>::GradientOfScaling(
                                          dy + first * out, rows, out, dz);
                     GradientOfReluAndDropout(1, unit, rows * out, dz);
                   }));
-  return unit_gradient_.data();
+  return gradients_.unit_rows.data();
 }
 
 template <typename Number>
@@ -195,17 +193,18 @@ absl::Status PooledLayer<Number>::GradientOfMessages(const BlockView& block,
   const int64_t out = options_.out;
   const int64_t num_destinations = block.num_destinations;
   const int64_t num_sources = block.num_sources;
-  FGNN_RETURN_IF_ERROR(tasks_.Make(
-      num_destinations, in, aggregates_gradient_.Reserve(num_destinations * in),
-      [&](int64_t first, int64_t last, int, float* rows) {
-        neighbor_weight_.Backward(dz + first * out, last - first,
-                                  Into::kOverwrite, rows);
-      }));
+  FGNN_RETURN_IF_ERROR(
+      tasks_.Make(num_destinations, in,
+                  gradients_.aggregates.Reserve(num_destinations * in),
+                  [&](int64_t first, int64_t last, int, float* rows) {
+                    weights_.neighbor.Backward(dz + first * out, last - first,
+                                               Into::kOverwrite, rows);
+                  }));
   aggregation_->StartBackward(block);
   return tasks_.Make(
-      num_sources, in, messages_gradient_.Reserve(num_sources * in),
+      num_sources, in, gradients_.messages.Reserve(num_sources * in),
       [&](int64_t first, int64_t last, int, float* rows) {
-        aggregation_->BackwardRows(first, last, aggregates_gradient_.data(),
+        aggregation_->BackwardRows(first, last, gradients_.aggregates.data(),
                                    rows);
         GradientOfReluAndDropout(1, messages_.rows() + first * in,
                                  (last - first) * in, rows);
@@ -226,7 +225,7 @@ absl::Status PooledLayer<Number>::GradientOfWeights(
        .rows = bias(options_.bias_offset, out),
        .products = {{aggregates_.data(), in, to + options_.neighbor_offset},
                     {x_.From(0), in, to + options_.self_offset}}},
-      {.a = {messages_gradient_.data(), block.num_sources, in},
+      {.a = {gradients_.messages.data(), block.num_sources, in},
        .rows = bias(options_.message_bias_offset, in),
        .products = {{x_.From(0), in, to + options_.message_weight_offset}}}};
   return row_sums_.Of(sums);
@@ -241,14 +240,14 @@ absl::Status PooledLayer<Number>::GradientOfInput(const BlockView& block,
   const int64_t num_destinations = block.num_destinations;
   const int64_t num_sources = block.num_sources;
   return tasks_.Make(
-      num_sources, in, input_gradient_.Reserve(num_sources * in),
+      num_sources, in, gradients_.input.Reserve(num_sources * in),
       [&](int64_t first, int64_t last, int, float* rows) {
-        message_weight_.Backward(messages_gradient_.data() + first * in,
-                                 last - first, Into::kOverwrite, rows);
+        weights_.message.Backward(gradients_.messages.data() + first * in,
+                                  last - first, Into::kOverwrite, rows);
         // Number of these rows that are destinations too.
         const int64_t own = std::min(last, num_destinations) - first;
         if (own > 0) {
-          self_weight_.Backward(dz + first * out, own, Into::kAdd, rows);
+          weights_.self.Backward(dz + first * out, own, Into::kAdd, rows);
         }
         GradientOfReluAndDropout(input_scale, x_.From(first),
                                  (last - first) * in, rows);

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/dropout.h"
 #include "trainer_service/nn/cpu/layers/gnn_layer.h"
@@ -79,25 +80,31 @@ class PooledLayer final : public GnnLayer<Number> {
   RowSums<Number> row_sums_;
   const std::unique_ptr<NeighborAggregation<Number>> aggregation_;
 
+  struct Weights {
+    LayerWeight<Number> message;
+    LayerWeight<Number> neighbor;
+    LayerWeight<Number> self;
+    RepeatedRow message_bias;
+    const float* bias = nullptr;
+  };
+  struct Gradients {
+    Scratch<Number> unit_rows;   // [D, out]
+    Scratch<Number> aggregates;  // [D, in]
+    Scratch<Number> messages;    // [S, in] Before their ReLU.
+    Scratch<Number> input;       // [S, in]
+  };
+
   // State of the last Forward().
   InputRows<Number> x_;
-  LayerWeight<Number> message_weight_;
-  LayerWeight<Number> neighbor_weight_;
-  LayerWeight<Number> self_weight_;
-  RepeatedRow message_bias_;
-  const float* bias_ = nullptr;
-  OutputRows<Number> messages_;    // [S, in]
-  BatchArray<Number> aggregates_;  // [D, in]
+  Weights weights_;
+  OutputRows<Number> messages_;  // [S, in]
+  Scratch<Number> aggregates_;   // [D, in]
   // Without unit rows these are empty.
-  BatchArray<Number> unit_rows_;       // [D, out] Rows before dropout.
-  BatchArray<float> inverse_lengths_;  // [D], of the unit rows.
+  Scratch<Number> unit_rows_;       // [D, out] Rows before dropout.
+  Scratch<float> inverse_lengths_;  // [D], of the unit rows.
   OutputRows<Number> output_;
 
-  // State of the last Backward().
-  BatchArray<Number> unit_gradient_;        // [D, out]
-  BatchArray<Number> aggregates_gradient_;  // [D, in]
-  BatchArray<Number> messages_gradient_;    // [S, in] Before their ReLU.
-  BatchArray<Number> input_gradient_;       // [S, in]
+  Gradients gradients_;  // State of the last Backward().
 };
 
 }  // namespace fgnn

@@ -122,7 +122,7 @@ absl::Status RowSums<Number>::Of(absl::Span<const SumsOverRows<Number>> all) {
     if (!sums.rows.empty()) add(sums.rows.data(), columns);
     for (const auto& b : sums.products) add(b.out, columns * b.columns);
   }
-  float* partials = partials_buffer_.Floats(static_cast<size_t>(num_floats));
+  float* partials = partials_.Reserve(num_floats);
   FGNN_RETURN_IF_ERROR(team_->Run(
       static_cast<int64_t>(chunks.size()), [&](int64_t task, int worker) {
         const Chunk<Number>& chunk = chunks[static_cast<size_t>(task)];
@@ -139,8 +139,7 @@ absl::Status RowSums<Number>::OverChunks(int64_t rows, AddRows add,
   const int64_t chunk = RowsPerPartial(rows);
   const int64_t num_chunks = NumTasks(rows, chunk);
   const int64_t stride = WholeLines(columns);
-  float* partials =
-      partials_buffer_.Floats(static_cast<size_t>(stride * num_chunks));
+  float* partials = partials_.Reserve(stride * num_chunks);
   FGNN_RETURN_IF_ERROR(team_->Run(num_chunks, [&](int64_t task, int) {
     const int64_t first = task * chunk;
     float* const sum = partials + task * stride;
@@ -156,7 +155,7 @@ absl::StatusOr<float> RowSums<Number>::OfElementProducts(
     const FactorOf<Number>& a, const FactorOf<Number>& b) {
   const auto columns = static_cast<size_t>(a.columns);
   const absl::Span<float> sums =
-      absl::MakeSpan(column_sums_buffer_.Floats(columns), columns);
+      absl::MakeSpan(column_sums_.Reserve(columns), columns);
   FGNN_RETURN_IF_ERROR(OverChunks(
       a.rows,
       [&a, &b](int64_t first, int64_t count, float* sum) {

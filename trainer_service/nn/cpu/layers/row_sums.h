@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/nn/cpu/kernels/products.h"
 
@@ -53,8 +53,8 @@ class RowSums {
   ThreadTeam* const team_;
   // Blocks of each worker for ProductsOverRows().
   std::vector<PackedFactorOf<Number>> blocks_;
-  AlignedBuffer partials_buffer_;
-  AlignedBuffer column_sums_buffer_;
+  Scratch<float> partials_;
+  Scratch<float> column_sums_;
 };
 
 }  // namespace fgnn

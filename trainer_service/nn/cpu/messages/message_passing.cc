@@ -151,35 +151,32 @@ void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
   AddScaledSumOfRows(lists, first, last, scale, x, columns, out);
 }
 
-void TransposedBlock::Build(const BlockView& block) {
+void TransposedBlock::Build(const BlockView& block, bool with_edges) {
   const uint32_t num_sources = block.num_sources;
   const uint32_t num_destinations = block.num_destinations;
-  indptr_ = indptr_buffer_.Words(size_t{num_sources} + 2);
-  indices_ = indices_buffer_.Words(block.indices.size());
-  inverse_degrees_ = inverse_degrees_buffer_.Floats(num_destinations);
+  uint32_t* const indptr = indptr_.Reserve(size_t{num_sources} + 2);
+  uint32_t* const indices = indices_.Reserve(block.indices.size());
+  uint32_t* const edges =
+      with_edges ? edges_.Reserve(block.indices.size()) : nullptr;
+  float* const inverse_degrees = inverse_degrees_.Reserve(num_destinations);
   // Counted two places to the right. The pass that fills the lists moves each
   // start to its end; after it the array is the list of starts.
-  std::fill_n(indptr_, size_t{num_sources} + 2, 0U);
-  for (const uint32_t source : block.indices) ++indptr_[size_t{source} + 2];
+  std::fill_n(indptr, size_t{num_sources} + 2, 0U);
+  for (const uint32_t source : block.indices) ++indptr[size_t{source} + 2];
   for (size_t s = 2; s < size_t{num_sources} + 2; ++s) {
-    indptr_[s] += indptr_[s - 1];
+    indptr[s] += indptr[s - 1];
   }
   for (uint32_t d = 0; d < num_destinations; ++d) {
     const uint32_t begin = block.indptr[d];
     const uint32_t end = block.indptr[d + 1];
-    inverse_degrees_[d] =
+    inverse_degrees[d] =
         begin == end ? 0.0F : 1.0F / static_cast<float>(end - begin);
     for (uint32_t e = begin; e < end; ++e) {
-      const uint32_t entry = indptr_[size_t{block.indices[e]} + 1]++;
-      indices_[entry] = d;
-      if (edges_ != nullptr) edges_[entry] = e;
+      const uint32_t entry = indptr[size_t{block.indices[e]} + 1]++;
+      indices[entry] = d;
+      if (edges != nullptr) edges[entry] = e;
     }
   }
-}
-
-void TransposedBlock::BuildWithEdges(const BlockView& block) {
-  edges_ = edges_buffer_.Words(block.indices.size());
-  Build(block);
 }
 
 }  // namespace fgnn

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "shared/minibatch/task.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/widen.h"
 #include "trainer_service/nn/model.h"
 
@@ -43,26 +43,21 @@ void AddScaledSumOfLists(const RowLists& lists, int64_t first, int64_t last,
 // threads then write to one row, and the order of a sum is fixed.
 class TransposedBlock {
  public:
-  // Rebuilds the lists, on the calling thread. May throw std::bad_alloc.
-  void Build(const BlockView& block);
-  // Build(), and fills edges().
-  void BuildWithEdges(const BlockView& block);
+  // Rebuilds the lists, and edges() if they are wanted, on the calling thread.
+  // May throw std::bad_alloc.
+  void Build(const BlockView& block, bool with_edges = false);
 
-  RowLists lists() const { return {indptr_, indices_}; }
+  RowLists lists() const { return {indptr_.data(), indices_.data()}; }
   // [num_edges] Number of the block's edge for each entry of lists().
-  const uint32_t* edges() const { return edges_; }
+  const uint32_t* edges() const { return edges_.data(); }
   // [num_destinations] 1 / number of neighbours; 0 if there are none.
-  const float* inverse_degrees() const { return inverse_degrees_; }
+  const float* inverse_degrees() const { return inverse_degrees_.data(); }
 
  private:
-  AlignedBuffer indptr_buffer_;
-  AlignedBuffer indices_buffer_;
-  AlignedBuffer inverse_degrees_buffer_;
-  AlignedBuffer edges_buffer_;
-  uint32_t* indptr_ = nullptr;
-  uint32_t* indices_ = nullptr;
-  uint32_t* edges_ = nullptr;
-  float* inverse_degrees_ = nullptr;
+  Scratch<uint32_t> indptr_;
+  Scratch<uint32_t> indices_;
+  Scratch<uint32_t> edges_;
+  Scratch<float> inverse_degrees_;
 };
 
 }  // namespace fgnn

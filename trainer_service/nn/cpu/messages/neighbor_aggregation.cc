@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "trainer_service/compute/aligned_buffer.h"
 #include "trainer_service/compute/gather_rows.h"
+#include "trainer_service/compute/scratch.h"
 #include "trainer_service/compute/target_clones.h"
 #include "trainer_service/nn/cpu/messages/message_passing.h"
 
@@ -160,13 +160,12 @@ class MaxAggregation final : public NeighborAggregation<Number> {
   explicit MaxAggregation(int64_t columns) : columns_(columns) {}
 
   void Start(const BlockView& block) override {
-    winners_ = winners_buffer_.Words(block.num_destinations *
-                                     static_cast<size_t>(columns_));
+    winners_.Reserve(block.num_destinations * columns_);
   }
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Number* messages, float* out) override {
     MaxAndWinnersOfLists(ListsOf(block), first, last, messages, columns_, out,
-                         winners_ + first * columns_);
+                         winners_.data() + first * columns_);
   }
   void StartBackward(const BlockView& block) override {
     transposed_.Build(block);
@@ -174,14 +173,13 @@ class MaxAggregation final : public NeighborAggregation<Number> {
   void BackwardRows(int64_t first, int64_t last,
                     const Number* aggregates_gradient,
                     float* out) const override {
-    SumOfWins(transposed_.lists(), first, last, aggregates_gradient, winners_,
-              columns_, out);
+    SumOfWins(transposed_.lists(), first, last, aggregates_gradient,
+              winners_.data(), columns_, out);
   }
 
  private:
   const int64_t columns_;
-  uint32_t* winners_ = nullptr;  // [D, columns]
-  AlignedBuffer winners_buffer_;
+  Scratch<uint32_t> winners_;  // [D, columns]
   TransposedBlock transposed_;
 };
 
@@ -191,55 +189,55 @@ class WeightedMeanAggregation final : public NeighborAggregation<Number> {
   explicit WeightedMeanAggregation(int64_t columns) : columns_(columns) {}
 
   void Start(const BlockView& block) override {
-    scales_ = scales_buffer_.Floats(block.indices.size());
+    scales_.Reserve(block.indices.size());
   }
   void ForwardRows(const BlockView& block, int64_t first, int64_t last,
                    const Number* messages, float* out) override {
     for (int64_t d = first; d < last; ++d) {
       ScaleEdges(block, block.indptr[d], block.indptr[d + 1]);
     }
-    ScaledSumOfLists(ListsOf(block), first, last, scales_, messages, columns_,
-                     out);
+    ScaledSumOfLists(ListsOf(block), first, last, scales_.data(), messages,
+                     columns_, out);
   }
   // Sorts the scales by source too: edges keep their order, as in the
   // transposed lists.
   void StartBackward(const BlockView& block) override {
     transposed_.Build(block);
-    uint32_t* const next = next_buffer_.Words(block.num_sources);
+    uint32_t* const next = next_.Reserve(block.num_sources);
     std::copy_n(transposed_.lists().indptr, block.num_sources, next);
-    transposed_scales_ = transposed_scales_buffer_.Floats(block.indices.size());
+    float* const scales = transposed_scales_.Reserve(block.indices.size());
     for (size_t e = 0; e < block.indices.size(); ++e) {
-      transposed_scales_[next[block.indices[e]]++] = scales_[e];
+      scales[next[block.indices[e]]++] = scales_.data()[e];
     }
   }
   void BackwardRows(int64_t first, int64_t last,
                     const Number* aggregates_gradient,
                     float* out) const override {
-    ScaledSumOfLists(transposed_.lists(), first, last, transposed_scales_,
-                     aggregates_gradient, columns_, out);
+    ScaledSumOfLists(transposed_.lists(), first, last,
+                     transposed_scales_.data(), aggregates_gradient, columns_,
+                     out);
   }
 
  private:
   // Scales the edges in [begin, end), which have one destination.
   void ScaleEdges(const BlockView& block, uint32_t begin, uint32_t end) {
+    float* const scales = scales_.data();
     if (block.weights.empty()) {
-      std::fill(scales_ + begin, scales_ + end,
+      std::fill(scales + begin, scales + end,
                 1.0F / static_cast<float>(end - begin));
       return;
     }
     float sum = 0;
     for (uint32_t e = begin; e < end; ++e) sum += block.weights[e];
     for (uint32_t e = begin; e < end; ++e) {
-      scales_[e] = sum > 0 ? block.weights[e] / sum : 0.0F;
+      scales[e] = sum > 0 ? block.weights[e] / sum : 0.0F;
     }
   }
 
   const int64_t columns_;
-  float* scales_ = nullptr;             // [E], scale of each edge's message.
-  float* transposed_scales_ = nullptr;  // [E]
-  AlignedBuffer scales_buffer_;
-  AlignedBuffer transposed_scales_buffer_;
-  AlignedBuffer next_buffer_;
+  Scratch<float> scales_;             // [E], scale of each edge's message.
+  Scratch<float> transposed_scales_;  // [E]
+  Scratch<uint32_t> next_;            // [S], used within StartBackward().
   TransposedBlock transposed_;
 };
 

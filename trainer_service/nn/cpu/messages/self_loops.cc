@@ -24,8 +24,8 @@ absl::StatusOr<BlockView> SelfLoops::Add(const BlockView& block) {
                      " edges with those of vertices to themselves; gat takes "
                      "4294967295: lower sampling.batch_size or fanouts"));
   }
-  uint32_t* const indptr = indptr_buffer_.Words(num_destinations + 1);
-  uint32_t* const indices = indices_buffer_.Words(num_entries);
+  uint32_t* const indptr = indptr_.Reserve(num_destinations + 1);
+  uint32_t* const indices = indices_.Reserve(num_entries);
   indptr[0] = 0;
   uint32_t* next = indices;
   for (uint32_t v = 0; v < num_destinations; ++v) {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/minibatch/task.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 
@@ -21,8 +21,8 @@ class SelfLoops {
   absl::StatusOr<BlockView> Add(const BlockView& block);
 
  private:
-  AlignedBuffer indptr_buffer_;
-  AlignedBuffer indices_buffer_;
+  Scratch<uint32_t> indptr_;
+  Scratch<uint32_t> indices_;
 };
 
 // Cuts lists into tasks of about as many entries. Returns the first list of

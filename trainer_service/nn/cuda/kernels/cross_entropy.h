@@ -1,4 +1,4 @@
-// Softmax cross-entropy and its gradient on a GPU: what nn/cpu/cross_entropy.h
+// Softmax cross-entropy and its gradient on a GPU: what nn/cpu/seed_losses.h
 // computes.
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_KERNELS_CROSS_ENTROPY_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_KERNELS_CROSS_ENTROPY_H_

@@ -1,5 +1,5 @@
 // Losses of outputs beside targets of the same shape, and their gradients, on a
-// GPU: what nn/cpu/binary_cross_entropy.h and squared_error.h compute.
+// GPU: what nn/cpu/seed_losses.h computes.
 #ifndef FGNN_TRAINER_SERVICE_NN_CUDA_KERNELS_TARGET_LOSSES_H_
 #define FGNN_TRAINER_SERVICE_NN_CUDA_KERNELS_TARGET_LOSSES_H_
 

@@ -15,9 +15,6 @@
 namespace fgnn {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
 constexpr size_t kRoomyBytes = size_t{64} << 20;
 
 Device Gpu(int index) {
@@ -169,13 +166,12 @@ TEST(CudaDeviceSamplersTest, AGpuThatIsTooSmallSaysHowMuchIsMissing) {
   StartDevice(/*interleaving=*/0, 16 << 10);
   const LargerGraph graph;
   FGNN_ASSERT_OK_AND_ASSIGN(const auto device, OpenCudaSamplers(Gpu(0)));
-  EXPECT_THAT(device->ForJob()(graph.input(), OfTwoHops()),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("cuda:0 has 16.0 KiB of 16.0 KiB left"),
-                             HasSubstr("topology takes 39.1 KiB there or in "
-                                       "the host's memory"),
-                             HasSubstr("cudaErrorMemoryAllocation"),
-                             HasSubstr("sample on a cpu device"))));
+  EXPECT_THAT(
+      device->ForJob()(graph.input(), OfTwoHops()),
+      ResourceExhausted("cuda:0 has 16.0 KiB of 16.0 KiB left",
+                        "topology takes 39.1 KiB there or in "
+                        "the host's memory",
+                        "cudaErrorMemoryAllocation", "sample on a cpu device"));
 }
 
 TEST(CudaDeviceSamplersTest, MemoryIsRegisteredAsLongAsItIsOpen) {
@@ -187,8 +183,7 @@ TEST(CudaDeviceSamplersTest, MemoryIsRegisteredAsLongAsItIsOpen) {
                               device->Open(absl::MakeSpan(memory)));
     EXPECT_NE(open, nullptr);
     EXPECT_THAT(device->Open(absl::MakeSpan(memory)),
-                StatusIs(absl::StatusCode::kInternal,
-                         HasSubstr("cudaErrorHostMemoryAlreadyRegistered")));
+                Internal("cudaErrorHostMemoryAlreadyRegistered"));
   }
   EXPECT_THAT(device->Open(absl::MakeSpan(memory)), IsOk());
 }
@@ -201,29 +196,22 @@ TEST(CudaDeviceSamplersTest, KnowsThatAFaultIsForGood) {
   EXPECT_THAT(device->Check(), IsOk());
   simt::FailAfter(0, cudaErrorIllegalAddress, /*sticky=*/true);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
-  EXPECT_THAT(device->Check(),
-              StatusIs(absl::StatusCode::kInternal,
-                       AllOf(HasSubstr("cuda:0 can no longer be used"),
-                             HasSubstr("cudaErrorIllegalAddress"))));
+  EXPECT_THAT(device->Check(), Internal("cuda:0 can no longer be used",
+                                        "cudaErrorIllegalAddress"));
 }
 
 TEST(CudaDeviceSamplersTest, NamesAGpuThatIsNotThere) {
   simt::SetFakeDevice({.count = 2});
   EXPECT_THAT(OpenCudaSamplers(Gpu(1)), IsOk());
   EXPECT_THAT(OpenCudaSamplers(Gpu(2)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("device cuda:2"),
-                             HasSubstr("has 2 GPUs, cuda:0 to cuda:1"))));
+              InvalidArgument("device cuda:2", "has 2 GPUs, cuda:0 to cuda:1"));
   FGNN_ASSERT_OK_AND_ASSIGN(const std::string gpus, DescribeGpus());
   EXPECT_EQ(gpus, "cuda:0 emulated, 256.0 MiB; cuda:1 emulated, 256.0 MiB");
   simt::SetFakeDevice({.count = 0});
-  EXPECT_THAT(DescribeGpus(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       HasSubstr("NVIDIA's driver")));
+  EXPECT_THAT(DescribeGpus(), InvalidArgument("NVIDIA's driver"));
   EXPECT_THAT(OpenCudaSamplers(Gpu(0)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("device cuda:0"),
-                             HasSubstr("cudaErrorInsufficientDriver"),
-                             HasSubstr("NVIDIA's driver"))));
+              InvalidArgument("device cuda:0", "cudaErrorInsufficientDriver",
+                              "NVIDIA's driver"));
 }
 
 }  // namespace

@@ -20,34 +20,6 @@ using reference::Job;
 using reference::RandomGraph;
 using reference::TestDraws;
 
-// A job with options of every kind that runs on a device.
-Job RandomCudaJob(uint32_t num_nodes, uint64_t seed) {
-  TestDraws draws(seed + 9000);
-  Job job = RandomJob(num_nodes, seed);
-  job.options.replace = draws.Below(3) == 0;
-  job.options.resample = draws.Below(3) != 0;
-  job.options.batch_dependency = 1 + static_cast<uint32_t>(draws.Below(3));
-  return job;
-}
-
-TEST(CudaSamplerTest, EqualsTheCpuForRandomGraphsAndJobs) {
-  for (uint64_t seed = 0; seed < CudaRounds(20); ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed=", seed));
-    const uint32_t num_nodes = 1 + static_cast<uint32_t>(seed * 7 % 60);
-    const CscGraph graph = RandomGraph(num_nodes, seed);
-    CudaCase sampling(
-        graph, RandomCudaJob(num_nodes, seed),
-        {.wide = seed % 2 == 1,
-         .place = seed % 3 == 0 ? TopologyPlace::kHost : TopologyPlace::kDevice,
-         .interleaving = seed % 4 == 3 ? 1 + seed / 4 % 3 : 0});
-    const uint64_t per_epoch = sampling.batches_per_epoch();
-    for (const uint64_t seq : {uint64_t{0}, per_epoch - 1, 3 * per_epoch}) {
-      sampling.ExpectLikeCpu(BatchSeq(seq));
-    }
-    if (testing::Test::HasFailure()) break;
-  }
-}
-
 class CudaFanoutTest : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(CudaFanoutTest, EqualsTheCpuAroundEveryLimitOfTheDraws) {

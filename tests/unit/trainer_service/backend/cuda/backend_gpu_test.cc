@@ -40,17 +40,14 @@ TEST_F(BackendGpuTest, ReturnsErrorsOfAGpuThatAnswers) {
 TEST_F(BackendGpuTest, ItsMemoryIsNotWaitedFor) {
   simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
   EXPECT_THAT(gpu_.Use([] { return absl::StatusOr<int>(7); }),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       testing::HasSubstr("cuda:0")));
+              FailedPrecondition("cuda:0"));
   EXPECT_TRUE(lost_.empty());
 }
 
 TEST_F(BackendGpuTest, ReportsAGpuThatIsLost) {
   simt::FailAfter(0, cudaErrorIllegalAddress, /*sticky=*/true);
-  const auto is_lost = StatusIs(
-      absl::StatusCode::kInternal,
-      testing::AllOf(testing::HasSubstr("a launch failed; cuda:0"),
-                     testing::HasSubstr("has to end and be restarted")));
+  const auto is_lost =
+      Internal("a launch failed; cuda:0", "has to end and be restarted");
   EXPECT_THAT(gpu_.ReportIfLost(internal_), is_lost);
   EXPECT_THAT(lost_, testing::ElementsAre(is_lost));
   // An error of another kind says nothing of the GPU.
@@ -63,8 +60,7 @@ TEST_F(BackendGpuTest, ReportsAGpuThatIsLost) {
     was_used = true;
     return absl::StatusOr<int>(7);
   };
-  EXPECT_THAT(gpu_.Use(work), StatusIs(absl::StatusCode::kInternal,
-                                       testing::HasSubstr("cuda:0")));
+  EXPECT_THAT(gpu_.Use(work), Internal("cuda:0"));
   EXPECT_FALSE(was_used);
   EXPECT_THAT(lost_, testing::SizeIs(2));
 }

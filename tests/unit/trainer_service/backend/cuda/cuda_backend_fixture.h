@@ -23,13 +23,13 @@
 #include "trainer_service/backend/cuda/cuda_backend.h"
 #include "trainer_service/backend/cuda/cuda_features.h"
 #include "trainer_service/backend/seed_answers.h"
-#include "trainer_service/compute/aligned_buffer.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 
 // A task in a block of its own.
 struct MadeUpTask {
-  AlignedBuffer memory;
+  Scratch<std::byte> memory;
   absl::Span<std::byte> block;
   TaskView view;
 };
@@ -85,9 +85,8 @@ class CudaBackendTest : public testing::Test {
 
   static std::unique_ptr<MadeUpTask> NewTask() {
     auto task = std::make_unique<MadeUpTask>();
-    task->block = absl::MakeSpan(
-        static_cast<std::byte*>(task->memory.Reserve(kBlockBytes)),
-        kBlockBytes);
+    task->block =
+        absl::MakeSpan(task->memory.Reserve(kBlockBytes), kBlockBytes);
     return task;
   }
   // `order`: that by which the task is marked, or null.
@@ -124,7 +123,7 @@ class CudaBackendTest : public testing::Test {
     EXPECT_THAT(
         backend.Step(spec_.training.seed, OptimizerOf(spec_.training), first),
         IsOk());
-    TrainingTask training;
+    TrainingBatch training;
     training.task = &task;
     training.seed = spec_.training.seed;
     training.epoch = 1;
@@ -133,6 +132,13 @@ class CudaBackendTest : public testing::Test {
     gradient->assign(backend.num_parameters(), -1);
     return backend.Gradient({0, weights_}, training, features,
                             absl::MakeSpan(*gradient));
+  }
+  // The CUDA back end's gradient, or fails the test.
+  std::vector<float> CudaGradient(const TaskView& task,
+                                  TaskFeatures* features) {
+    std::vector<float> gradient;
+    EXPECT_THAT(Gradient(*cuda_, task, features, &gradient), IsOk());
+    return gradient;
   }
 
   static const DeviceTaskView& ViewOf(const TaskFeatures& features) {

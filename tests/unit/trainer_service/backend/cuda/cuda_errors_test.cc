@@ -6,18 +6,13 @@
 namespace fgnn {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
 using CudaErrorsTest = CudaBackendTest;
 
 TEST_F(CudaErrorsTest, RefusesModelsOfTheUser) {
   for (const char* kind : {"plugin", "torchscript"}) {
     spec_.model.kind = kind;
     EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, Options()),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("model.kind"), HasSubstr(kind),
-                               HasSubstr("cpu:0-7"))));
+                InvalidArgument("model.kind", kind, "cpu:0-7"));
   }
 }
 
@@ -25,13 +20,11 @@ TEST_F(CudaErrorsTest, RefusesADeviceThatIsNotThere) {
   CudaBackendOptions options = Options();
   options.device = 1;
   EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("cuda:1"), HasSubstr("1 GPU, cuda:0"))));
+              FailedPrecondition("cuda:1", "1 GPU, cuda:0"));
   simt::SetFakeDevice({.count = 0});
   options.device = 0;
   EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, options),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("cuda:0"), HasSubstr("fgnn doctor"))));
+              FailedPrecondition("cuda:0", "fgnn doctor"));
   SetDevice(kMemory);
 }
 
@@ -60,11 +53,9 @@ TEST_F(CudaErrorsTest, NamesSizesWhereTheCacheHasNoRoom) {
   Open();
   const size_t before = AllocatedBytes();
   SetDevice(before + 50 * kSmallColumns * sizeof(float));
-  EXPECT_THAT(
-      cuda_->CacheAsPlanned(Plan(51)),
-      StatusIs(absl::StatusCode::kResourceExhausted,
-               AllOf(HasSubstr("a cache of 51 rows"), HasSubstr("cuda:0 has"),
-                     HasSubstr("lower cache.capacity"))));
+  EXPECT_THAT(cuda_->CacheAsPlanned(Plan(51)),
+              ResourceExhausted("a cache of 51 rows", "cuda:0 has",
+                                "lower cache.capacity"));
   EXPECT_FALSE(cuda_->IsCachedAs(Plan(51)));
   EXPECT_EQ(AllocatedBytes(), before);
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(50)));
@@ -93,9 +84,7 @@ TEST_F(CudaErrorsTest, ShrinksTheCacheOnceForABatch) {
   SetDevice(AllocatedBytes());
   const std::unique_ptr<TaskFeatures> more = cuda_->NewFeatures();
   EXPECT_THAT(Extract(task->view, more.get()),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("its cache has"),
-                             HasSubstr("sampling.batch_size"))));
+              ResourceExhausted("its cache has", "sampling.batch_size"));
   SetDevice(kMemory);
   FGNN_ASSERT_OK(Extract(task->view, more.get()).status());
 }
@@ -107,8 +96,7 @@ TEST_F(CudaErrorsTest, FailsABatchThatHasNoRoomWithoutTheCacheEither) {
   const auto task = MakeTask(0);
   SetDevice(AllocatedBytes());
   EXPECT_THAT(Extract(task->view, cuda_->NewFeatures().get()),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("its cache has 0 B")));
+              ResourceExhausted("its cache has 0 B"));
   SetDevice(kMemory);
 }
 
@@ -121,9 +109,7 @@ TEST_F(CudaErrorsTest, SaysThatTheProcessHasToEnd) {
   const auto task = MakeTask(0);
   FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
   simt::FailAfter(0, cudaErrorIllegalAddress, true);
-  const auto is_lost = StatusIs(
-      absl::StatusCode::kInternal,
-      AllOf(HasSubstr("cudaErrorIllegalAddress"), HasSubstr("has to end")));
+  const auto is_lost = Internal("cudaErrorIllegalAddress", "has to end");
   std::vector<float> gradient;
   EXPECT_THAT(Gradient(*cuda_, task->view, features.get(), &gradient), is_lost);
   EXPECT_THAT(Extract(task->view, features.get()), is_lost);
@@ -155,8 +141,7 @@ TEST(CudaInferenceErrorsTest, CannotGiveBackWithoutMemory) {
   ASSERT_TRUE(device->Keep(world.num_nodes(), {.hidden = 8}).value());
   std::vector<float> hidden(world.num_nodes() * 8);
   simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
-  EXPECT_THAT(device->GiveBack(hidden.data(), nullptr),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(device->GiveBack(hidden.data(), nullptr), FailedPrecondition());
   device->End();
   simt::SetFakeDevice({});
 }

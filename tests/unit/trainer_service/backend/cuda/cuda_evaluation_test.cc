@@ -11,6 +11,7 @@
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
 #include "tests/unit/trainer_service/infer/infer_world.h"
 #include "trainer_service/backend/cuda/cuda_inference_device.h"
+#include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
 namespace {
@@ -208,7 +209,7 @@ class CudaEvaluationTest : public CudaBackendTest {
   }
   // Weights that the job begins with.
   absl::Span<const float> Weights() {
-    float* const values = floats_.Floats(cpu_->num_parameters());
+    float* const values = floats_.Reserve(cpu_->num_parameters());
     const auto weights = absl::MakeSpan(values, cpu_->num_parameters());
     StepTensors first;
     first.new_weights = weights;
@@ -230,7 +231,7 @@ class CudaEvaluationTest : public CudaBackendTest {
     }
   }
 
-  AlignedBuffer floats_;
+  Scratch<float> floats_;
 };
 
 TEST_F(CudaEvaluationTest, HasTheScoresOfTheCpuAndGivesMemoryBack) {
@@ -313,11 +314,9 @@ TEST_F(CudaEvaluationTest, NeverAsksToWaitForTheDevicesMemory) {
   const EdgeView edges(&cpu_->dataset().graph());
   const ScoredWeights scored = Scored();
   simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
-  EXPECT_THAT(cuda_->Evaluate(scored, Splits()),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cuda_->Evaluate(scored, Splits()), FailedPrecondition());
   simt::FailAfter(0, cudaErrorMemoryAllocation, /*sticky=*/false);
-  EXPECT_THAT(cuda_->RankEdges(scored, {edges}),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(cuda_->RankEdges(scored, {edges}), FailedPrecondition());
   SetDevice(kMemory);
   FGNN_ASSERT_OK(cuda_->Evaluate(scored, Splits()).status());
 }
@@ -355,7 +354,7 @@ TEST_F(CudaEvaluationTest, ReportsErrorsOfTheDevice) {
   for (const bool sticky : {false, true}) {
     simt::FailAfter(20, cudaErrorLaunchFailure, sticky);
     const absl::Status status = cuda_->Evaluate(Scored(), Splits()).status();
-    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal));
+    EXPECT_THAT(status, Internal());
     EXPECT_EQ(absl::StrContains(status.message(), "has to end"), sticky);
     SetDevice(kMemory);
     if (sticky) continue;

@@ -13,6 +13,22 @@ namespace {
 constexpr OwnerIndex kTrainer{2};
 constexpr uint64_t kJobSteps = 6;
 
+// The job's segment, open for all of its batches, and one trainer of it.
+struct TrainedJob {
+  TrainedJob(const JobSpec& spec, TrainerBackend* backend)
+      : trainer(spec, backend, &steps, segment.get(), kTrainer) {
+    GlobalQueue(segment.get(), kNoOwner).OpenForSampling(BatchSeq(14));
+    board.OpenForTraining(StepNumber(kJobSteps));
+  }
+
+  const std::unique_ptr<Segment> segment =
+      Segment::Create(SmallSegmentOptions("job")).value();
+  GlobalQueue sampler{segment.get(), kSamplerOwner, 0};
+  GradientBoard board{segment.get(), kNoOwner};
+  BoardExchange steps{segment.get(), kTrainer};
+  JobTrainer trainer;
+};
+
 class CudaTrainingTest : public CudaBackendTest {
  protected:
   // Largest difference, in parts of the largest number.
@@ -32,25 +48,18 @@ class CudaTrainingTest : public CudaBackendTest {
 
   // Trains the whole job and returns its weights.
   std::vector<float> Train(TrainerBackend* backend, uint32_t ahead) {
-    const std::unique_ptr<Segment> segment =
-        Segment::Create(SmallSegmentOptions("job")).value();
-    GlobalQueue sampler(segment.get(), kSamplerOwner, 0);
-    GlobalQueue(segment.get(), kNoOwner).OpenForSampling(BatchSeq(14));
-    GradientBoard board(segment.get(), kNoOwner);
-    board.OpenForTraining(StepNumber(kJobSteps));
-    BoardExchange steps(segment.get(), kTrainer);
     spec_.features.ahead = ahead;
-    JobTrainer trainer(spec_, backend, &steps, segment.get(), kTrainer);
+    TrainedJob job(spec_, backend);
     const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
-    while (board.version().value_or(0) != kJobSteps) {
+    while (job.board.version().value_or(0) != kJobSteps) {
       EXPECT_LT(MonotonicClock::now(), deadline);
       if (MonotonicClock::now() >= deadline) return {};
-      SampleNext(&sampler, segment->options().job_key, &*order_);
-      const absl::Status trained = trainer.DoNext().status();
+      SampleNext(&job.sampler, job.segment->options().job_key, &*order_);
+      const absl::Status trained = job.trainer.DoNext().status();
       EXPECT_THAT(trained, IsOk());
       if (!trained.ok()) return {};
     }
-    const absl::Span<const float> weights = board.weights(kJobSteps);
+    const absl::Span<const float> weights = job.board.weights(kJobSteps);
     return {weights.begin(), weights.end()};
   }
 };
@@ -78,12 +87,9 @@ TEST_F(CudaTrainingTest, HasTheGradientsOfTheCpu) {
     EXPECT_LT(DifferenceOf(expected, gradient), 1e-5);
     EXPECT_NEAR(cuda.loss, cpu.loss, 1e-5);
     EXPECT_EQ(cuda.num_correct, cpu.num_correct);
-    std::vector<float> again;
     FGNN_ASSERT_OK(
         Extract(task->view, features.get(), TrainerThread::kAhead).status());
-    FGNN_ASSERT_OK(
-        Gradient(*cuda_, task->view, features.get(), &again).status());
-    EXPECT_EQ(again, gradient);
+    EXPECT_EQ(CudaGradient(task->view, features.get()), gradient);
   }
 }
 
@@ -92,9 +98,7 @@ TEST_F(CudaTrainingTest, LeavesGradientsWhereItIsTold) {
   const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
   const auto task = MakeTask(1);
   FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
-  std::vector<float> gradient;
-  FGNN_ASSERT_OK(
-      Gradient(*cuda_, task->view, features.get(), &gradient).status());
+  const std::vector<float> gradient = CudaGradient(task->view, features.get());
   FGNN_ASSERT_OK_AND_ASSIGN(const auto place,
                             DeviceArray<float>::Make(gradient.size()));
   std::vector<float> on_host;
@@ -141,9 +145,8 @@ TEST_F(CudaTrainingTest, SumsCachedRowsWhereTheyLie) {
       } else {
         EXPECT_EQ(view.num_rows<all, rows> 0);
       }
-      std::vector<float> gradient;
-      FGNN_ASSERT_OK(
-          Gradient(*cuda_, task->view, features.get(), &gradient).status());
+      const std::vector<float> gradient =
+          CudaGradient(task->view, features.get());
       if (copied.empty()) copied = gradient;
       EXPECT_EQ(gradient, copied);
     }
@@ -177,11 +180,8 @@ TEST_F(CudaTrainingTest, ExtractsAgainWhatAFreedTableHad) {
   Open();
   const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
   const auto task = MakeTask(1);
-  std::vector<float> expected;
-  std::vector<float> gradient;
   FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
-  FGNN_ASSERT_OK(
-      Gradient(*cuda_, task->view, features.get(), &expected).status());
+  const std::vector<float> expected = CudaGradient(task->view, features.get());
   for (const uint64_t rows : {0, 30, 119}) {
     SCOPED_TRACE(rows);
     FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(120)));
@@ -189,15 +189,11 @@ TEST_F(CudaTrainingTest, ExtractsAgainWhatAFreedTableHad) {
         Extract(task->view, features.get(), TrainerThread::kAhead).status());
     ASSERT_NE(ViewOf(*features).placed.places, nullptr);
     FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
-    FGNN_ASSERT_OK(
-        Gradient(*cuda_, task->view, features.get(), &gradient).status());
-    EXPECT_EQ(gradient, expected);
+    EXPECT_EQ(CudaGradient(task->view, features.get()), expected);
     EXPECT_TRUE(RowsOf(*features) == Expected(task->view));
     // Not a second time.
     const uint64_t waits = simt::GetFakeCounts().waits;
-    FGNN_ASSERT_OK(
-        Gradient(*cuda_, task->view, features.get(), &gradient).status());
-    EXPECT_EQ(gradient, expected);
+    EXPECT_EQ(CudaGradient(task->view, features.get()), expected);
     EXPECT_EQ(simt::GetFakeCounts().waits - waits, 1U);
   }
 }
@@ -209,9 +205,7 @@ TEST_F(CudaTrainingTest, WaitsAFixedNumberOfTimesABatch) {
     const auto task = MakeTask(seq);
     const uint64_t before = simt::GetFakeCounts().waits;
     FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
-    std::vector<float> gradient;
-    FGNN_ASSERT_OK(
-        Gradient(*cuda_, task->view, features.get(), &gradient).status());
+    CudaGradient(task->view, features.get());
     // For the features and for the gradient; and for the end of the object's
     // task before, which is past.
     EXPECT_LE(simt::GetFakeCounts().waits - before, 3U);
@@ -238,21 +232,13 @@ TEST_F(CudaTrainingTest, TrainsAJobAsTheCpuDoes) {
 TEST_F(CudaTrainingTest, EndsAJobWhoseNumbersAreNotFinite) {
   spec_.training.learning_rate = 1e30;
   Open();
-  const std::unique_ptr<Segment> segment =
-      Segment::Create(SmallSegmentOptions("job")).value();
-  GlobalQueue sampler(segment.get(), kSamplerOwner, 0);
-  GlobalQueue(segment.get(), kNoOwner).OpenForSampling(BatchSeq(14));
-  GradientBoard board(segment.get(), kNoOwner);
-  board.OpenForTraining(StepNumber(kJobSteps));
-  BoardExchange steps(segment.get(), kTrainer);
-  JobTrainer trainer(spec_, cuda_.get(), &steps, segment.get(), kTrainer);
+  TrainedJob job(spec_, cuda_.get());
   absl::Status trained;
   for (int work = 0; work < 30 && trained.ok(); ++work) {
-    SampleNext(&sampler, segment->options().job_key, &*order_);
-    trained = trainer.DoNext().status();
+    SampleNext(&job.sampler, job.segment->options().job_key, &*order_);
+    trained = job.trainer.DoNext().status();
   }
-  EXPECT_THAT(trained, StatusIs(absl::StatusCode::kAborted,
-                                testing::HasSubstr("the loss is ")));
+  EXPECT_THAT(trained, Aborted("the loss is "));
   std::vector<float> old(cuda_->num_parameters());
   std::vector<float> state(2 * old.size());
   const std::vector<float> wrong(old.size(), INFINITY);
@@ -266,8 +252,7 @@ TEST_F(CudaTrainingTest, EndsAJobWhoseNumbersAreNotFinite) {
   step.gradients = {wrong};
   step.num_seeds = {3};
   EXPECT_THAT(cuda_->Step(1, OptimizerOf(spec_.training), step),
-              StatusIs(absl::StatusCode::kAborted,
-                       testing::HasSubstr("in step 1 the gradient of ")));
+              Aborted("in step 1 the gradient of "));
 }
 
 TEST_F(CudaTrainingTest, PlansForTheWeightsOfEdges) {
@@ -294,19 +279,16 @@ TEST_F(CudaTrainingTest, ExtractsBesideAGradient) {
   const std::unique_ptr<TaskFeatures> next = cuda_->NewFeatures();
   const auto task = MakeTask(0);
   const auto later = MakeTask(1);
-  std::vector<float> expected;
   FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
-  FGNN_ASSERT_OK(
-      Gradient(*cuda_, task->view, features.get(), &expected).status());
+  const std::vector<float> expected = CudaGradient(task->view, features.get());
   for (int turn = 0; turn < 5; ++turn) {
     FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
     std::thread ahead([&] {
       EXPECT_THAT(Extract(later->view, next.get(), TrainerThread::kAhead),
                   IsOk());
     });
-    std::vector<float> gradient;
-    EXPECT_THAT(Gradient(*cuda_, task->view, features.get(), &gradient),
-                IsOk());
+    const std::vector<float> gradient =
+        CudaGradient(task->view, features.get());
     ahead.join();
     EXPECT_EQ(gradient, expected);
     EXPECT_TRUE(RowsOf(*next) == Expected(later->view));

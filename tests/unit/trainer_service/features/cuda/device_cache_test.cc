@@ -17,9 +17,6 @@
 namespace fgnn {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
 // Every number of a row says of which vertex it is. `broken`: reading fails.
 class NumberedStore final : public FeatureStore {
  public:
@@ -106,9 +103,8 @@ TEST_F(DeviceCacheTest, LeavesNothingBehindWhereThereIsNoMemory) {
   const NumberedStore store(200, 6);
   SetDevice(100 * 24 - 1);
   EXPECT_THAT(Load(store, 100),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       AllOf(HasSubstr("a cache of 100 rows, 2.34 KiB"),
-                             HasSubstr("cudaErrorMemoryAllocation"))));
+              ResourceExhausted("a cache of 100 rows, 2.34 KiB",
+                                "cudaErrorMemoryAllocation"));
   EXPECT_EQ(simt::GetFakeCounts().allocated_bytes, 0U);
   EXPECT_THAT(Load(store, 99), IsOk());
 }
@@ -116,19 +112,18 @@ TEST_F(DeviceCacheTest, LeavesNothingBehindWhereThereIsNoMemory) {
 TEST_F(DeviceCacheTest, ReturnsErrorsOfTheStoreAndOfTheDevice) {
   NumberedStore store(200, 6);
   store.broken = true;
-  EXPECT_THAT(Load(store, 100), StatusIs(absl::StatusCode::kDataLoss,
-                                         HasSubstr("the disk is broken")));
+  EXPECT_THAT(Load(store, 100), DataLoss("the disk is broken"));
   store.broken = false;
   EXPECT_THAT(
       DeviceCache::Load(store, std::vector<GlobalId>{3, 200}, stream_, team_),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("global id 200")));
+      InvalidArgument("global id 200"));
   // Any call may fail.
   for (uint64_t call = 0; call < 40; ++call) {
     SetDevice(size_t{1} << 30);
     simt::FailAfter(call, cudaErrorIllegalAddress, true);
     const absl::StatusOr<DeviceCache> cache = Load(store, 100);
     if (!cache.ok()) {
-      EXPECT_THAT(cache, StatusIs(absl::StatusCode::kInternal));
+      EXPECT_THAT(cache, Internal());
     } else {
       EXPECT_GT(call, 5U);
     }

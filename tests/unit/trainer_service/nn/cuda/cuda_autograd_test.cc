@@ -34,8 +34,6 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-using Parameters = std::tuple<std::string, Case, ProductOrder>;
-
 // A batch, a CPU's model for what the reference asks of one, and what the
 // device makes of them.
 struct OnDevice {
@@ -62,24 +60,8 @@ struct OnDevice {
   ThreadTeam team;
   std::unique_ptr<Model> model;
   std::vector<float> weights;
-  DeviceOutcome outcome;
+  Outcome outcome;
 };
-
-RandomBatchOptions OptionsOf(const Parameters& parameters,
-                             Precision precision) {
-  RandomBatchOptions options = std::get<1>(parameters).options;
-  options.model.kind = std::get<0>(parameters);
-  options.model.precision = precision;
-  if (options.model.kind == "pool") {
-    options.model.kind = "graphsage";
-    options.model.aggregator = "pool";
-  }
-  if (options.model.kind == "gcn_right") {
-    options.model.kind = "gcn";
-    options.model.degree_norm = "right";
-  }
-  return options;
-}
 
 class CudaAutogradTest : public testing::TestWithParam<Parameters> {};
 
@@ -117,57 +99,28 @@ TEST_P(CudaBfloat16AutogradTest, AgreesWithWhatIsStored) {
   EXPECT_LE(of_unrounded[2], 1e-2);
 }
 
-std::string NameOf(const testing::TestParamInfo<Parameters>& instance) {
-  const auto& [kind, shape, order] = instance.param;
-  const std::string name = kind + shape.name;
-  if (order == ProductOrder::kCheapest) return name;
-  return name + (order == ProductOrder::kAggregateFirst ? "AggregateFirst"
-                                                        : "TransformFirst");
-}
-
-auto OfSums(std::vector<ProductOrder> orders) {
-  return testing::Combine(
-      testing::Values("graphsage", "gcn", "gcn_right", "gin"),
-      testing::ValuesIn(Cases()), testing::ValuesIn(std::move(orders)));
-}
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaAutogradTest,
-                         OfSums({ProductOrder::kAggregateFirst,
-                                 ProductOrder::kTransformFirst}),
-                         NameOf);
+                         OfSums(Cases(), {ProductOrder::kAggregateFirst,
+                                          ProductOrder::kTransformFirst}),
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaBfloat16AutogradTest,
-                         OfSums({ProductOrder::kCheapest}), NameOf);
+                         OfSums(Cases(), {ProductOrder::kCheapest}),
+                         NameOfCase);
 
-// Attention has shapes of its own.
 std::vector<Case> AttentionCases() {
-  std::vector<Case> cases = Cases();
-  cases.push_back(MakeCase("ThreeHeads", 3, 20, 33, 5));
-  cases.back().options.model.heads = 3;
-  cases.push_back(MakeCase("HeadsOfOneColumn", 2, 20, 11, 5));
-  cases.back().options.model.heads = 11;
-  cases.push_back(MakeCase("EightHeads", 2, 40, 64, 7));
-  cases.push_back(MakeCase("AttentionDropout", 3, 20, 72, 13));
-  cases.back().options.model.dropout = 0.5;
-  cases.back().options.model.attention_dropout = 0.6;
+  std::vector<Case> cases = WithAttention(Cases());
   for (Case& made : cases) {
     // Seed 1 has a score of 7.5e-8, the sum of two numbers near 1: in f32 it
     // may be on either side of LeakyReLU's bend.
     if (made.name == "Hubs") made.options.seed = 2;
-    if (made.options.model.hidden % made.options.model.heads != 0) {
-      made.options.model.heads = 1;
-    }
   }
   return cases;
 }
 
-auto OfMessages(const std::string& kind, std::vector<Case> cases) {
-  return testing::Combine(testing::Values(kind),
-                          testing::ValuesIn(std::move(cases)),
-                          testing::Values(ProductOrder::kCheapest));
-}
 INSTANTIATE_TEST_SUITE_P(AttentionShapes, CudaAutogradTest,
-                         OfMessages("gat", AttentionCases()), NameOf);
+                         OfMessages({"gat"}, AttentionCases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(AttentionShapes, CudaBfloat16AutogradTest,
-                         OfMessages("gat", AttentionCases()), NameOf);
+                         OfMessages({"gat"}, AttentionCases()), NameOfCase);
 
 // Edges with numbers of visits, and without.
 std::vector<Case> PinsageCases() {
@@ -182,13 +135,13 @@ std::vector<Case> PinsageCases() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(PinsageShapes, CudaAutogradTest,
-                         OfMessages("pinsage", PinsageCases()), NameOf);
+                         OfMessages({"pinsage"}, PinsageCases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(PoolShapes, CudaAutogradTest,
-                         OfMessages("pool", Cases()), NameOf);
+                         OfMessages({"pool"}, Cases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(PoolShapes, CudaBfloat16AutogradTest,
-                         OfMessages("pool", Cases()), NameOf);
+                         OfMessages({"pool"}, Cases()), NameOfCase);
 INSTANTIATE_TEST_SUITE_P(PinsageShapes, CudaBfloat16AutogradTest,
-                         OfMessages("pinsage", PinsageCases()), NameOf);
+                         OfMessages({"pinsage"}, PinsageCases()), NameOfCase);
 
 // Objectives beside classes.
 std::vector<Case> OtherObjectives() {
@@ -210,9 +163,11 @@ std::vector<Case> OtherObjectives() {
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(Objectives, CudaAutogradTest,
-                         OfMessages("graphsage", OtherObjectives()), NameOf);
+                         OfMessages({"graphsage"}, OtherObjectives()),
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Objectives, CudaBfloat16AutogradTest,
-                         OfMessages("graphsage", OtherObjectives()), NameOf);
+                         OfMessages({"graphsage"}, OtherObjectives()),
+                         NameOfCase);
 
 }  // namespace
 }  // namespace fgnn

@@ -70,7 +70,7 @@ double DistanceFromCpu(const RandomBatchOptions& options) {
       (*model)->Gradient(weights, batch.batch(), absl::MakeSpan(expected));
   EXPECT_THAT(result, IsOk());
   DeviceGradient device(options.model);
-  const DeviceOutcome outcome = device.Of(weights, batch);
+  const Outcome outcome = device.Of(weights, batch);
   const bool rounds = options.model.precision == Precision::kBfloat16;
   EXPECT_NEAR(outcome.result.loss, result->loss,
               (rounds ? 1e-3 : 1e-5) * (1 + result->loss));
@@ -120,8 +120,7 @@ TEST_P(CudaLossTest, RefusesABatchOfAnotherTask) {
   DeviceGradient device(BatchOf(9).model);
   const std::vector<float> weights(device.model().num_parameters(), 0.1F);
   device.Upload(batch);
-  EXPECT_THAT(device.Compute(weights, batch),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(device.Compute(weights, batch), InvalidArgument());
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 namespace fgnn {
 namespace {
 
-using testing::HasSubstr;
-
 std::vector<float> WeightsOf(const ModelOptions& options) {
   ThreadTeam team(1);
   const auto model = MakeCpuModel(options, &team);
@@ -65,7 +63,7 @@ uint64_t CopiesToLeave(const RandomBatchOptions& options) {
   TestGpu gpu;
   float* const place = gpu.Room<float>(weights.size());
   DeviceGradient device(options.model);
-  const DeviceOutcome expected = device.Of(weights, batch);
+  const Outcome expected = device.Of(weights, batch);
   const uint64_t before = simt::GetFakeCounts().copies;
   EXPECT_THAT(device.Compute(weights, batch), IsOk());
   const uint64_t after = simt::GetFakeCounts().copies;
@@ -97,15 +95,13 @@ TEST(CudaDeviceErrorsTest, ABatchIsTooLargeForTheDevice) {
   RandomBatch large(options);
   const std::vector<float> weights = WeightsOf(options.model);
   DeviceGradient fresh(options.model);
-  const DeviceOutcome expected = fresh.Of(weights, small);
+  const Outcome expected = fresh.Of(weights, small);
   DeviceGradient device(options.model);
   device.Upload(large);
   simt::FakeDevice limited;
   limited.memory_bytes = simt::GetFakeCounts().allocated_bytes + (3 << 20);
   simt::SetFakeDevice(limited);
-  EXPECT_THAT(
-      device.Compute(weights, large),
-      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("input nodes")));
+  EXPECT_THAT(device.Compute(weights, large), ResourceExhausted("input nodes"));
   // The model is still of use.
   EXPECT_TRUE(SameBits(device.Of(weights, small).gradient, expected.gradient));
 }
@@ -121,9 +117,7 @@ TEST(CudaDeviceErrorsTest, AnErrorOfTheDeviceStays) {
     device.Upload(batch);
     simt::FailAfter(calls, cudaErrorIllegalAddress, /*sticky=*/true);
     for (int repetition = 0; repetition < 2; ++repetition) {
-      EXPECT_THAT(
-          device.Compute(weights, batch),
-          StatusIs(absl::StatusCode::kInternal, HasSubstr("IllegalAddress")));
+      EXPECT_THAT(device.Compute(weights, batch), Internal("IllegalAddress"));
     }
   }
 }

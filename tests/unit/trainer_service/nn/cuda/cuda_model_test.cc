@@ -22,8 +22,6 @@
 namespace fgnn {
 namespace {
 
-using testing::HasSubstr;
-
 // Weights, loss and gradient of a model on the CPU.
 struct OnCpu {
   std::vector<float> weights;
@@ -76,7 +74,7 @@ void ExpectAsOnCpu(RandomBatchOptions options,
     RandomBatch batch(options);
     const OnCpu expected = ByCpu(options.model, batch, order);
     DeviceGradient device(options.model, order);
-    const DeviceOutcome outcome = device.Of(expected.weights, batch);
+    const Outcome outcome = device.Of(expected.weights, batch);
     ASSERT_EQ(outcome.gradient.size(), expected.gradient.size());
     EXPECT_NEAR(outcome.result.loss, expected.result.loss,
                 (rounds ? 1e-3 : 1e-5) * (1 + expected.result.loss));
@@ -147,11 +145,11 @@ TEST_P(CudaModelTest, HasTheSameBitsInAnyOrderOfThreadsAndAgain) {
   options.growth = 0.5;
   RandomBatch batch(options);
   const OnCpu on_cpu = ByCpu(options.model, batch);
-  DeviceOutcome expected;
+  Outcome expected;
   for (uint64_t seed = 0; seed < kInterleavings; ++seed) {
     SetInterleaving(seed);
     DeviceGradient device(options.model);
-    const DeviceOutcome first = device.Of(on_cpu.weights, batch);
+    const Outcome first = device.Of(on_cpu.weights, batch);
     if (seed == 0) expected = first;
     EXPECT_TRUE(SameBits(first.gradient, expected.gradient)) << seed;
     EXPECT_EQ(first.result.loss, expected.result.loss);
@@ -173,7 +171,7 @@ TEST_P(CudaModelTest, NothingOfAnEarlierBatchShowsThrough) {
   for (float& weight : other) weight *= 1.5F;
   DeviceGradient fresh(options.model);
   DeviceGradient used(options.model);
-  const DeviceOutcome expected = fresh.Of(on_cpu.weights, small, 7);
+  const Outcome expected = fresh.Of(on_cpu.weights, small, 7);
   used.Of(other, large, 6);
   EXPECT_TRUE(
       SameBits(used.Of(on_cpu.weights, small, 7).gradient, expected.gradient));
@@ -185,7 +183,7 @@ TEST_P(CudaModelTest, ABatchWithoutSeedsTeachesNothing) {
   RandomBatch batch(options);
   const OnCpu on_cpu = ByCpu(options.model, batch);
   DeviceGradient device(options.model);
-  const DeviceOutcome outcome = device.Of(on_cpu.weights, batch);
+  const Outcome outcome = device.Of(on_cpu.weights, batch);
   EXPECT_EQ(outcome.result.loss, 0);
   EXPECT_THAT(outcome.gradient, testing::Each(0.0F));
 }
@@ -223,8 +221,7 @@ TEST(CudaModelErrorsTest, RefusesBatchesOfAnotherModel) {
                            const std::vector<float>& weights) {
     DeviceGradient device(model);
     device.Upload(batch);
-    EXPECT_THAT(device.Compute(weights, batch),
-                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(device.Compute(weights, batch), InvalidArgument());
   };
   std::vector<float> more = on_cpu.weights;
   more.push_back(0);
@@ -245,10 +242,8 @@ TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
   const std::unique_ptr<DenseProducts> products = NewTestProducts();
   const auto expect_refused = [&](const ModelOptions& options,
                                   const std::string& field) {
-    EXPECT_THAT(
-        CudaModel::Make(options, products.get()),
-        StatusIs(absl::StatusCode::kInvalidArgument,
-                 testing::AllOf(HasSubstr(field), HasSubstr("[cpu:0-7]"))));
+    EXPECT_THAT(CudaModel::Make(options, products.get()),
+                InvalidArgument(field, "[cpu:0-7]"));
   };
   for (const std::string kind : {"plugin", "torchscript"}) {
     ModelOptions options = SmallModel();

@@ -17,11 +17,6 @@
 
 namespace fgnn {
 
-struct DeviceOutcome {
-  BatchResult result;
-  std::vector<float> gradient;
-};
-
 // A model with products of its own, and a task. Not thread-safe.
 class DeviceGradient {
  public:
@@ -65,12 +60,11 @@ class DeviceGradient {
 
   // Returns the gradient of the uploaded batch. `on_device`: see
   // CudaModel::Gradient().
-  absl::StatusOr<DeviceOutcome> Compute(const std::vector<float>& weights,
-                                        RandomBatch& random,
-                                        uint64_t version = 1,
-                                        float* on_device = nullptr) {
+  absl::StatusOr<Outcome> Compute(const std::vector<float>& weights,
+                                  RandomBatch& random, uint64_t version = 1,
+                                  float* on_device = nullptr) {
     const TrainingBatch batch = random.batch();
-    DeviceOutcome outcome;
+    Outcome outcome;
     // Stale numbers must not show through.
     outcome.gradient.assign(weights.size(), 1e30F);
     FGNN_ASSIGN_OR_RETURN(
@@ -87,12 +81,12 @@ class DeviceGradient {
   }
 
   // Both.
-  DeviceOutcome Of(const std::vector<float>& weights, RandomBatch& random,
-                   uint64_t version = 1) {
+  Outcome Of(const std::vector<float>& weights, RandomBatch& random,
+             uint64_t version = 1) {
     Upload(random);
-    absl::StatusOr<DeviceOutcome> outcome = Compute(weights, random, version);
+    absl::StatusOr<Outcome> outcome = Compute(weights, random, version);
     EXPECT_THAT(outcome, IsOk());
-    return outcome.ok() ? *outcome : DeviceOutcome();
+    return outcome.ok() ? *outcome : Outcome();
   }
 
  private:

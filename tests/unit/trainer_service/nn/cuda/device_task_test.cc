@@ -197,8 +197,7 @@ TEST(DeviceTaskTest, IsEmptyAndOfUseWhereTheDeviceHasNoMemory) {
   simt::FakeDevice device;
   device.memory_bytes = 8192;
   simt::SetFakeDevice(device);
-  EXPECT_THAT(task.Upload(large.task(), stream),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(task.Upload(large.task(), stream), ResourceExhausted());
   EXPECT_EQ(task.view().num_input_nodes, 0U);
   EXPECT_EQ(task.view().num_hops, 0U);
   FGNN_ASSERT_OK(task.Upload(small.task(), stream));

@@ -58,8 +58,7 @@ auto Refuses(const Words&... words) {
 }
 
 TEST_F(RefusedModelTest, AFileThatIsMissing) {
-  EXPECT_THAT(MakeTorchModel(options_, "", 1, &team_),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("sage.pt")));
+  EXPECT_THAT(MakeTorchModel(options_, "", 1, &team_), NotFound("sage.pt"));
 }
 
 TEST_F(RefusedModelTest, AFileThatIsNoTorchScript) {
@@ -100,16 +99,12 @@ TEST_F(RefusedModelTest, ParametersThatCannotBeTrained) {
 }
 
 TEST_F(RefusedModelTest, PluginsThatDoNotFitThisProgram) {
-  EXPECT_THAT(RefusalOfPlugin("absent"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("model.plugin is 'absent'"),
-                             HasSubstr("there is old, other_torch, sage"))));
-  EXPECT_THAT(RefusalOfPlugin("old"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("plugin version 77")));
+  EXPECT_THAT(
+      RefusalOfPlugin("absent"),
+      NotFound("model.plugin is 'absent'", "there is old, other_torch, sage"));
+  EXPECT_THAT(RefusalOfPlugin("old"), InvalidArgument("plugin version 77"));
   EXPECT_THAT(RefusalOfPlugin("other_torch"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("libtorch 1.2.3")));
+              InvalidArgument("libtorch 1.2.3"));
 }
 
 TEST_F(RefusedModelTest, WhatALayerThrowsInEvaluationEndsIt) {

@@ -57,6 +57,12 @@ std::vector<float> AsGraphSage(const Model& from, const Model& to,
   return moved;
 }
 
+std::vector<float> FirstWeights(const Model& model, uint64_t seed = 1) {
+  std::vector<float> weights(model.num_parameters());
+  model.Initialize(seed, absl::MakeSpan(weights));
+  return weights;
+}
+
 // Of "plugin" or "torchscript".
 class UsersModelTest : public testing::TestWithParam<std::string> {
  protected:
@@ -78,11 +84,6 @@ class UsersModelTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<Model> Ours() {
     return *MakeCpuModel(SmallOptions("graphsage"), &team_);
   }
-  static std::vector<float> FirstWeights(const Model& model) {
-    std::vector<float> weights(model.num_parameters());
-    model.Initialize(1, absl::MakeSpan(weights));
-    return weights;
-  }
 
   const TempFolder folder_;
   ThreadTeam team_{2};
@@ -95,15 +96,9 @@ TEST_P(UsersModelTest, HasTheGradientOfOurs) {
   for (const uint32_t largest_degree : {4, 0}) {
     RandomBatch random(
         {.model = SmallOptions("graphsage"), .largest_degree = largest_degree});
-    std::vector<float> gradient(weights.size());
-    std::vector<float> our_gradient(weights.size());
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        const BatchResult result,
-        model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        const BatchResult expected,
-        ours->Gradient(AsGraphSage(*model, *ours, weights), random.batch(),
-                       absl::MakeSpan(our_gradient)));
+    const auto [result, gradient] = GradientOf(*model, weights, random.batch());
+    const auto [expected, our_gradient] =
+        GradientOf(*ours, AsGraphSage(*model, *ours, weights), random.batch());
     EXPECT_NEAR(result.loss, expected.loss, kTolerance);
     EXPECT_EQ(result.num_correct, expected.num_correct);
     EXPECT_THAT(AsGraphSage(*model, *ours, gradient),
@@ -124,15 +119,9 @@ TEST_P(UsersModelTest, HasTheGradientOfOursForTargets) {
     const std::unique_ptr<Model> ours = *MakeCpuModel(our_options, &team_);
     const std::vector<float> weights = FirstWeights(*model);
     RandomBatch random({.model = our_options});
-    std::vector<float> gradient(weights.size());
-    std::vector<float> our_gradient(weights.size());
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        const BatchResult result,
-        model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        const BatchResult expected,
-        ours->Gradient(AsGraphSage(*model, *ours, weights), random.batch(),
-                       absl::MakeSpan(our_gradient)));
+    const auto [result, gradient] = GradientOf(*model, weights, random.batch());
+    const auto [expected, our_gradient] =
+        GradientOf(*ours, AsGraphSage(*model, *ours, weights), random.batch());
     EXPECT_NEAR(result.loss, expected.loss, kTolerance * (1 + expected.loss));
     EXPECT_EQ(result.num_correct, 0U);
     EXPECT_THAT(AsGraphSage(*model, *ours, gradient),
@@ -144,10 +133,7 @@ TEST_P(UsersModelTest, ABatchWithoutSeedsTeachesNothing) {
   const std::unique_ptr<Model> model = Make(Options());
   const std::vector<float> weights = FirstWeights(*model);
   RandomBatch random({.model = SmallOptions("graphsage"), .num_seeds = 0});
-  std::vector<float> gradient(weights.size(), 1.0F);
-  FGNN_ASSERT_OK_AND_ASSIGN(
-      const BatchResult result,
-      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)));
+  const auto [result, gradient] = GradientOf(*model, weights, random.batch());
   EXPECT_EQ(result.loss, 0);
   EXPECT_THAT(gradient, testing::Each(0.0F));
 }
@@ -210,9 +196,7 @@ TEST_P(UsersModelTest, DropsTheSameInTheSameBatchWhoeverTrainsIt) {
   const auto gradient_of = [&](Model& by, uint64_t number) {
     TrainingBatch batch = random.batch();
     batch.batch = number;
-    std::vector<float> gradient(weights.size());
-    EXPECT_THAT(by.Gradient(weights, batch, absl::MakeSpan(gradient)), IsOk());
-    return gradient;
+    return GradientOf(by, weights, batch).gradient;
   };
   const std::vector<float> first = gradient_of(*model, 3);
   EXPECT_NE(first, gradient_of(*model, 4));
@@ -224,22 +208,15 @@ TEST_P(UsersModelTest, ShowsThatItWorksOn) {
   const std::unique_ptr<Model> model = Make(Options());
   RandomBatch random({.model = SmallOptions("graphsage")});
   const std::vector<float> weights = FirstWeights(*model);
-  std::vector<float> gradient(weights.size());
   const uint64_t before = team_.tasks_begun();
-  EXPECT_THAT(
-      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)),
-      IsOk());
+  GradientOf(*model, weights, random.batch());
   EXPECT_GT(team_.tasks_begun(), before + 10);
 }
 
 TEST_P(UsersModelTest, KnowsTheMemoryThatItGivesBack) {
   const std::unique_ptr<Model> model = Make(Options());
   RandomBatch random({.model = SmallOptions("graphsage"), .num_seeds = 500});
-  const std::vector<float> weights = FirstWeights(*model);
-  std::vector<float> gradient(weights.size());
-  EXPECT_THAT(
-      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)),
-      IsOk());
+  GradientOf(*model, FirstWeights(*model), random.batch());
   // Its first layer has a row of features for each edge, and indices of i64.
   const uint64_t edges = random.task().hops[2].indices.size();
   EXPECT_GT(model->gradient_working_bytes(), edges * (5 * 4 + 8));
@@ -262,10 +239,8 @@ TEST_F(TorchModelTest, APluginsFirstWeightsAreTheSeeds) {
   ModelOptions options = SmallOptions("plugin");
   options.plugin = "sage";
   const auto weights_of = [&](uint64_t seed) {
-    const auto model = *MakeTorchModel(options, TEST_PLUGINS, seed, &team_);
-    std::vector<float> weights(model->num_parameters());
-    model->Initialize(seed, absl::MakeSpan(weights));
-    return weights;
+    return FirstWeights(**MakeTorchModel(options, TEST_PLUGINS, seed, &team_),
+                        seed);
   };
   EXPECT_EQ(weights_of(1), weights_of(1));
   EXPECT_NE(weights_of(1), weights_of(2));
@@ -295,12 +270,8 @@ TEST_F(TorchModelTest, WhatAsksForNoGradientHasNone) {
   WriteScriptSage(options.file, {5, 6, 6, 4}, "frozen_bias");
   const auto model = *MakeTorchModel(options, "", 1, &team_);
   RandomBatch random({.model = SmallOptions("graphsage")});
-  std::vector<float> weights(model->num_parameters());
-  model->Initialize(1, absl::MakeSpan(weights));
-  std::vector<float> gradient(weights.size(), 7);
-  EXPECT_THAT(
-      model->Gradient(weights, random.batch(), absl::MakeSpan(gradient)),
-      IsOk());
+  const std::vector<float> gradient =
+      GradientOf(*model, FirstWeights(*model), random.batch()).gradient;
   for (const ParameterInfo& parameter : model->parameters()) {
     float sum = 0;
     for (size_t i = 0; i < parameter.size(); ++i) {

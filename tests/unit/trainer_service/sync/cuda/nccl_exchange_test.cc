@@ -23,6 +23,7 @@
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/cuda/fake_nccl.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/sync/board_exchange.h"
 #include "trainer_service/sync/optimizer_step.h"
@@ -30,9 +31,7 @@
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
 using std::chrono::milliseconds;
-using testing::HasSubstr;
 
 constexpr uint64_t kParameters = 4096 + 37;
 constexpr uint32_t kBatchesPerStep = 4;
@@ -45,10 +44,7 @@ std::vector<ParameterInfo> Parameters() {
 }
 
 SegmentOptions OptionsFor(uint32_t members) {
-  SegmentOptions options;
-  options.job_key = 1;
-  options.num_slots = 1;
-  options.slot_bytes = 4096;
+  SegmentOptions options = SmallOptions();
   options.batches_per_epoch = 11;  // The last step of an epoch has three.
   options.epochs = 2;
   options.batches_per_step = kBatchesPerStep;
@@ -169,12 +165,16 @@ class NcclExchangeTest : public testing::Test {
     return {weights.begin(), weights.end()};
   }
 
-  // The same job, by the board alone.
-  std::vector<float> WeightsOfTheBoard() {
+  // Expects the weights of the same job by the board alone.
+  void ExpectWeightsOfTheBoard(double tolerance = 0) {
+    const std::vector<float> weights = Weights();
     Begin(0);
     BoardExchange exchange(segment_.get(), OwnerIndex{1});
     EXPECT_THAT(Train(exchange, OwnerIndex{1}, 0, 1), IsOk());
-    return Weights();
+    const std::vector<float> expected = Weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      ASSERT_NEAR(weights[i], expected[i], tolerance) << i;
+    }
   }
 
   // Two trainers with a share of the batches each; with `of` 1 the first has
@@ -210,8 +210,7 @@ TEST_F(NcclExchangeTest, MakesTheWeightsThatTheBoardMakes) {
     Begin(2);
     simt::SetFakeNccl({});
     EXPECT_THAT(TrainTwo(), testing::Each(kSteps));
-    const std::vector<float> weights = Weights();
-    EXPECT_EQ(weights, WeightsOfTheBoard());
+    ExpectWeightsOfTheBoard();
     const simt::FakeNcclCounts counts = simt::GetFakeNcclCounts();
     EXPECT_EQ(counts.communicators, 2U);
     EXPECT_EQ(counts.broadcasts, 2 * 22U);  // Of each batch, by both.
@@ -225,11 +224,7 @@ TEST_F(NcclExchangeTest, OneMayTrainAllBatches) {
     options_.ordered = ordered;
     Begin(2);
     EXPECT_THAT(TrainTwo(1), testing::Each(kSteps));
-    const std::vector<float> weights = Weights();
-    const std::vector<float> expected = WeightsOfTheBoard();
-    for (size_t i = 0; i < weights.size(); ++i) {
-      ASSERT_NEAR(weights[i], expected[i], ordered ? 0 : 1e-4) << i;
-    }
+    ExpectWeightsOfTheBoard(ordered ? 0 : 1e-4);
   }
 }
 
@@ -243,11 +238,7 @@ TEST_F(NcclExchangeTest, LetsNcclAddWhereTheOrderIsFree) {
     EXPECT_THAT(TrainTwo(), testing::Each(kSteps));
     EXPECT_EQ(simt::GetFakeNcclCounts().sums, 2 * kSteps);
     EXPECT_EQ(simt::GetFakeNcclCounts().broadcasts, 0U);
-    const std::vector<float> weights = Weights();
-    const std::vector<float> expected = WeightsOfTheBoard();
-    for (size_t i = 0; i < weights.size(); ++i) {
-      ASSERT_NEAR(weights[i], expected[i], 1e-4) << i;
-    }
+    ExpectWeightsOfTheBoard(1e-4);
   }
 }
 
@@ -260,11 +251,7 @@ TEST_F(NcclExchangeTest, TakesGradientsThatWereLeftOnTheDevice) {
     Begin(2);
     EXPECT_THAT(TrainTwo(), testing::Each(kSteps));
     leaves_ = false;
-    const std::vector<float> weights = Weights();
-    const std::vector<float> expected = WeightsOfTheBoard();
-    for (size_t i = 0; i < weights.size(); ++i) {
-      ASSERT_NEAR(weights[i], expected[i], ordered ? 0 : 1e-4) << i;
-    }
+    ExpectWeightsOfTheBoard(ordered ? 0 : 1e-4);
   }
 }
 
@@ -298,8 +285,7 @@ TEST_F(NcclExchangeTest, TakesTheGradientsOfADeadTrainerFromTheBoard) {
   EXPECT_THAT(Train(*next, OwnerIndex{2}, 1, 2), IsOk());
   trainer.join();
   EXPECT_EQ(next->num_exchanged(), kSteps);
-  const std::vector<float> weights = Weights();
-  EXPECT_EQ(weights, WeightsOfTheBoard());
+  ExpectWeightsOfTheBoard();
 }
 
 TEST_F(NcclExchangeTest, ATrainerAloneMakesItsStepsFromTheBoard) {
@@ -307,8 +293,7 @@ TEST_F(NcclExchangeTest, ATrainerAloneMakesItsStepsFromTheBoard) {
   EXPECT_THAT(Train(*exchange, OwnerIndex{1}, 0, 1), IsOk());
   EXPECT_EQ(exchange->num_exchanged(), 0U);
   EXPECT_EQ(simt::GetFakeNcclCounts().communicators, 0U);
-  const std::vector<float> weights = Weights();
-  EXPECT_EQ(weights, WeightsOfTheBoard());
+  ExpectWeightsOfTheBoard();
 }
 
 // The second trainer dies with its batches on the board; the reaper frees its
@@ -337,8 +322,7 @@ TEST_F(NcclExchangeTest, ADeathEndsTheGroupAndNoStep) {
   EXPECT_THAT(Train(*next, OwnerIndex{3}, 1, 2), IsOk());
   trainer.join();
   EXPECT_EQ(next->num_exchanged(), kSteps - 1);
-  const std::vector<float> weights = Weights();
-  EXPECT_EQ(weights, WeightsOfTheBoard());
+  ExpectWeightsOfTheBoard();
 }
 
 TEST_F(NcclExchangeTest, ATrainerThatSaysNothingIsWaitedForUntilTheDeadline) {
@@ -347,11 +331,8 @@ TEST_F(NcclExchangeTest, ATrainerThatSaysNothingIsWaitedForUntilTheDeadline) {
   ASSERT_EQ(MeetingTable(segment_.get(), OwnerIndex{2}).Join(), 1U);
   // The first one does all the batches.
   const absl::Status status = Train(*first, OwnerIndex{1}, 0, 1, kSteps);
-  EXPECT_THAT(status,
-              StatusIs(StatusCode::kInternal,
-                       AllOf(HasSubstr("not ready"), HasSubstr("within 20 ms"),
-                             HasSubstr("3 times in a row"),
-                             HasSubstr("training.sync: steps"))));
+  EXPECT_THAT(status, Internal("not ready", "within 20 ms", "3 times in a row",
+                               "training.sync: steps"));
   // Two steps were made from the board before.
   EXPECT_EQ(GradientBoard(segment_.get(), kNoOwner).version(), 2U);
 }
@@ -383,7 +364,7 @@ TEST_F(NcclExchangeTest, FailsOnceNcclHasFailedSeveralTimes) {
   Begin(1);
   const std::unique_ptr<NcclExchange> exchange = Make(OwnerIndex{1});
   EXPECT_THAT(Train(*exchange, OwnerIndex{1}, 0, 1),
-              StatusIs(StatusCode::kInternal, HasSubstr("3 times in a row")));
+              Internal("3 times in a row"));
   EXPECT_EQ(GradientBoard(segment_.get(), kNoOwner).version(), 2U);
 }
 

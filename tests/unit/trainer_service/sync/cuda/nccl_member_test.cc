@@ -10,13 +10,12 @@
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/cuda/fake_nccl.h"
 #include "tests/fakes/status_matchers.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
 
 namespace fgnn {
 namespace {
 
-using absl::StatusCode;
 using std::chrono::milliseconds;
-using testing::HasSubstr;
 using testing::Optional;
 
 constexpr milliseconds kNoHurry{600'000};
@@ -30,16 +29,9 @@ class NcclMemberTest : public testing::Test {
   }
 
   void Begin(uint32_t members) {
-    SegmentOptions options;
-    options.job_key = 1;
-    options.num_slots = 1;
-    options.slot_bytes = 4096;
-    options.batches_per_epoch = 8;
-    options.epochs = 1;
-    options.batches_per_step = 2;
-    options.num_parameters = 4;
+    SegmentOptions options = SmallOptions();
     options.num_members = members;
-    segment_ = Segment::Create(options).value();
+    segment_ = MakeSegment(options);
   }
   absl::StatusOr<std::unique_ptr<NcclMember>> Join(
       uint16_t owner, milliseconds timeout = kNoHurry) const {
@@ -60,8 +52,7 @@ TEST_F(NcclMemberTest, HasAGroupWhileAllPlacesAreTaken) {
   const std::optional<uint64_t> group = first->group();
   EXPECT_NE(group, std::nullopt);
   EXPECT_EQ(second->group(), group);
-  EXPECT_THAT(Join(3), StatusIs(StatusCode::kFailedPrecondition,
-                                HasSubstr("all 2 places")));
+  EXPECT_THAT(Join(3), FailedPrecondition("all 2 places"));
   second.reset();
   EXPECT_EQ(first->group(), std::nullopt);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto third, Join(3));
@@ -82,8 +73,7 @@ TEST_F(NcclMemberTest, WaitsUntilAllAreReadyAndOneHasTheId) {
 
 TEST_F(NcclMemberTest, WaitsNoLongerThanTheTimeout) {
   Begin(2);
-  const auto is_late =
-      StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("within 0 ms"));
+  const auto is_late = DeadlineExceeded("within 0 ms");
   FGNN_ASSERT_OK_AND_ASSIGN(const auto first, Join(1));
   FGNN_ASSERT_OK_AND_ASSIGN(const auto second, Join(2, milliseconds(0)));
   const uint64_t group = first->group().value();
@@ -120,8 +110,7 @@ TEST_F(NcclMemberTest, FailsAtTheThirdErrorInARowWithAllThere) {
   FGNN_ASSERT_OK(end(absl::UnavailableError("a member is gone")));
   FGNN_ASSERT_OK(member->End(member->group().value() - 1, fault));
   FGNN_ASSERT_OK(end(absl::DeadlineExceededError("late")));
-  EXPECT_THAT(end(fault), StatusIs(StatusCode::kInternal,
-                                   HasSubstr("a fault, 3 times in a row")));
+  EXPECT_THAT(end(fault), Internal("a fault, 3 times in a row"));
 }
 
 }  // namespace

@@ -4,22 +4,14 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/unit/trainer_service/random_floats.h"
 #include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
 namespace {
-
-std::vector<float> Random(uint64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 class ScaledSumTest : public testing::TestWithParam<uint64_t> {};
 
@@ -29,9 +21,9 @@ TEST_P(ScaledSumTest, AddsInTheOrderOfTheGradients) {
       for (const bool adds : {false, true}) {
         SCOPED_TRACE(absl::StrCat(count, " floats, ", gradients));
         TestGpu gpu(GetParam());
-        const std::vector<float> all = Random(gradients * count, count);
-        const std::vector<float> scales = Random(gradients, 7);
-        const std::vector<float> before = Random(count, 8);
+        const std::vector<float> all = NormalFloats(gradients * count, count);
+        const std::vector<float> scales = NormalFloats(gradients, 7);
+        const std::vector<float> before = NormalFloats(count, 8);
         float* const sum = gpu.Put(before);
         ASSERT_EQ(LaunchScaledSum({.gradients = gpu.Put(all),
                                    .scales = gpu.Put(scales),

@@ -10,8 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/unit/trainer_service/nn/cuda/kernels/random_lists.h"
 #include "tests/unit/trainer_service/test_gpu.h"
-#include "trainer_service/nn/cpu/binary_cross_entropy.h"
-#include "trainer_service/nn/cpu/squared_error.h"
+#include "trainer_service/nn/cpu/seed_losses.h"
 
 namespace fgnn {
 namespace {

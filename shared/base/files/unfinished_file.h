@@ -1,11 +1,12 @@
 // A file that lies beside its path, under a name of its own, until it is whole.
-#ifndef FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_
-#define FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_
+#ifndef FGNN_SHARED_BASE_FILES_UNFINISHED_FILE_H_
+#define FGNN_SHARED_BASE_FILES_UNFINISHED_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,7 +16,8 @@
 
 namespace fgnn {
 
-// Without Commit() the file is removed. Errors name the path.
+// Without Commit() the file is removed. Its name is one of IsTemporaryName().
+// Errors name the path.
 class UnfinishedFile {
  public:
   static absl::StatusOr<std::unique_ptr<UnfinishedFile>> Create(
@@ -27,10 +29,11 @@ class UnfinishedFile {
   // Takes the disk space of the whole file. ResourceExhausted: there is not
   // enough.
   absl::Status Reserve(uint64_t bytes) const;
-  // Write and read all bytes of the span. Any thread.
-  absl::Status WriteAt(uint64_t offset, absl::Span<const char> bytes) const;
-  absl::Status ReadAt(uint64_t offset, absl::Span<char> bytes) const;
-  // Replaces the path. Call it once, after the last WriteAt().
+  // Write and read all bytes. Any thread.
+  absl::Status Write(uint64_t offset, std::string_view bytes) const;
+  absl::Status Read(uint64_t offset, absl::Span<std::byte> bytes) const;
+  // Replaces the path so that a crash leaves the old file or the whole new one.
+  // Call it once, after the last Write().
   absl::Status Commit();
 
  private:
@@ -39,7 +42,7 @@ class UnfinishedFile {
         path_(std::move(path)),
         temporary_(std::move(temporary)) {}
 
-  absl::Status Error(const char* verb, int error) const;
+  std::string Verb(const char* verb) const;
 
   UniqueFd fd_;
   std::filesystem::path path_;
@@ -48,4 +51,4 @@ class UnfinishedFile {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TRAINER_SERVICE_INFER_FILES_UNFINISHED_FILE_H_
+#endif  // FGNN_SHARED_BASE_FILES_UNFINISHED_FILE_H_
