@@ -19,6 +19,7 @@
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/device_list.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
@@ -111,9 +112,9 @@ absl::Status CheckNoRules(const std::vector<std::string>& rules,
 
 // What `up` asks of a service.
 struct UpRequest {
-  std::vector<std::string> devices;  // For a service that is started.
+  std::vector<Device> devices;  // For a service that is started.
   // Devices that a service that runs has to have; empty: any.
-  std::vector<std::string> asked_devices;
+  std::vector<Device> asked_devices;
   // Group that the service has to be open to; nullopt: any.
   std::optional<gid_t> socket_group;
   std::string http;             // Address of its pages; empty: any, or none.
@@ -179,7 +180,8 @@ absl::StatusOr<RunningService> FindOrStart(
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
   if (!request.asked_devices.empty()) {
-    FGNN_RETURN_IF_ERROR(CheckSameDevices(request.asked_devices, info));
+    FGNN_RETURN_IF_ERROR(
+        CheckSameDevices(NamesOf(request.asked_devices), info));
   }
   if (request.socket_group.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckSameGroup(*request.socket_group, info));
