@@ -24,15 +24,15 @@ namespace fgnn {
 absl::StatusOr<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(
     const ExecutorDaemonOptions& options, const DeviceOpener& open,
     const SignalWaiter* stop) {
-  if (options.device.empty()) {
+  if (options.device.name.empty()) {
     return absl::InvalidArgumentError(
         "a sampler needs --device and --state-dir; 'fgnn up' and 'fgnn run' "
         "start it with them");
   }
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   // A device may start threads, which stay on its cores.
-  FGNN_RETURN_IF_ERROR(PinThisThread(device));
-  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceSamplers> opened, open(device));
+  FGNN_RETURN_IF_ERROR(PinThisThread(options.device));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceSamplers> opened,
+                        open(options.device));
   auto daemon =
       absl::WrapUnique(new SamplerDaemon(options, std::move(opened), stop));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->service_.get()}));

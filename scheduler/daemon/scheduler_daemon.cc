@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
 }
 
 std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
-                                     const std::vector<std::string>& devices,
+                                     const std::vector<Device>& devices,
                                      JobTable* table, DaemonHost* host) {
   return std::make_unique<StatusPage>(
       StatusPageFacts{.version = options.version,
@@ -141,8 +141,7 @@ SchedulerDaemon::~SchedulerDaemon() { Stop(/*keeps_jobs=*/false); }
 
 absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
     const SchedulerOptions& options, const SignalWaiter* stop) {
-  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
-                        DevicesOfFlag(options.devices));
+  const std::vector<Device>& devices = options.devices;
   // gRPC ends a program that has none left for it.
   FGNN_RETURN_IF_ERROR(CheckDescriptorLimit(
       "the service", kDescriptorsToStart + kDescriptorsToWork +
@@ -247,7 +246,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       "the service",
       kDescriptorsToWork + kDescriptorsOfDevice * devices.size()));
   LogInfo("serves {} on {}, start {}", options.state_dir.string(),
-          absl::StrJoin(devices, " "), generation);
+          absl::StrJoin(NamesOf(devices), " "), generation);
   return std::unique_ptr<SchedulerDaemon>(
       new SchedulerDaemon(std::move(parts)));
 }

@@ -24,7 +24,7 @@ namespace fgnn {
 struct SchedulerOptions {
   std::filesystem::path state_dir;
   // Devices of the service, for jobs that name none.
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   // Whether the scheduler starts the daemons and ends them when it ends.
   // Otherwise a service manager starts them, and they register.
   bool spawn_daemons = false;

@@ -6,13 +6,15 @@
 
 #include <string>
 
+#include "shared/device/device.h"
+
 namespace fgnn {
 
 struct DaemonAddress {
   std::string name;
   pid_t pid = 0;
   std::string socket;
-  std::string device = {};  // Device such as "cpu:0-1".
+  Device device = {};
 };
 
 }  // namespace fgnn

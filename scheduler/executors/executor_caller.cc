@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<DaemonAddress>> ExecutorCaller::WaitForSome(
     FGNN_RETURN_IF_ERROR(tick_());
     std::vector<DaemonAddress> found = daemons_->Find(role, attached);
     std::erase_if(found, [kind](const DaemonAddress& daemon) {
-      return kind.has_value() && KindOf(daemon.device) != *kind;
+      return kind.has_value() && daemon.device.kind != *kind;
     });
     if (!found.empty()) return found;
     daemons_->Unregistered(DeadlineIn(kTick));

@@ -44,7 +44,7 @@ struct ExecutorView {
 
 // A device of a running job whose devices take turns.
 struct DeviceView {
-  std::string device;  // Name such as "cpu:0-1".
+  Device device;
   DevicePlan plan = DevicePlan::kSample;
   bool by_hand = false;  // Whether a user set the plan.
   DeviceWork works = DeviceWork::kNothing;

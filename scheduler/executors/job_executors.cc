@@ -50,7 +50,8 @@ std::string DescribeMissing(const std::vector<std::string>& missing,
   std::vector<std::string> items;
   for (const ExecutorView& view : views) {
     const ExecutorPlacement& placement = view.placement;
-    std::string item = absl::StrCat(placement.name, " on ", placement.device);
+    std::string item =
+        absl::StrCat(placement.name, " on ", placement.device.name);
     if (std::find(missing.begin(), missing.end(), item) == missing.end()) {
       continue;
     }
@@ -59,7 +60,7 @@ std::string DescribeMissing(const std::vector<std::string>& missing,
           &item, " ('",
           absl::StrReplaceAll(start_command,
                               {{"{role}", std::string(NameOf(placement.role))},
-                               {"{device}", placement.device}}),
+                               {"{device}", placement.device.name}}),
           "')");
     }
     items.push_back(std::move(item));
@@ -188,7 +189,7 @@ absl::Status JobExecutors::Attach(const std::string& name) {
                     caller_.job().clock, [this] { return caller_.MayGoOn(); });
   // What is missing on a GPU does not come back by itself: it is told at once.
   while (absl::IsResourceExhausted(status) &&
-         KindOf(ticket->daemon.device) == DeviceKind::kCpu) {
+         ticket->daemon.device.kind == DeviceKind::kCpu) {
     status = wait.BeforeNextTry(status);
     if (!status.ok()) break;
     status = CallAttach(*ticket);

@@ -18,8 +18,8 @@ absl::Status CheckJob(const JobSpec& spec, KnownDatasets& datasets) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
   }
-  for (const std::string& device : spec.devices) {
-    FGNN_RETURN_IF_ERROR(Annotate(ParseDevice(device).status(), "devices"));
+  for (const Device& device : spec.devices) {
+    FGNN_RETURN_IF_ERROR(Annotate(OnThisMachine(device).status(), "devices"));
   }
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, datasets.Look(spec));
   const char* const valid = spec.training.predicts_links()

@@ -54,7 +54,7 @@ void KeepNewer(UniqueFd returned, UniqueFd* newest) {
 // short for a moment. A GPU's is short for good.
 bool MayPass(const absl::Status& failure, const ExecutorPlacement& placement) {
   return absl::IsResourceExhausted(failure) &&
-         KindOf(placement.device) == DeviceKind::kCpu;
+         placement.device.kind == DeviceKind::kCpu;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ DaemonHost::DaemonHost(std::unique_ptr<HostState> state, ExecutorCalls* calls)
 
 DaemonHost::~DaemonHost() = default;
 
-absl::Status DaemonHost::CheckGpus(const std::vector<std::string>& devices) {
+absl::Status DaemonHost::CheckGpus(const std::vector<Device>& devices) {
   return options().spawn ? gpus_.Check(devices) : absl::OkStatus();
 }
 

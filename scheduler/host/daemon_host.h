@@ -61,7 +61,7 @@ class DaemonHost {
   // ---- For rpc/, on threads of the server.
   // Checks that the GPUs among a job's devices are there, if this host starts
   // its daemons itself. See GpuAsker::Check().
-  absl::Status CheckGpus(const std::vector<std::string>& devices);
+  absl::Status CheckGpus(const std::vector<Device>& devices);
   // Registers a daemon. AlreadyExists: a living daemon has the name.
   // FailedPrecondition: the daemon has another version, or a service that
   // starts its daemons itself did not start it. Unavailable: the earlier daemon

@@ -302,8 +302,9 @@ void DaemonWatch::Spawn(Daemon& daemon, Deadline now) {
   daemon.restarts.due.reset();
   const ExecutorPlacement& placement = daemon.placement;
   std::vector<std::string> arguments = {
-      "--name",         placement.name, "--device",
-      placement.device, "--state-dir",  state_->options.state_dir.string()};
+      "--name",      placement.name,
+      "--device",    placement.device.name,
+      "--state-dir", state_->options.state_dir.string()};
   arguments.insert(arguments.end(), state_->options.daemon_flags.begin(),
                    state_->options.daemon_flags.end());
   absl::StatusOr<DaemonProcess> process = DaemonProcess::Spawn(
@@ -318,7 +319,7 @@ void DaemonWatch::Spawn(Daemon& daemon, Deadline now) {
                     Annotate(process.status(), placement.name));
     return;
   }
-  LogInfo("started {} on {}, pid {}", placement.name, placement.device,
+  LogInfo("started {} on {}, pid {}", placement.name, placement.device.name,
           process->pid());
   daemon.process = *std::move(process);
 }

@@ -12,7 +12,7 @@ constexpr std::chrono::seconds kLongestWait{60};
 
 }  // namespace
 
-absl::Status GpuAsker::Check(const std::vector<std::string>& devices) {
+absl::Status GpuAsker::Check(const std::vector<Device>& devices) {
   const absl::Status known = CheckGpusAreHere(
       devices, [this] { return absl::StatusOr<size_t>(Known()); });
   if (known.ok()) return known;

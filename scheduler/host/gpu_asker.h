@@ -34,7 +34,7 @@ class GpuAsker {
   // See CheckGpusAreHere(). Returns at once if all named GPUs are known to be
   // there. Counts otherwise, unless the last answer still counts. Calls that
   // need an answer at the same time wait for one count.
-  absl::Status Check(const std::vector<std::string>& devices);
+  absl::Status Check(const std::vector<Device>& devices);
 
  private:
   struct Answer {

@@ -31,7 +31,7 @@ constexpr double kLeastStartSeconds = 1;
 
 // Returns whether a start with one device more would pay for itself.
 bool GainsByMore(const ActiveJob& active) {
-  const auto has = static_cast<double>(active.devices.names.size());
+  const auto has = static_cast<double>(active.devices.devices.size());
   if (active.job.state != JobState::kRunning || !active.wanted.by_number() ||
       has >= active.wanted.max) {
     return false;

@@ -70,7 +70,7 @@ void JobQueue::AddQueued(uint64_t number, ActiveJob& active,
     order_until_ = std::min(order_until_, now + kSuspectHold);
   }
   // The job's daemons may still work on its earlier devices.
-  if (active.was_interrupted && !active.devices.names.empty()) {
+  if (active.was_interrupted && !active.devices.devices.empty()) {
     job.wanted.named = active.devices;
   } else {
     job.wanted = active.wanted;
@@ -159,7 +159,7 @@ ActiveJob& JobQueue::Start() {
   Remove(active);
   running_.insert(start.id);
   active.devices = start.devices;
-  active.job.devices = start.devices.names;
+  active.job.devices = start.devices.devices;
   active.was_interrupted = false;
   active.stay = DeviceStay{.number = ++starts_, .began = MonotonicClock::now()};
   account_->Begin(active);
@@ -181,7 +181,7 @@ void JobQueue::LetGo(ActiveJob& active) {
 
 bool JobQueue::MayTakeOver(const ActiveJob& active) const {
   if (!active.was_interrupted || !HasRoom()) return false;
-  const ResourceSet& resources = active.devices.names.empty()
+  const ResourceSet& resources = active.devices.devices.empty()
                                      ? active.wanted.named.resources
                                      : active.devices.resources;
   return std::none_of(

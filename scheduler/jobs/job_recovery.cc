@@ -88,7 +88,7 @@ void SettleInterrupted(Job& job) {
 }
 
 // Adds a job that has not ended to the jobs in memory.
-absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
+void AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(parts.mutex) {
   const LogJob about(job.id);
   // The service's own folder of runs may have been moved and replaced by a
@@ -98,25 +98,13 @@ absl::Status AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
   // A job whose spec cannot be read fails when it starts.
   const DeviceDemand demand =
       job.spec == nullptr ? DeviceDemand() : DemandOf(*job.spec);
-  absl::StatusOr<WantedDevices> wanted = Resolve(demand, parts.queue.devices());
-  if (!wanted.ok()) {
-    LogWarning("job {}: {}", job.id, MessageOf(wanted.status()));
-    wanted = Resolve({}, parts.queue.devices());
-  }
-  FGNN_RETURN_IF_ERROR(wanted.status());
-  absl::StatusOr<DeviceSet> had = MakeDeviceSet(job.devices);
-  if (!had.ok()) {
-    LogWarning("job store: job {}: it had devices that are none: {}", job.id,
-               MessageOf(had.status()));
-    had = DeviceSet();
-    job.devices.clear();
-  }
-  ActiveJob& active = parts.intake.Add(std::move(job), *std::move(wanted));
+  WantedDevices wanted = Resolve(demand, parts.queue.devices());
+  DeviceSet had = MakeDeviceSet(job.devices);
+  ActiveJob& active = parts.intake.Add(std::move(job), std::move(wanted));
   active.was_interrupted = was_interrupted;
-  if (was_interrupted) active.devices = *std::move(had);
+  if (was_interrupted) active.devices = std::move(had);
   active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
   parts.any_submitted = true;
-  return absl::OkStatus();
 }
 
 // The service may have ended after a job ended and before the jobs that wait
@@ -168,7 +156,7 @@ absl::Status RecoverJobs(JobTableParts& parts) {
       parts.resumes_interrupted |= job.state == JobState::kQueued;
     }
     if (IsFinal(job.state)) continue;
-    FGNN_RETURN_IF_ERROR(AddUnfinished(std::move(job), was_interrupted, parts));
+    AddUnfinished(std::move(job), was_interrupted, parts);
   }
   return RecoverDependencies(parts);
 }

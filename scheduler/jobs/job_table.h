@@ -35,6 +35,7 @@
 #include "scheduler/store/job_lister.h"
 #include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -46,9 +47,9 @@ struct JobTableOptions {
   // Most jobs of one user that have not ended; root and the service's user have
   // no such limit.
   size_t max_of_user = kMaxJobsOfUser;
-  // Names of the service's devices; no two share a core. At most as many jobs
-  // as devices run at once; without devices, one job.
-  std::vector<std::string> devices = {};
+  // Devices of the service; no two share a core. At most as many jobs as
+  // devices run at once; without devices, one job.
+  std::vector<Device> devices = {};
 };
 
 // The jobs that have devices or wait for some.

@@ -15,6 +15,7 @@
 #include "shared/base/status.h"
 #include "shared/build/build_facts.h"
 #include "shared/command_line/command_line.h"
+#include "shared/config/device_list.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/sockets/host_port.h"
@@ -124,7 +125,8 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   }
   std::error_code error;
   options.state_dir = std::filesystem::absolute(words.state_dir, error);
-  options.devices = SplitDeviceList(words.devices);
+  FGNN_ASSIGN_OR_RETURN(options.devices,
+                        DevicesOfFlag(SplitDeviceList(words.devices)));
   FGNN_ASSIGN_OR_RETURN(options.paths.dataset_roots,
                         MakeRoots(words.dataset_roots, "--dataset-root"));
   FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,

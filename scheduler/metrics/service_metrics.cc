@@ -88,7 +88,7 @@ HttpResponse ServiceMetrics::Targets(const std::string& host) const {
         target(kDaemonPath, Word(NameOf(daemon.placement.role)));
     own["labels"]["__param_name"] = daemon.placement.name;
     own["labels"]["daemon"] = daemon.placement.name;
-    own["labels"]["device"] = daemon.placement.device;
+    own["labels"]["device"] = daemon.placement.device.name;
     targets.push_back(std::move(own));
   }
   return {.content_type = "application/json", .body = JsonText(targets) + "\n"};
@@ -174,8 +174,8 @@ void ServiceMetrics::AddDaemons(MetricPage& page) const {
   using Key = std::tuple<std::string, std::string, std::string>;
   std::map<Key, uint32_t> numbers;
   for (const ExecutorView& daemon : sources_.host->Executors()) {
-    ++numbers[{Word(NameOf(daemon.placement.role)), daemon.placement.device,
-               Word(NameOf(daemon.state))}];
+    ++numbers[{Word(NameOf(daemon.placement.role)),
+               daemon.placement.device.name, Word(NameOf(daemon.state))}];
   }
   for (const auto& [key, number] : numbers) {
     const auto& [role, device, state] = key;
@@ -186,7 +186,7 @@ void ServiceMetrics::AddDaemons(MetricPage& page) const {
   std::map<std::string, std::pair<double, std::string>> devices;
   for (const Job& job : sources_.table->Now(/*most_waiting=*/0).running) {
     for (const DeviceView& device : job.progress.devices) {
-      devices[device.device] = {device.busy, Word(WordOf(device.plan))};
+      devices[device.device.name] = {device.busy, Word(WordOf(device.plan))};
     }
   }
   for (const auto& [device, state] : devices) {

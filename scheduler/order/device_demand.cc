@@ -1,34 +1,24 @@
 #include "scheduler/order/device_demand.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
-
-absl::StatusOr<ResourceSet> ParseResources(const std::string& name) {
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(name));
-  return ResourcesOf(device);
-}
-
-}  // namespace
 
 DeviceDemand DemandOf(const JobSpec& spec) {
-  if (!spec.device_request.has_value()) return {.names = spec.devices};
+  if (!spec.device_request.has_value()) return {.devices = spec.devices};
   return {.kind = spec.device_request->kind,
           .min = spec.device_request->min,
           .max = spec.device_request->max};
 }
 
-absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names) {
-  DeviceSet set;
-  for (const std::string& name : names) {
-    FGNN_ASSIGN_OR_RETURN(const ResourceSet resources, ParseResources(name));
-    set.names.push_back(name);
-    set.resources |= resources;
+DeviceSet MakeDeviceSet(std::vector<Device> devices) {
+  DeviceSet set = {.devices = std::move(devices)};
+  for (const Device& device : set.devices) {
+    set.resources |= ResourcesOf(device);
   }
   return set;
 }
@@ -39,29 +29,19 @@ absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
   for (const Device& device : devices) {
     const ResourceSet resources = ResourcesOf(device);
     for (const ServiceDevice& other : made) {
-      const ResourceSet shared = other.resources & resources;
-      if (shared.none()) continue;
+      if (!ShareResources(other.device, device)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(other.name, " and ", device.name, " share ",
-                       NameFirst(shared), "; give each device its own"));
+          absl::StrCat(other.device.name, " and ", device.name, " share ",
+                       NameFirst(other.resources & resources),
+                       "; give each device its own"));
     }
-    made.push_back({device.name, std::string(WordOf(device.kind)), resources});
+    made.push_back({device, resources});
   }
   return made;
 }
 
-absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
-    const std::vector<std::string>& names) {
-  std::vector<Device> devices;
-  for (const std::string& name : names) {
-    FGNN_ASSIGN_OR_RETURN(devices.emplace_back(), ParseDeviceName(name));
-    devices.back().name = name;
-  }
-  return MakeServiceDevices(devices);
-}
-
-absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
-                                      const std::vector<ServiceDevice>& has) {
+WantedDevices Resolve(const DeviceDemand& demand,
+                      const std::vector<ServiceDevice>& has) {
   WantedDevices wanted;
   if (demand.min > 0) {
     wanted.kind = demand.kind;
@@ -69,13 +49,13 @@ absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
     wanted.max = std::max(demand.min, demand.max);
     return wanted;
   }
-  if (!demand.names.empty()) {
-    FGNN_ASSIGN_OR_RETURN(wanted.named, MakeDeviceSet(demand.names));
+  if (!demand.devices.empty()) {
+    wanted.named = MakeDeviceSet(demand.devices);
     return wanted;
   }
-  for (const ServiceDevice& device : has) {
-    wanted.named.names.push_back(device.name);
-    wanted.named.resources |= device.resources;
+  for (const ServiceDevice& of_service : has) {
+    wanted.named.devices.push_back(of_service.device);
+    wanted.named.resources |= of_service.resources;
   }
   return wanted;
 }
@@ -94,8 +74,8 @@ absl::Status CheckCanHave(const WantedDevices& wanted,
       [&](const ServiceDevice& device) { return wanted.fits(device); });
   if (wanted.min <= static_cast<size_t>(num_fitting)) return absl::OkStatus();
   std::vector<std::string> fitting;
-  for (const ServiceDevice& device : has) {
-    if (wanted.fits(device)) fitting.push_back(device.name);
+  for (const ServiceDevice& of_service : has) {
+    if (wanted.fits(of_service)) fitting.push_back(of_service.device.name);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "devices: needs ", DescribeNumber(wanted), ", the service has ",

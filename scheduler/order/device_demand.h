@@ -16,7 +16,7 @@ namespace fgnn {
 // The devices in a job's spec: by name, or a number of the service's devices.
 // Neither: all devices of the service.
 struct DeviceDemand {
-  std::vector<std::string> names = {};  // Such as "cpu:0-1".
+  std::vector<Device> devices = {};
   std::string kind = "any";  // Kind of the devices: "any", "cpu" or "cuda".
   uint32_t min = 0;          // Least number of devices; 0: not by number.
   uint32_t max = 0;
@@ -27,24 +27,18 @@ DeviceDemand DemandOf(const JobSpec& spec);
 // Devices that a job has or asks for. Two running jobs never have devices that
 // share a resource.
 struct DeviceSet {
-  std::vector<std::string> names = {};
-  ResourceSet resources = {};  // Resources of all the devices.
+  std::vector<Device> devices = {};
+  ResourceSet resources = {};  // Resources of all the devices, of one host.
 };
-// InvalidArgument, Unimplemented: a name is no device name, see
-// ParseDeviceName().
-absl::StatusOr<DeviceSet> MakeDeviceSet(const std::vector<std::string>& names);
+DeviceSet MakeDeviceSet(std::vector<Device> devices);
 
 struct ServiceDevice {
-  std::string name;
-  std::string kind;  // Word of a DeviceKind, "cpu" or "cuda".
-  ResourceSet resources;
+  Device device;
+  ResourceSet resources = {};
 };
 // InvalidArgument: two devices share a resource.
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices);
-// InvalidArgument, Unimplemented: also if a name is no device name.
-absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
-    const std::vector<std::string>& names);
 
 // A demand, with the resources of the devices that it names: either all devices
 // in `named`, or `min` to `max` devices of the service.
@@ -57,12 +51,13 @@ struct WantedDevices {
 
   bool by_number() const { return min > 0; }
   // "any" gets cores: devices of a job by number have to train.
-  bool fits(const ServiceDevice& device) const {
-    return device.kind == (kind == "any" ? WordOf(DeviceKind::kCpu) : kind);
+  bool fits(const ServiceDevice& of_service) const {
+    return WordOf(of_service.device.kind) ==
+           (kind == "any" ? WordOf(DeviceKind::kCpu) : kind);
   }
 };
-absl::StatusOr<WantedDevices> Resolve(const DeviceDemand& demand,
-                                      const std::vector<ServiceDevice>& has);
+WantedDevices Resolve(const DeviceDemand& demand,
+                      const std::vector<ServiceDevice>& has);
 
 // Returns OK if the service could ever give the job these devices.
 // InvalidArgument: it could not; the message has need and have.

@@ -74,7 +74,7 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
   if (own.size() < wanted.min) return std::nullopt;
   DeviceSet devices;
   for (const ServiceDevice* device : own) {
-    devices.names.push_back(device->name);
+    devices.devices.push_back(device->device);
     devices.resources |= device->resources;
   }
   return devices;
@@ -254,7 +254,7 @@ std::vector<size_t> DeviceLedger::FindWhoGrows() {
   std::vector<size_t> grow;
   for (const size_t candidate : candidates) {
     const RunningJob& job = snapshot_.running[candidate];
-    const size_t has = job.devices.names.size();
+    const size_t has = job.devices.devices.size();
     size_t gets = 0;
     for (const ServiceDevice& device : snapshot_.devices) {
       if (has + gets >= job.wanted.max) break;

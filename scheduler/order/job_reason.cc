@@ -94,11 +94,11 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
                            const QueueSnapshot& snapshot) {
   std::vector<std::string> items;
   if (!job.wanted.by_number()) {
-    for (const std::string& name : job.wanted.named.names) {
-      const absl::StatusOr<DeviceSet> device = MakeDeviceSet({name});
-      const auto why =
-          device.ok() ? obstacles.Of(device->resources) : std::nullopt;
-      if (why.has_value()) items.push_back(absl::StrCat(name, ", ", *why));
+    for (const Device& device : job.wanted.named.devices) {
+      const auto why = obstacles.Of(ResourcesOf(device));
+      if (why.has_value()) {
+        items.push_back(absl::StrCat(device.name, ", ", *why));
+      }
     }
     return items.empty() ? "" : absl::StrCat("waits for ", JoinSome(items));
   }
@@ -107,7 +107,7 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
     if (!job.wanted.fits(device)) continue;
     const auto why = obstacles.Of(device.resources);
     if (why.has_value()) {
-      items.push_back(absl::StrCat(device.name, ", ", *why));
+      items.push_back(absl::StrCat(device.device.name, ", ", *why));
     } else {
       ++num_free;
     }

@@ -100,8 +100,8 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
   if (spec.samplers > 0) input.samplers = spec.samplers;
   input.most_samplers = segment.most_samplers;
   input.most_trainers = segment.most_trainers;
-  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
-  for (const std::string& device : spec.devices) {
+  const std::vector<Device> cores = DevicesThatOnlySample(spec.devices);
+  for (const Device& device : spec.devices) {
     if (cores.empty()) break;
     input.only_sample.push_back(std::find(cores.begin(), cores.end(), device) !=
                                 cores.end());

@@ -23,9 +23,8 @@ constexpr double kCallSeconds = 1e-4;
 
 uint32_t NumGpus(const JobSpec& spec) {
   return static_cast<uint32_t>(std::count_if(
-      spec.devices.begin(), spec.devices.end(), [](const std::string& name) {
-        return KindOf(name) == DeviceKind::kCuda;
-      }));
+      spec.devices.begin(), spec.devices.end(),
+      [](const Device& device) { return device.kind == DeviceKind::kCuda; }));
 }
 
 }  // namespace

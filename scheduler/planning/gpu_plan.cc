@@ -29,14 +29,13 @@ struct LoadedGpu {
 std::vector<LoadedGpu> GpusOf(const JobSpec& spec) {
   std::vector<LoadedGpu> gpus;
   for (const ExecutorPlacement& executor : ExecutorsOf(spec)) {
-    const absl::StatusOr<Device> device = ParseDeviceName(executor.device);
-    if (!device.ok() || device->kind == DeviceKind::kCpu) continue;
-    const std::string place = MemoryPlaceOf(*device);
+    if (executor.device.kind == DeviceKind::kCpu) continue;
+    const std::string place = MemoryPlaceOf(executor.device);
     auto gpu = std::find_if(
         gpus.begin(), gpus.end(),
         [&](const LoadedGpu& known) { return known.place == place; });
     if (gpu == gpus.end()) {
-      gpu = gpus.insert(gpus.end(), {executor.device, place});
+      gpu = gpus.insert(gpus.end(), {executor.device.name, place});
     }
     ++(executor.role == ExecutorRole::kSampler ? gpu->samplers : gpu->trainers);
   }

@@ -40,7 +40,7 @@ struct PerExecutor {
 // placement.
 void AddPerDevice(const PlanInput& input, const PerExecutor& what,
                   std::vector<MemoryItem>* items) {
-  std::vector<std::pair<std::string, uint32_t>> counts;
+  std::vector<std::pair<Device, uint32_t>> counts;
   for (const ExecutorPlacement& placement : ExecutorsOf(input.spec)) {
     if (placement.role != what.role) continue;
     const auto found = std::find_if(
@@ -56,8 +56,8 @@ void AddPerDevice(const PlanInput& input, const PerExecutor& what,
     items->push_back(
         {.name = absl::StrCat(Counted(count, what.name), what.detail),
          .holder = std::string(NameOf(what.role)),
-         .device = device,
-         .bytes = MultiplyCapped(count, what.bytes(KindOf(device)))});
+         .device = device.name,
+         .bytes = MultiplyCapped(count, what.bytes(device.kind))});
   }
 }
 
@@ -133,7 +133,7 @@ uint64_t SumOverSamplers(
   uint64_t sum = 0;
   for (const ExecutorPlacement& executor : ExecutorsOf(input.spec)) {
     if (executor.role != ExecutorRole::kSampler) continue;
-    sum = AddCapped(sum, bytes(SamplingOn(input, KindOf(executor.device))));
+    sum = AddCapped(sum, bytes(SamplingOn(input, executor.device.kind)));
   }
   return sum;
 }
@@ -164,7 +164,8 @@ void AddCommands(const PlanInput& input, std::vector<MemoryItem>* items) {
                     .device = evaluates && input.spec.num_trainers() > 1
                                   ? ""  // Shared by all devices.
                                   : FirstDeviceWith(ExecutorRole::kTrainer,
-                                                    ExecutorsOf(input.spec)),
+                                                    ExecutorsOf(input.spec))
+                                        .name,
                     .bytes = bytes});
 }
 

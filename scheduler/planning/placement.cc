@@ -6,14 +6,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
 
 ExecutorPlacement Place(ExecutorRole role, size_t number,
-                        const std::string& device) {
+                        const Device& device) {
   return {absl::StrCat(std::string(NameOf(role)), ".", number), role, device};
 }
 
@@ -31,13 +29,12 @@ absl::StatusOr<ExecutorRole> ParseRole(std::string_view word) {
 }
 
 std::vector<ExecutorPlacement> PlaceExecutors(
-    uint32_t samplers, uint32_t trainers,
-    const std::vector<std::string>& devices) {
-  std::vector<std::string> ring = DevicesThatOnlySample(devices);
+    uint32_t samplers, uint32_t trainers, const std::vector<Device>& devices) {
+  std::vector<Device> ring = DevicesThatOnlySample(devices);
   const size_t only_sample = ring.size();
-  std::vector<std::string> that_train;
+  std::vector<Device> that_train;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(that_train),
-               [&](const std::string& device) {
+               [&](const Device& device) {
                  return std::find(ring.begin(), ring.end(), device) ==
                         ring.end();
                });
@@ -60,11 +57,11 @@ std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec) {
   if (!spec.takes_turns()) {
     return PlaceExecutors(spec.samplers, spec.trainers, spec.devices);
   }
-  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
+  const std::vector<Device> cores = DevicesThatOnlySample(spec.devices);
   std::vector<ExecutorPlacement> samplers;
   std::vector<ExecutorPlacement> trainers;
   for (size_t i = 0; i < spec.devices.size(); ++i) {
-    const std::string& device = spec.devices[i];
+    const Device& device = spec.devices[i];
     samplers.push_back(Place(ExecutorRole::kSampler, i, device));
     if (std::find(cores.begin(), cores.end(), device) == cores.end()) {
       trainers.push_back(Place(ExecutorRole::kTrainer, i, device));
@@ -74,13 +71,8 @@ std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec) {
   return samplers;
 }
 
-DeviceKind KindOf(const std::string& device) {
-  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
-  return parsed.ok() ? parsed->kind : DeviceKind::kCpu;
-}
-
-std::string FirstDeviceWith(ExecutorRole role,
-                            const std::vector<ExecutorPlacement>& placements) {
+Device FirstDeviceWith(ExecutorRole role,
+                       const std::vector<ExecutorPlacement>& placements) {
   return std::find_if(placements.begin(), placements.end(),
                       [role](const ExecutorPlacement& placement) {
                         return placement.role == role;
@@ -93,7 +85,7 @@ std::vector<DeviceKind> KindsWith(
   std::vector<DeviceKind> kinds;
   for (const ExecutorPlacement& placement : placements) {
     if (placement.role != role) continue;
-    const DeviceKind kind = KindOf(placement.device);
+    const DeviceKind kind = placement.device.kind;
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       kinds.push_back(kind);
     }
@@ -103,7 +95,7 @@ std::vector<DeviceKind> KindsWith(
 }
 
 std::vector<ExecutorPlacement> PairPerDevice(
-    const std::vector<std::string>& devices) {
+    const std::vector<Device>& devices) {
   std::vector<ExecutorPlacement> placements;
   for (size_t i = 0; i < devices.size(); ++i) {
     placements.push_back(Place(ExecutorRole::kSampler, i, devices[i]));
@@ -121,20 +113,6 @@ std::optional<uint32_t> NumberOf(std::string_view executor_name) {
     return std::nullopt;
   }
   return number;
-}
-
-std::vector<std::string> SplitDeviceList(std::string_view text) {
-  std::vector<std::string> devices;
-  const std::vector<std::string> pieces =
-      absl::StrSplit(std::string(text), ',', absl::SkipWhitespace());
-  for (const std::string& piece : pieces) {
-    if (piece.find(':') == std::string::npos && !devices.empty()) {
-      absl::StrAppend(&devices.back(), ",", piece);
-    } else {
-      devices.push_back(piece);
-    }
-  }
-  return devices;
 }
 
 }  // namespace fgnn

@@ -23,7 +23,7 @@ absl::StatusOr<ExecutorRole> ParseRole(std::string_view word);
 struct ExecutorPlacement {
   std::string name;  // Name such as "sampler.0"; see host/executor_names.h.
   ExecutorRole role = ExecutorRole::kSampler;
-  std::string device;  // Device such as "cpu:0-1".
+  Device device;
   friend bool operator==(const ExecutorPlacement&,
                          const ExecutorPlacement&) = default;
 };
@@ -33,8 +33,7 @@ struct ExecutorPlacement {
 // Trainers go on where the samplers stopped, round the others, so that each
 // device has one role before any has two. Pure. There is a device that trains.
 std::vector<ExecutorPlacement> PlaceExecutors(
-    uint32_t samplers, uint32_t trainers,
-    const std::vector<std::string>& devices);
+    uint32_t samplers, uint32_t trainers, const std::vector<Device>& devices);
 
 // Returns the executors of a job with an effective spec, as if the job were
 // alone: all samplers, then all trainers. Where devices take turns, those of
@@ -42,12 +41,9 @@ std::vector<ExecutorPlacement> PlaceExecutors(
 // they are placed by PlaceExecutors().
 std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec);
 
-// Returns the kind of a device by its name; kCpu for what is no name.
-DeviceKind KindOf(const std::string& device);
-
 // Returns the device of the first executor of the role, of which there is one.
-std::string FirstDeviceWith(ExecutorRole role,
-                            const std::vector<ExecutorPlacement>& placements);
+Device FirstDeviceWith(ExecutorRole role,
+                       const std::vector<ExecutorPlacement>& placements);
 
 // Returns the kinds of devices that have executors of the role, cores first.
 std::vector<DeviceKind> KindsWith(
@@ -56,17 +52,13 @@ std::vector<DeviceKind> KindsWith(
 // Returns a sampler and a trainer for every device, which a service keeps
 // ready.
 std::vector<ExecutorPlacement> PairPerDevice(
-    const std::vector<std::string>& devices);
+    const std::vector<Device>& devices);
 
 // Returns 3 for "sampler.3". For a name by PlaceExecutors() that is the
 // executor's number in the job; where devices take turns, the number of its
 // device. For a daemon it is only the number in its name. nullopt: the name
 // does not have this form.
 std::optional<uint32_t> NumberOf(std::string_view executor_name);
-
-// Splits "cpu:0-1,cpu:2" into two names, and leaves "cpu:0,2-3" as one: a piece
-// without a colon continues the list of cores before it.
-std::vector<std::string> SplitDeviceList(std::string_view text);
 
 }  // namespace fgnn
 

@@ -33,7 +33,7 @@ struct ServiceFacts {
   std::optional<gid_t> socket_group = std::nullopt;
   PathRules paths = {};  // Files that jobs may name.
   int64_t started_ms = 0;
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   std::string http = {};  // "HOST:PORT" of the service's pages; empty: none.
   IdleEnd* idle_end = nullptr;      // Whether it ends when idle; borrowed.
   std::function<void()> shut_down;  // Ends the service; returns at once.

@@ -13,19 +13,17 @@
 namespace fgnn {
 namespace {
 
-v1::Device Named(const std::string& name) {
-  v1::Device device;
-  device.set_name(name);
-  const absl::StatusOr<Device> parsed = ParseDeviceName(name);
-  if (!parsed.ok()) return device;
-  for (const int core : parsed->cores) {
-    device.add_cores(static_cast<uint32_t>(core));
+v1::Device ToMessage(const Device& device) {
+  v1::Device message;
+  message.set_name(device.name);
+  for (const int core : device.cores) {
+    message.add_cores(static_cast<uint32_t>(core));
   }
-  return device;
+  return message;
 }
 
 v1::Device ToMessage(const DeviceView& view, const std::string& job_id) {
-  v1::Device device = Named(view.device);
+  v1::Device device = ToMessage(view.device);
   device.set_job_id(job_id);
   device.set_plan(std::string(WordOf(view.plan)));
   device.set_by_hand(view.by_hand);
@@ -63,12 +61,12 @@ absl::StatusOr<std::vector<v1::Device>> DeviceServiceAdapter::DevicesOf(
   }
   if (!devices.empty()) return devices;
   for (const ExecutorView& executor : progress.executors) {
-    const std::string& name = executor.placement.device;
+    const Device& on = executor.placement.device;
     const bool is_there = std::any_of(
         devices.begin(), devices.end(),
-        [&](const v1::Device& device) { return device.name() == name; });
+        [&](const v1::Device& device) { return device.name() == on.name; });
     if (is_there || executor.job_id != found.job.id) continue;
-    devices.push_back(Named(name));
+    devices.push_back(ToMessage(on));
     devices.back().set_job_id(found.job.id);
     devices.back().set_plan("together");
   }
@@ -84,11 +82,11 @@ grpc::Status DeviceServiceAdapter::ListDevices(
       FGNN_ASSIGN_OR_RETURN(std::vector<v1::Device> more, DevicesOf(running));
       std::move(more.begin(), more.end(), std::back_inserter(devices));
     }
-    for (const std::string& name : devices_) {
+    for (const Device& own : devices_) {
       const bool is_there = std::any_of(
           devices.begin(), devices.end(),
-          [&](const v1::Device& device) { return device.name() == name; });
-      if (!is_there) devices.push_back(Named(name));
+          [&](const v1::Device& device) { return device.name() == own.name; });
+      if (!is_there) devices.push_back(ToMessage(own));
     }
     for (v1::Device& device : devices) {
       *response->add_devices() = std::move(device);
@@ -138,7 +136,7 @@ absl::Status DeviceServiceAdapter::Switch(
   const std::string& job_id = found.job.id;
   FGNN_ASSIGN_OR_RETURN(const DevicePlan in_force,
                         host_->SwitchDevice(job_id, name, plan));
-  *response = Named(name);
+  if (parsed.ok()) *response = ToMessage(*parsed);
   response->set_job_id(job_id);
   FGNN_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
                         DevicesOf(job_id));

@@ -20,7 +20,7 @@ namespace fgnn {
 class DeviceServiceAdapter final : public v1::DeviceService::Service {
  public:
   // `devices` are the service's. Borrows `table`, `host` and `audit`.
-  DeviceServiceAdapter(std::vector<std::string> devices, Caller caller,
+  DeviceServiceAdapter(std::vector<Device> devices, Caller caller,
                        JobTable* table, DaemonHost* host, AuditLog* audit)
       : devices_(std::move(devices)),
         caller_(std::move(caller)),
@@ -44,7 +44,7 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   // Returns the devices of a job, which may have ended meanwhile.
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 
-  const std::vector<std::string> devices_;
+  const std::vector<Device> devices_;
   const Caller caller_;
   JobTable* const table_;
   DaemonHost* const host_;

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/device/device.h"
 #include "shared/rpc/server.h"
 
 namespace fgnn {
@@ -28,10 +29,11 @@ grpc::Status HostServiceAdapter::Register(grpc::ServerContext* context,
                                           v1::RegisterResponse* response) {
   return ServeCall(*context, [&]() -> absl::Status {
     FGNN_RETURN_IF_ERROR(CheckIsCaller(*context, request->pid()));
+    FGNN_ASSIGN_OR_RETURN(Device device, ParseDeviceName(request->device()));
     FGNN_RETURN_IF_ERROR(host_->Register(
         {.name = request->name(),
          .role = request->role(),
-         .device = request->device(),
+         .device = std::move(device),
          .pid = request->pid(),
          .start_time = request->start_time(),
          .socket_path = request->socket_path(),

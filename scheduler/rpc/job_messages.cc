@@ -45,7 +45,7 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
 void ToMessage(const ExecutorView& view, v1::Executor* message) {
   message->set_name(view.placement.name);
   message->set_role(std::string(NameOf(view.placement.role)));
-  message->set_device(view.placement.device);
+  message->set_device(view.placement.device.name);
   message->set_pid(view.pid);
   message->set_state(std::string(NameOf(view.state)));
   message->set_job_id(view.job_id);
@@ -78,9 +78,7 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_waiting_for(job.waiting_for);
   message->set_preemptions(job.preemptions);
   message->set_run_seconds(job.run_seconds);
-  for (const std::string& device : job.devices) {
-    message->add_devices(PrintableText(device));
-  }
+  for (const Device& device : job.devices) message->add_devices(device.name);
 }
 
 void ToMessage(const Job& job, const RemovedRun& removed,

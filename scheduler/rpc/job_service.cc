@@ -94,7 +94,7 @@ absl::Status JobServiceAdapter::Submit(const grpc::ServerContext& context,
                                     facts_.state_dir, request.run_dir()));
   FGNN_ASSIGN_OR_RETURN(
       ReadRequest read,
-      ReadSubmitRequest(request, caller_.name, facts_.devices,
+      ReadSubmitRequest(request, caller_.name, NamesOf(facts_.devices),
                         [&](const std::filesystem::path& run_dir) {
                           return CheckResumedRunPath(facts_.paths,
                                                      RunCallerOf(caller_, user),
@@ -332,8 +332,8 @@ grpc::Status JobServiceAdapter::GetService(
     response->set_pid(::getpid());
     response->set_state_dir(facts_.state_dir);
     response->set_started_ms(facts_.started_ms);
-    for (const std::string& device : facts_.devices) {
-      response->add_devices(device);
+    for (const Device& device : facts_.devices) {
+      response->add_devices(device.name);
     }
     for (const ExecutorView& executor : host_->Executors()) {
       ToMessage(executor, response->add_executors());

@@ -210,8 +210,8 @@ void DevicePlanner::BeginEpoch(EpochFacts* facts) {
   facts->samplers = CountOf(plans, DevicePlan::kSample);
   facts->trainers = CountOf(plans, DevicePlan::kTrain);
   for (uint32_t i = 0; i < devices().size(); ++i) {
-    facts->devices.push_back(
-        {.device = spec_.devices[i], .plan = std::string(WordOf(plans[i]))});
+    facts->devices.push_back({.device = spec_.devices[i].name,
+                              .plan = std::string(WordOf(plans[i]))});
   }
   wakes_before_ = Wakes();
 }
@@ -240,8 +240,8 @@ void DevicePlanner::LookAtTimes() {
     if (now[i].standby > 0) now[i].train = now[i].standby;
   }
   std::vector<DeviceKind> kinds;
-  for (const std::string& device : spec_.devices) {
-    kinds.push_back(KindOf(device));
+  for (const Device& device : spec_.devices) {
+    kinds.push_back(device.kind);
   }
   Calibrate(first_, kinds, &DeviceTimes::sample, &now);
   Calibrate(first_, kinds, &DeviceTimes::train, &now);

@@ -9,7 +9,7 @@ namespace fgnn {
 namespace {
 
 DeviceNow NowOf(const DeviceView& view, const std::string& job_id) {
-  return {.name = view.device,
+  return {.name = view.device.name,
           .job_id = job_id,
           .plan = std::string(WordOf(view.plan)),
           .by_hand = view.by_hand,
@@ -35,7 +35,7 @@ DeviceNow& FindOrAdd(const std::string& name, std::vector<DeviceNow>& devices) {
 void AddExecutor(const ExecutorView& executor, const std::string& job_id,
                  std::vector<DeviceNow>& devices) {
   if (executor.job_id != job_id) return;
-  DeviceNow& device = FindOrAdd(executor.placement.device, devices);
+  DeviceNow& device = FindOrAdd(executor.placement.device.name, devices);
   device.job_id = job_id;
   device.plan = "together";
   if (executor.placement.role == ExecutorRole::kSampler) {
@@ -47,9 +47,8 @@ void AddExecutor(const ExecutorView& executor, const std::string& job_id,
 
 }  // namespace
 
-std::vector<DeviceNow> DevicesNow(
-    const std::vector<Job>& running,
-    const std::vector<std::string>& service_devices) {
+std::vector<DeviceNow> DevicesNow(const std::vector<Job>& running,
+                                  const std::vector<Device>& service_devices) {
   std::vector<DeviceNow> devices;
   for (const Job& job : running) {
     for (const DeviceView& view : job.progress.devices) {
@@ -60,11 +59,13 @@ std::vector<DeviceNow> DevicesNow(
       AddExecutor(executor, job.id, devices);
     }
     // A job that is being prepared has no executors yet.
-    for (const std::string& name : job.devices) {
-      FindOrAdd(name, devices).job_id = job.id;
+    for (const Device& device : job.devices) {
+      FindOrAdd(device.name, devices).job_id = job.id;
     }
   }
-  for (const std::string& name : service_devices) FindOrAdd(name, devices);
+  for (const Device& device : service_devices) {
+    FindOrAdd(device.name, devices);
+  }
   return devices;
 }
 

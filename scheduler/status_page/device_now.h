@@ -30,9 +30,8 @@ struct DeviceNow {
 
 // Returns the devices of the running jobs, then those of `service_devices` that
 // none has.
-std::vector<DeviceNow> DevicesNow(
-    const std::vector<Job>& running,
-    const std::vector<std::string>& service_devices);
+std::vector<DeviceNow> DevicesNow(const std::vector<Job>& running,
+                                  const std::vector<Device>& service_devices);
 
 }  // namespace fgnn
 

@@ -60,7 +60,7 @@ ordered_json JobToJson(const Job& job) {
           {"waiting_for", Text(job.waiting_for)},
           {"error_message", Text(MessageOf(job.error))},
           {"attempts", job.attempts},
-          {"devices", Texts(job.devices)},
+          {"devices", Texts(NamesOf(job.devices))},
           {"progress", ShownProgress(job.progress)}};
 }
 
@@ -105,7 +105,7 @@ ordered_json ExecutorsToJson(const std::vector<ExecutorView>& executors) {
   for (const ExecutorView& executor : executors) {
     json.push_back({{"name", executor.placement.name},
                     {"role", std::string(NameOf(executor.placement.role))},
-                    {"device", executor.placement.device},
+                    {"device", executor.placement.device.name},
                     {"pid", executor.pid},
                     {"state", std::string(NameOf(executor.state))},
                     {"job_id", Text(executor.job_id)},

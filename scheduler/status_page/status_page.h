@@ -25,7 +25,7 @@ struct StatusPageFacts {
   std::string version;
   std::string state_dir;
   int64_t started_ms = 0;  // Unix milliseconds of the service's start.
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
 };
 
 // Thread-safe. A thread looks at the running jobs once a second. Answers are

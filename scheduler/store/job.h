@@ -12,6 +12,7 @@
 #include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
 #include "shared/config/job_spec.h"
+#include "shared/device/device.h"
 #include "shared/measured/scores.h"
 
 namespace fgnn {
@@ -81,7 +82,7 @@ struct Job {
   double run_seconds = 0;    // Seconds with devices, over all starts.
   double device_seconds = 0;  // Seconds with devices, summed over them.
   // Devices that it has, or had at its end; none while it waits.
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   std::string waiting_for;  // Reason why it does not run; not on disk.
   // Whether it goes on from the newest sound checkpoint of run_dir, if there is
   // one.

@@ -11,6 +11,7 @@
 #include "scheduler/store/job_schema.h"
 #include "scheduler/store/progress_json.h"
 #include "shared/base/status.h"
+#include "shared/config/device_list.h"
 #include "shared/config/job_spec.h"
 #include "shared/telemetry/log.h"
 
@@ -45,6 +46,17 @@ std::shared_ptr<const JobSpec> SpecOfRow(const std::string& id,
   return nullptr;
 }
 
+// Returns the devices in a row; none, if they cannot be read.
+std::vector<Device> DevicesOfRow(const std::string& id,
+                                 const std::string& names) {
+  absl::StatusOr<std::vector<Device>> devices =
+      DevicesOfNames(absl::StrSplit(names, ' ', absl::SkipEmpty()));
+  if (devices.ok()) return *std::move(devices);
+  LogWarning("job store: job {}: it had devices that are none: {}", id,
+             MessageOf(devices.status()));
+  return {};
+}
+
 // Reads a job from a row. A damaged row becomes a failed job, so that it does
 // not hide other jobs.
 Job ReadRow(const StoreStatement& row) {
@@ -72,7 +84,7 @@ Job ReadRow(const StoreStatement& row) {
   job.run_seconds = row.Real(23);
   job.trace = row.Integer(24) != 0;
   job.device_seconds = row.Real(25);
-  job.devices = absl::StrSplit(row.Text(26), ' ', absl::SkipEmpty());
+  job.devices = DevicesOfRow(job.id, row.Text(26));
   const int64_t folder = row.Integer(27);
   job.folder = folder == 1   ? FolderUse::kResume
                : folder == 2 ? FolderUse::kOwn
@@ -180,7 +192,7 @@ absl::Status JobStore::Insert(const Job& job) {
   statement.Bind(job.run_seconds);
   statement.Bind(int64_t{job.trace});
   statement.Bind(job.device_seconds);
-  statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(absl::StrJoin(NamesOf(job.devices), " "));
   statement.Bind(static_cast<int64_t>(job.folder));
   statement.Bind(job.file_user);
   const int code = statement.Step();
@@ -202,7 +214,7 @@ absl::Status JobStore::Update(const Job& job) {
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);
   statement.Bind(job.device_seconds);
-  statement.Bind(absl::StrJoin(job.devices, " "));
+  statement.Bind(absl::StrJoin(NamesOf(job.devices), " "));
   statement.Bind(static_cast<int64_t>(job.folder));
   statement.Bind(job.id);
   if (const int code = statement.Step(); code != SQLITE_DONE) {

@@ -54,7 +54,7 @@ std::string NameFor(const JobSpec& spec) {
                     spec.cache.standby_capacity.value_or(-1)),
        spec.features.store,
        absl::StrCat(spec.features.ahead, " ", spec.features.match),
-       absl::StrJoin(spec.devices, " ")},
+       absl::StrJoin(NamesOf(spec.devices), " ")},
       "\n");
   return absl::StrCat("times-", absl::Hex(HashString(key), absl::kZeroPad16),
                       ".json");
@@ -70,10 +70,9 @@ double SecondsIn(const nlohmann::json& json, const char* name) {
 }
 
 // Returns the cores that do the work of a device; 1 of a GPU.
-double CoresOf(const std::string& device) {
-  const absl::StatusOr<Device> parsed = ParseDeviceName(device);
-  if (!parsed.ok() || parsed->kind != DeviceKind::kCpu) return 1;
-  return static_cast<double>(parsed->cores.size());
+double CoresOf(const Device& device) {
+  if (device.kind != DeviceKind::kCpu) return 1;
+  return static_cast<double>(device.cores.size());
 }
 
 // Fills in times of some devices that are not known with the mean of the known
@@ -111,7 +110,7 @@ void FillIn(const JobSpec& spec, const TimesByKind& profiled,
   times->devices.resize(spec.devices.size());
   std::map<DeviceKind, double> cores;  // Cores of the first device of a kind.
   for (size_t i = 0; i < spec.devices.size(); ++i) {
-    const DeviceKind kind = KindOf(spec.devices[i]);
+    const DeviceKind kind = spec.devices[i].kind;
     const double own_cores = CoresOf(spec.devices[i]);
     const double slower =
         cores.emplace(kind, own_cores).first->second / own_cores;
@@ -135,7 +134,7 @@ std::optional<std::vector<DeviceTimes>> CompleteTimes(
   for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda}) {
     std::vector<DeviceTimes*> alike;
     for (size_t i = 0; i < devices.size(); ++i) {
-      if (KindOf(spec.devices[i]) == kind) alike.push_back(&devices[i]);
+      if (spec.devices[i].kind == kind) alike.push_back(&devices[i]);
     }
     if (alike.empty()) continue;
     const bool trains = kind == DeviceKind::kCuda || !mixes;
@@ -148,7 +147,7 @@ std::optional<std::vector<DeviceTimes>> CompleteTimes(
 }
 
 DeviceTimesFile::DeviceTimesFile(const JobSpec& spec, const fs::path& state_dir)
-    : devices_(spec.devices),
+    : devices_(NamesOf(spec.devices)),
       files_(spec.dataset, state_dir),
       name_(NameFor(spec)) {}
 

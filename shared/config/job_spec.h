@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "shared/config/objective.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -158,7 +159,7 @@ struct JobSpec {
   TrainingSpec training;
   CacheSpec cache;
   // Empty only until the scheduler has answered device_request.
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   std::optional<DeviceRequestSpec> device_request;
   // "together", "factored" or "time_sharing".
   std::string executors;

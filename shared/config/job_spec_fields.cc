@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shared/config/device_list.h"
 #include "shared/config/field_doc.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/rules/job_rules.h"
@@ -158,6 +160,10 @@ std::string TextOfShare(const std::optional<double>& share) {
   return share.has_value() ? FormatDouble(*share) : kAuto;
 }
 
+absl::StatusOr<std::vector<Device>> DevicesOf(const v1::JobSpec& spec) {
+  return DevicesOfNames({spec.devices().begin(), spec.devices().end()});
+}
+
 }  // namespace
 
 JobSpec FromProto(const v1::JobSpec& from) {
@@ -172,7 +178,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
   CopyCache(Read(), to.cache, from.cache());
   to.cache.capacity = CapacityIn(from.cache().capacity());
   to.cache.standby_capacity = CapacityIn(from.cache().standby_capacity());
-  to.devices = {from.devices().begin(), from.devices().end()};
+  // An effective spec has been through MakeEffective(), so these are devices.
+  to.devices = DevicesOf(from).value_or(std::vector<Device>());
   if (from.has_device_request()) {
     CopyDeviceRequest(Read(), to.device_request.emplace(),
                       from.device_request());
@@ -204,7 +211,7 @@ v1::JobSpec ToProto(const JobSpec& from) {
     CopyDeviceRequest(Write(), *from.device_request,
                       *to.mutable_device_request());
   }
-  to.mutable_devices()->Add(from.devices.begin(), from.devices.end());
+  for (const Device& device : from.devices) to.add_devices(device.name);
   CopyFeatures(Write(), from.features, *to.mutable_features());
   to.mutable_queue()->set_slots(from.queue_slots);
   v1::LimitsSpec& limits = *to.mutable_limits();
@@ -221,7 +228,9 @@ std::string ToBytes(const JobSpec& spec) {
 
 absl::StatusOr<JobSpec> SpecOfBytes(const std::string& bytes) {
   v1::JobSpec spec;
-  if (spec.ParseFromString(bytes)) return FromProto(spec);
+  if (spec.ParseFromString(bytes) && DevicesOf(spec).ok()) {
+    return FromProto(spec);
+  }
   return absl::DataLossError(
       "the job store holds a job whose spec cannot be read; submit it again");
 }

@@ -108,6 +108,16 @@ ResourceSet ResourcesOf(const Device& device) {
   return resources;
 }
 
+std::vector<std::string> NamesOf(const std::vector<Device>& devices) {
+  std::vector<std::string> names;
+  for (const Device& device : devices) names.push_back(device.name);
+  return names;
+}
+
+bool ShareResources(const Device& a, const Device& b) {
+  return a.host == b.host && (ResourcesOf(a) & ResourcesOf(b)).any();
+}
+
 std::string NameFirst(const ResourceSet& resources) {
   const size_t first = resources._Find_first();
   return first < kMaxCores ? absl::StrCat("core ", first)
@@ -119,8 +129,22 @@ std::string MemoryPlaceOf(const Device& device) {
   return absl::StrCat("cuda:", device.index);
 }
 
-absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
+absl::StatusOr<Device> ParseDeviceName(std::string_view name,
+                                       absl::Span<const std::string> hosts) {
   const absl::string_view text(name.data(), name.size());
+  if (const size_t slash = text.find('/'); slash != absl::string_view::npos) {
+    const absl::string_view host = text.substr(0, slash);
+    const auto found = std::find(hosts.begin(), hosts.end(), host);
+    if (found == hosts.end()) {
+      return BadName(text, absl::StrCat("is of the host ", host,
+                                        ", which the service has not got"));
+    }
+    FGNN_ASSIGN_OR_RETURN(Device device,
+                          ParseDeviceName(name.substr(slash + 1)));
+    device.host = static_cast<uint32_t>(found - hosts.begin());
+    if (device.host > 0) device.name = absl::StrCat(host, "/", device.name);
+    return device;
+  }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 1));
   if (parts.first == "cuda") return ParseGpu(text, parts.second);
@@ -133,8 +157,7 @@ absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
   return device;
 }
 
-absl::StatusOr<Device> ParseDevice(std::string_view text) {
-  FGNN_ASSIGN_OR_RETURN(Device device, ParseDeviceName(text));
+absl::StatusOr<Device> OnThisMachine(Device device) {
   const std::vector<int> allowed = AllowedCores();
   for (const int core : device.cores) {
     if (!std::binary_search(allowed.begin(), allowed.end(), core)) {
@@ -148,6 +171,11 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
   return device;
 }
 
+absl::StatusOr<Device> ParseDevice(std::string_view text) {
+  FGNN_ASSIGN_OR_RETURN(Device device, ParseDeviceName(text));
+  return OnThisMachine(std::move(device));
+}
+
 absl::StatusOr<Device> ParseCpuDevice(std::string_view text) {
   FGNN_ASSIGN_OR_RETURN(Device device, ParseDevice(text));
   if (device.kind == DeviceKind::kCpu) return device;
@@ -157,27 +185,13 @@ absl::StatusOr<Device> ParseCpuDevice(std::string_view text) {
                    AllCoresDevice()));
 }
 
-absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
-    const std::vector<std::string>& names) {
-  if (names.empty()) return std::vector<std::string>{AllCoresDevice()};
-  std::vector<std::string> devices;
-  for (const std::string& name : names) {
-    const absl::StatusOr<Device> device = ParseDevice(name);
-    FGNN_RETURN_IF_ERROR(Annotate(device.status(), "--devices"));
-    devices.push_back(device->name);
+std::vector<Device> DevicesThatOnlySample(const std::vector<Device>& devices) {
+  std::vector<Device> cores;
+  for (const Device& device : devices) {
+    if (device.kind == DeviceKind::kCpu) cores.push_back(device);
   }
-  return devices;
-}
-
-std::vector<std::string> DevicesThatOnlySample(
-    const std::vector<std::string>& names) {
-  std::vector<std::string> cores;
-  for (const std::string& name : names) {
-    const absl::StatusOr<Device> device = ParseDeviceName(name);
-    if (device.ok() && device->kind == DeviceKind::kCpu) cores.push_back(name);
-  }
-  const bool has_gpu = cores.size() < names.size();
-  return has_gpu ? cores : std::vector<std::string>{};
+  const bool has_gpu = cores.size() < devices.size();
+  return has_gpu ? cores : std::vector<Device>();
 }
 
 std::string DeviceName(const std::vector<int>& cores) {

@@ -1,7 +1,8 @@
 // Devices, their names, and the resources that two of them cannot use at once.
 // A CPU device is a list of cores: "cpu:0", "cpu:0-3", "cpu:0,2-3". A CUDA
 // device is a GPU: "cuda:0". Its threads on the host may use any core, or those
-// that are named: "cuda:0+cpu:0-3".
+// that are named: "cuda:0+cpu:0-3". A device of another host has the host's
+// name before it: "host1/cpu:0-3".
 #ifndef FGNN_SHARED_DEVICE_DEVICE_H_
 #define FGNN_SHARED_DEVICE_DEVICE_H_
 
@@ -16,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace fgnn {
 
@@ -27,21 +29,32 @@ enum class DeviceKind : uint8_t { kCpu, kCuda };
 std::string_view WordOf(DeviceKind kind);
 
 struct Device {
-  // Canonical: "cpu:0-1", "cpu:0,2", "cuda:0", "cuda:0+cpu:0-3".
+  // Canonical: "cpu:0-1", "cpu:0,2", "cuda:0+cpu:0-3", "host1/cuda:0". No two
+  // devices of a service have the same one.
   std::string name = {};
   // Cores of the host for its threads; rising. Of a GPU, empty: any core.
   std::vector<int> cores = {};
   DeviceKind kind = DeviceKind::kCpu;
   int index = 0;  // Number of the GPU, below kMaxGpus; 0 for a CPU device.
-};
+  // Index of the host among the service's; 0: the first one, whose name is not
+  // printed.
+  uint32_t host = 0;
 
-// Cores and GPUs of a host. Two devices that share a resource cannot work for
+  friend bool operator==(const Device& a, const Device& b) {
+    return a.name == b.name;
+  }
+};
+std::vector<std::string> NamesOf(const std::vector<Device>& devices);
+
+// Cores and GPUs of one host. Two devices that share a resource cannot work for
 // two jobs at once.
 using ResourceSet = std::bitset<size_t{kMaxCores} + kMaxGpus>;
 ResourceSet ResourcesOf(const Device& device);
 // Returns the name of the first resource of a set that is not empty: "core 3",
 // "GPU 0".
 std::string NameFirst(const ResourceSet& resources);
+// Returns whether two devices share a resource.
+bool ShareResources(const Device& a, const Device& b);
 
 // The host's memory, as a place in a plan of memory.
 inline constexpr std::string_view kHostMemory = "host";
@@ -49,29 +62,27 @@ inline constexpr std::string_view kHostMemory = "host";
 // "cuda:0".
 std::string MemoryPlaceOf(const Device& device);
 
-// Returns the device of this name, without asking the machine. InvalidArgument
-// names the text.
-absl::StatusOr<Device> ParseDeviceName(std::string_view text);
+// Returns the device of this name, without asking the machine. `hosts` are the
+// names of the service's hosts. InvalidArgument names the text.
+absl::StatusOr<Device> ParseDeviceName(
+    std::string_view text, absl::Span<const std::string> hosts = {});
 
-// As ParseDeviceName(), but every core must exist and be allowed to this
-// process (its affinity mask). InvalidArgument names the cores that the machine
-// has. A GPU without cores gets all that this process may use. Whether the GPU
-// is there is known to programs with CUDA alone.
+// Returns the device if every core exists and is allowed to this process (its
+// affinity mask). InvalidArgument names the cores that the machine has. A GPU
+// without cores gets all that this process may use. Whether the GPU is there is
+// known to programs with CUDA alone.
+absl::StatusOr<Device> OnThisMachine(Device device);
+
+// Does what ParseDeviceName() and OnThisMachine() do.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
 // As ParseDevice(), for what runs on CPU devices alone. Unimplemented: the
 // device is of another kind.
 absl::StatusOr<Device> ParseCpuDevice(std::string_view text);
 
-// Returns the canonical names of the devices of a flag --devices; of none:
-// AllCoresDevice(). Errors: those of ParseDevice(), naming the flag.
-absl::StatusOr<std::vector<std::string>> DevicesOfFlag(
-    const std::vector<std::string>& names);
-
-// Returns those of a job's devices, by name, on which only samplers run: cores,
-// if the job has a GPU. All trainers of a job are on devices of one kind.
-std::vector<std::string> DevicesThatOnlySample(
-    const std::vector<std::string>& names);
+// Returns those of a job's devices on which only samplers run: cores, if the
+// job has a GPU. All trainers of a job are on devices of one kind.
+std::vector<Device> DevicesThatOnlySample(const std::vector<Device>& devices);
 
 // Returns the canonical name of a list of cores.
 std::string DeviceName(const std::vector<int>& cores);

@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "shared/base/status.h"
-#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -37,17 +36,16 @@ absl::StatusOr<size_t> ParseGpuCount(int exit_code, absl::string_view output) {
                    : std::string(absl::StripPrefix(line, "fgnn: ")));
 }
 
-absl::Status CheckGpusAreHere(const std::vector<std::string>& devices,
+absl::Status CheckGpusAreHere(const std::vector<Device>& devices,
                               const GpuCounter& count_gpus) {
   std::optional<absl::StatusOr<size_t>> count;
-  for (const std::string& name : devices) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
+  for (const Device& device : devices) {
     if (device.kind != DeviceKind::kCuda) continue;
     if (!count.has_value()) count = count_gpus();
     const std::string why = WhyGpuIsMissing(device.index, *count);
     if (why.empty()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("devices: ", name, ": ", why,
+        absl::StrCat("devices: ", device.name, ": ", why,
                      "; name another device, e.g. ", AllCoresDevice()));
   }
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
@@ -27,7 +28,7 @@ std::string WhyGpuIsMissing(int index, const absl::StatusOr<size_t>& count);
 // InvalidArgument names the first of the devices that is a GPU and is not
 // there, and the reason. Other devices are not looked at: without a GPU among
 // them nothing is counted.
-absl::Status CheckGpusAreHere(const std::vector<std::string>& devices,
+absl::Status CheckGpusAreHere(const std::vector<Device>& devices,
                               const GpuCounter& count_gpus);
 
 }  // namespace fgnn

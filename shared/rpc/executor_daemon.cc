@@ -29,16 +29,14 @@ constexpr std::chrono::seconds kLongestWait{1};
 
 }  // namespace
 
-absl::Status NameByDevice(std::string_view kind,
-                          ExecutorDaemonOptions& options) {
-  if (!options.name.empty() || options.device.empty()) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const Device device, ParseDeviceName(options.device));
+void NameByDevice(std::string_view kind, ExecutorDaemonOptions& options) {
+  const Device& device = options.device;
+  if (!options.name.empty() || device.name.empty()) return;
   const std::string number =
       device.kind == DeviceKind::kCuda
           ? absl::StrCat(std::string(WordOf(device.kind)), device.index)
           : absl::StrCat(device.cores.front());
   options.name = absl::StrCat(std::string(kind), ".", number);
-  return absl::OkStatus();
 }
 
 int DaemonExitCode(const absl::Status& status) {
@@ -59,14 +57,14 @@ ExecutorDaemon::~ExecutorDaemon() { ShutDown(); }
 
 absl::Status ExecutorDaemon::Start(
     const std::vector<grpc::Service*>& services) {
-  if (options_.name.empty() || options_.state_dir.empty()) {
+  if (options_.name.empty() || options_.device.name.empty() ||
+      options_.state_dir.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a ", kind_,
                      " needs --name, --device and --state-dir; 'fgnn up' and "
                      "'fgnn run' start it with them"));
   }
-  FGNN_ASSIGN_OR_RETURN(device_, ParseDevice(options_.device));
-  FGNN_RETURN_IF_ERROR(PinThisThread(device_));
+  FGNN_RETURN_IF_ERROR(PinThisThread(options_.device));
   FGNN_ASSIGN_OR_RETURN(
       server_,
       ExecutorServer::Start(options_.state_dir, options_.name, this, services));
@@ -77,7 +75,7 @@ absl::Status ExecutorDaemon::Start(
   session.state_dir = options_.state_dir;
   session.name = options_.name;
   session.role = kind_;
-  session.device = device_.name;
+  session.device = options_.device.name;
   session.version = options_.version;
   session.segment_layout_version = kSegmentLayoutVersion;
   absl::StatusOr<std::unique_ptr<HostSession>> started = HostSession::Start(

@@ -30,17 +30,18 @@
 namespace fgnn {
 
 struct ExecutorDaemonOptions {
-  std::string name;    // "sampler.0"
-  std::string device;  // "cpu:0-3", "cuda:0"; the daemon pins itself to cores.
+  std::string name;  // "sampler.0"
+  // Device on this machine, to whose cores the daemon pins itself; without a
+  // name: none was given.
+  Device device;
   std::filesystem::path state_dir;  // State folder of the service.
   std::string version;              // Version of the program.
 };
 
 // Names a daemon that has a device and no name by the device's first core or
 // GPU: "sampler.4" for `kind` "sampler" on "cpu:4-7", "sampler.cuda0" on
-// "cuda:0". Errors: those of ParseDeviceName().
-absl::Status NameByDevice(std::string_view kind,
-                          ExecutorDaemonOptions& options);
+// "cuda:0".
+void NameByDevice(std::string_view kind, ExecutorDaemonOptions& options);
 
 // Exit code of a daemon that the next start may mend: EX_TEMPFAIL of
 // sysexits.h.
@@ -142,7 +143,8 @@ class ExecutorDaemon : private ExecutorHandler {
   // Returns `wanted`, which a job asks for, or one per core of the device if it
   // is 0. Call it after Start() has begun to serve.
   uint32_t NumThreads(uint32_t wanted) const {
-    return wanted > 0 ? wanted : static_cast<uint32_t>(device_.cores.size());
+    return wanted > 0 ? wanted
+                      : static_cast<uint32_t>(options_.device.cores.size());
   }
 
  private:
@@ -165,7 +167,6 @@ class ExecutorDaemon : private ExecutorHandler {
   const std::string kind_;
   JobStarter* const starter_;
   const SignalWaiter* const stop_;
-  Device device_;  // Set before the server starts.
   ServiceManager manager_;
   uint64_t turns_seen_ = 0;  // Turns at the last call of LoopsTurn().
 

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/descriptor_limit.h"
@@ -24,7 +25,7 @@ void AddExecutorFlags(const std::string& kind, Command app,
       "--name", flags.daemon.name,
       absl::StrCat("Name of the daemon; default: ", kind,
                    ".N, where N is its first core, or ", kind, ".cudaN"));
-  app.AddOption("--device", flags.daemon.device,
+  app.AddOption("--device", flags.device,
                 "Device of the daemon, e.g. cpu:0-3 or cuda:0");
   app.AddOption("--state-dir", flags.daemon.state_dir,
                 "State folder of the service");
@@ -34,11 +35,17 @@ void AddExecutorFlags(const std::string& kind, Command app,
 int RunExecutorMain(const std::string& kind, ExecutorFlags flags,
                     ExecutorServing serve) {
   ExecutorDaemonOptions& options = flags.daemon;
-  const absl::Status named = NameByDevice(kind, options);
+  absl::Status is_device;
+  if (!flags.device.empty()) {
+    absl::StatusOr<Device> device = ParseDevice(flags.device);
+    is_device = device.status();
+    if (device.ok()) options.device = *std::move(device);
+  }
+  NameByDevice(kind, options);
   InitLog(options.name.empty() ? absl::StrCat("fgnn-", kind) : options.name);
   if (flags.log_json) LogAsJson();
-  if (!named.ok()) LogError("{}", MessageOf(named));
-  if (!named.ok()) return ExitCode(named);
+  if (!is_device.ok()) LogError("{}", MessageOf(is_device));
+  if (!is_device.ok()) return ExitCode(is_device);
   RaiseDescriptorLimit();
   // Made before any thread starts, so that every thread inherits the signal
   // mask.

@@ -15,6 +15,7 @@ namespace fgnn {
 
 struct ExecutorFlags {
   ExecutorDaemonOptions daemon;
+  std::string device;  // Name of the daemon's device; empty: none was given.
   bool log_json = false;
 };
 

@@ -15,6 +15,7 @@
 #include "shared/config/state_dir.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/executor_server.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/fuzz/fuzz_target.h"
 
@@ -64,7 +65,7 @@ struct Servers {
     server = ControlServer::Start({.version = "test",
                                    .state_dir = folder.string(),
                                    .started_ms = 1,
-                                   .devices = {"cpu:0"},
+                                   .devices = Devs({"cpu:0"}),
                                    .idle_end = &idle_end,
                                    .shut_down = [] {}},
                                   table.get(), host.get())

@@ -54,9 +54,7 @@ fgnn::ExchangeFactory ExchangesOn(const fgnn::Device& device) {
 
 absl::Status Serve(const fgnn::ExecutorDaemonOptions& options,
                    const fgnn::SignalWaiter* stop) {
-  // Start() returns the error of a name that is wrong.
-  const fgnn::Device device =
-      fgnn::ParseDeviceName(options.device).value_or(fgnn::Device());
+  const fgnn::Device& device = options.device;
   const bool is_gpu = device.kind == fgnn::DeviceKind::kCuda;
   if (is_gpu) {
     const absl::Status here = fgnn::CheckCudaDevice(device.index);

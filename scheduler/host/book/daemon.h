@@ -103,7 +103,7 @@ struct Daemon {
 
 // A job that has daemons on this host.
 struct HostedJob {
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   absl::Status failure;           // Reason why it cannot go on; OK: none.
   uint32_t restarts = 0;          // Restarts of its daemons.
   JobSegment* segment = nullptr;  // Open segment, borrowed; nullptr: none.

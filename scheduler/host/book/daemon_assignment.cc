@@ -9,9 +9,9 @@
 namespace fgnn {
 namespace {
 
-std::vector<std::string> DevicesOf(
+std::vector<Device> DevicesOf(
     const std::vector<ExecutorPlacement>& placements) {
-  std::vector<std::string> devices;
+  std::vector<Device> devices;
   for (const ExecutorPlacement& placement : placements) {
     if (std::find(devices.begin(), devices.end(), placement.device) ==
         devices.end()) {
@@ -21,7 +21,7 @@ std::vector<std::string> DevicesOf(
   return devices;
 }
 
-std::vector<std::string> DevicesOf(const std::vector<JobExecutor>& executors) {
+std::vector<Device> DevicesOf(const std::vector<JobExecutor>& executors) {
   std::vector<ExecutorPlacement> placements;
   for (const JobExecutor& executor : executors) {
     placements.push_back(executor.placement);
@@ -59,7 +59,7 @@ void DaemonAssignment::AddJob(
 
 std::vector<ExecutorPlacement> DaemonAssignment::OnFreeDevices(
     const std::vector<ExecutorPlacement>& placements) const {
-  std::vector<std::string> taken;
+  std::vector<Device> taken;
   for (const auto& [id, job] : table_->jobs()) {
     taken.insert(taken.end(), job.devices.begin(), job.devices.end());
   }
@@ -68,7 +68,7 @@ std::vector<ExecutorPlacement> DaemonAssignment::OnFreeDevices(
   }
   std::vector<ExecutorPlacement> free;
   for (const ExecutorPlacement& placement : placements) {
-    if (!AnySharesCores(taken, placement.device)) free.push_back(placement);
+    if (!AnyShares(taken, placement.device)) free.push_back(placement);
   }
   return free;
 }
@@ -76,7 +76,7 @@ std::vector<ExecutorPlacement> DaemonAssignment::OnFreeDevices(
 std::vector<JobExecutor> DaemonAssignment::NameFor(
     const std::string& job_id,
     const std::vector<ExecutorPlacement>& placements) const {
-  const std::vector<std::string> devices = DevicesOf(placements);
+  const std::vector<Device> devices = DevicesOf(placements);
   std::map<std::string, NamedExecutor> there;
   for (const auto& [name, daemon] : table_->daemons()) {
     // The daemon is dead, belongs to no job and is not due to start.
@@ -97,14 +97,14 @@ std::vector<JobExecutor> DaemonAssignment::NameFor(
     executor.is_free = daemon.wanted_by.empty() && !daemon.stopping &&
                        (!job_id.empty() || !daemon.AwaitsItsJob());
     executor.gives_way = executor.is_free && table_->spawn() &&
-                         AnySharesCores(devices, daemon.placement.device);
+                         AnyShares(devices, daemon.placement.device);
   }
   return NameExecutors(placements, there);
 }
 
 std::vector<DaemonAddress> DaemonAssignment::Dismiss(
     const std::string& job_id, const std::vector<JobExecutor>& kept) {
-  const std::vector<std::string> devices = DevicesOf(kept);
+  const std::vector<Device> devices = DevicesOf(kept);
   return DismissWhere([&](const Daemon& daemon) {
     if (Contains(kept, daemon.placement)) return false;
     const bool is_own =
@@ -117,7 +117,7 @@ std::vector<DaemonAddress> DaemonAssignment::Dismiss(
         daemon.AwaitsItsJob() || (daemon.survivor && !daemon.registered);
     if (job_id.empty()) return !is_to_come;
     return HasName(kept, daemon.placement.name) ||
-           AnySharesCores(devices, daemon.placement.device);
+           AnyShares(devices, daemon.placement.device);
   });
 }
 
@@ -162,8 +162,8 @@ absl::Status DaemonAssignment::Want(const std::string& job_id,
     Daemon& daemon = table_->Add(placement, restarts, now);
     if (daemon.placement != placement) {
       return absl::FailedPreconditionError(absl::StrCat(
-          placement.name, " runs on ", daemon.placement.device,
-          ", the job wants it on ", placement.device, "; start it there"));
+          placement.name, " runs on ", daemon.placement.device.name,
+          ", the job wants it on ", placement.device.name, "; start it there"));
     }
     daemon.wanted = true;
     daemon.wanted_by = job_id;
@@ -204,7 +204,7 @@ std::vector<std::string> DaemonAssignment::Unregistered(
         table_->IsLost(daemon)) {
       continue;
     }
-    names.push_back(absl::StrCat(name, " on ", daemon.placement.device));
+    names.push_back(absl::StrCat(name, " on ", daemon.placement.device.name));
   }
   return names;
 }

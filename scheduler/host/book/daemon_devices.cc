@@ -35,7 +35,7 @@ std::vector<std::string> DaemonDevices::Names(const std::string& job_id) const {
   std::vector<std::string> names(table_->SegmentOf(job_id)->devices().size());
   for (const auto& [name, daemon] : table_->daemons()) {
     if (daemon.wanted_by == job_id && daemon.number < names.size()) {
-      names[daemon.number] = daemon.placement.device;
+      names[daemon.number] = daemon.placement.device.name;
     }
   }
   return names;
@@ -99,7 +99,7 @@ bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
   for (auto& [name, other] : table_->daemons()) {
     if (IsOn(other, job_id, daemon.number)) other.restarts.due.reset();
   }
-  const std::string& device = daemon.placement.device;
+  const std::string& device = daemon.placement.device.name;
   const LogJob about(job_id);
   LogWarning(
       "job {}: {} is lost, and the job goes on with {}: {}; once that is "

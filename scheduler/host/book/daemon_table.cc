@@ -83,17 +83,15 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
     daemon.number = registration.number;
   }
   const LogJob about(daemon.job());
-  LogInfo("{} on {} is there, pid {}", registration.name, registration.device,
-          registration.pid);
+  LogInfo("{} on {} is there, pid {}", registration.name,
+          registration.device.name, registration.pid);
   return absl::OkStatus();
 }
 
 absl::Status DaemonTable::Place(Daemon& daemon,
                                 const DaemonRegistration& registration) {
   FGNN_ASSIGN_OR_RETURN(daemon.placement.role, ParseRole(registration.role));
-  FGNN_ASSIGN_OR_RETURN(const Device device,
-                        ParseDeviceName(registration.device));
-  daemon.placement.device = device.name;
+  daemon.placement.device = registration.device;
   return absl::OkStatus();
 }
 
@@ -122,8 +120,6 @@ absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
         "--spawn-daemons to start them otherwise"));
   }
   FGNN_ASSIGN_OR_RETURN(const ExecutorRole role, ParseRole(registration.role));
-  FGNN_ASSIGN_OR_RETURN(const Device device,
-                        ParseDeviceName(registration.device));
   const auto found = daemons_.find(registration.name);
   if (found != daemons_.end() && found->second.process.has_value()) {
     if (found->second.process->HasEnded()) {
@@ -137,7 +133,8 @@ absl::Status DaemonTable::Adopt(const DaemonRegistration& registration,
   FGNN_ASSIGN_OR_RETURN(
       DaemonProcess process,
       DaemonProcess::Adopt(registration.pid, registration.start_time));
-  Daemon& daemon = TakePlace({registration.name, role, device.name}, now);
+  Daemon& daemon =
+      TakePlace({registration.name, role, registration.device}, now);
   daemon.process = std::move(process);
   daemon.changed = now;
   return absl::OkStatus();

@@ -33,7 +33,7 @@ namespace fgnn {
 struct DaemonRegistration {
   std::string name;
   std::string role;
-  std::string device;
+  Device device;
   pid_t pid = 0;
   uint64_t start_time = 0;
   std::string socket_path;

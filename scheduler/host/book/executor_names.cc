@@ -4,7 +4,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -49,19 +48,10 @@ int CountReady(uint32_t number, const std::vector<JobExecutor*>& executors,
 
 }  // namespace
 
-bool ShareCores(const std::string& device, const std::string& other) {
-  if (device == other) return true;
-  const absl::StatusOr<Device> one = ParseDeviceName(device);
-  const absl::StatusOr<Device> two = ParseDeviceName(other);
-  if (!one.ok() || !two.ok()) return false;
-  return (ResourcesOf(*one) & ResourcesOf(*two)).any();
-}
-
-bool AnySharesCores(const std::vector<std::string>& devices,
-                    const std::string& other) {
-  return std::any_of(
-      devices.begin(), devices.end(),
-      [&](const std::string& device) { return ShareCores(device, other); });
+bool AnyShares(const std::vector<Device>& devices, const Device& other) {
+  return std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+    return ShareResources(device, other);
+  });
 }
 
 std::vector<JobExecutor> NameExecutors(

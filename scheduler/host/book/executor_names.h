@@ -13,11 +13,9 @@
 
 namespace fgnn {
 
-// Returns whether the devices share a core, so that only one of them may work
-// at a time.
-bool ShareCores(const std::string& device, const std::string& other);
-bool AnySharesCores(const std::vector<std::string>& devices,
-                    const std::string& other);
+// Returns whether one of the devices shares a resource with `other`, so that
+// only one of them may work at a time.
+bool AnyShares(const std::vector<Device>& devices, const Device& other);
 
 struct JobExecutor {
   ExecutorPlacement placement;  // Placement with the name on the host.

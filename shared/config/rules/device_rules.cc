@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/config/device_list.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -24,20 +25,22 @@ DeviceCounts CountDevices(const v1::JobSpec& spec) {
   return {devices, devices};
 }
 
-std::vector<std::string> DevicesThatOnlySample(const v1::JobSpec& spec) {
-  return fgnn::DevicesThatOnlySample(
-      {spec.devices().begin(), spec.devices().end()});
+std::vector<Device> DevicesThatOnlySample(const v1::JobSpec& spec) {
+  const absl::StatusOr<std::vector<Device>> devices =
+      DevicesOfNames({spec.devices().begin(), spec.devices().end()});
+  return devices.ok() ? fgnn::DevicesThatOnlySample(*devices)
+                      : std::vector<Device>();
 }
 
 // Checks and completes a job of which some devices only sample. The others
 // train: all at the same time, or as planned.
-absl::Status CheckMixedExecutors(const std::vector<std::string>& only_sample,
+absl::Status CheckMixedExecutors(const std::vector<Device>& only_sample,
                                  v1::JobSpec* spec) {
   if (spec->executors() == "auto") spec->set_executors("together");
   if (spec->executors() == "time_sharing") {
     return absl::InvalidArgumentError(absl::StrCat(
         "executors is time_sharing, where every device trains, but ",
-        only_sample.front(),
+        only_sample.front().name,
         " only samples beside a GPU; leave executors out, or use factored or "
         "together"));
   }
@@ -83,11 +86,11 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
     const absl::StatusOr<Device> device = ParseDeviceName(name);
     if (!device.ok()) return Annotate(device.status(), "devices");
     for (const Device& other : taken) {
-      const ResourceSet shared = ResourcesOf(other) & ResourcesOf(*device);
-      if (shared.none()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("devices: ", other.name, " and ", device->name,
-                       " share ", NameFirst(shared), "; give each its own"));
+      if (!ShareResources(other, *device)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "devices: ", other.name, " and ", device->name, " share ",
+          NameFirst(ResourcesOf(other) & ResourcesOf(*device)),
+          "; give each its own"));
     }
     taken.push_back(*device);
     name = device->name;
@@ -101,8 +104,8 @@ absl::Status CheckDevices(v1::JobSpec* spec) {
 
 absl::Status CheckExecutors(v1::JobSpec* spec) {
   const auto [devices, most_devices] = CountDevices(*spec);
-  if (const auto names = DevicesThatOnlySample(*spec); !names.empty()) {
-    FGNN_RETURN_IF_ERROR(CheckMixedExecutors(names, spec));
+  if (const auto cores = DevicesThatOnlySample(*spec); !cores.empty()) {
+    FGNN_RETURN_IF_ERROR(CheckMixedExecutors(cores, spec));
   }
   if (spec->executors() == "auto") {
     spec->set_executors(most_devices == 1 || spec->trainers() > 0 ? "together"

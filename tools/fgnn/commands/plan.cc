@@ -115,7 +115,7 @@ nlohmann::ordered_json ToJson(const DevicesPlan& devices,
   nlohmann::ordered_json times = nlohmann::ordered_json::array();
   for (size_t i = 0; i < devices.times.size(); ++i) {
     const DeviceTimes& device = devices.times[i];
-    times.push_back({{"device", input.spec.devices[i]},
+    times.push_back({{"device", input.spec.devices[i].name},
                      {"sample_ms", device.sample * 1e3},
                      {"train_ms", device.train * 1e3},
                      {"standby_ms", device.standby * 1e3}});
@@ -179,7 +179,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"gpus", GpusToJson(plan)},
           {"topology_on_host", segment.topology_on_host != 0},
           {"hidden_on_gpu", segment.hidden_on_gpu != 0},
-          {"devices", input.spec.devices},
+          {"devices", NamesOf(input.spec.devices)},
           {"samplers", input.spec.num_samplers()},
           {"trainers", input.spec.num_trainers()},
           {"slots", segment.num_slots},
@@ -202,7 +202,7 @@ std::string DeviceCountText(const JobSpec& spec) {
   if (!spec.device_request.has_value()) return "";
   return absl::StrCat("planned for ", spec.devices.size(),
                       spec.devices.size() == 1 ? " device, " : " devices, ",
-                      absl::StrJoin(spec.devices, " "), ", of ",
+                      absl::StrJoin(NamesOf(spec.devices), " "), ", of ",
                       spec.device_request->min, " to ",
                       spec.device_request->max, "\n\n");
 }

@@ -50,7 +50,7 @@ struct RunRequest {
 // meanwhile.
 absl::StatusOr<std::optional<pid_t>> StartServiceFor(
     const std::filesystem::path& state_dir, const v1::JobSpec& spec) {
-  FGNN_ASSIGN_OR_RETURN(std::vector<std::string> devices,
+  FGNN_ASSIGN_OR_RETURN(std::vector<Device> devices,
                         DevicesForJob(spec, CountGpusHere));
   FGNN_RETURN_IF_ERROR(CheckGpusAreHere(devices, CountGpusHere));
   return StartServiceUnlessOthersDo(

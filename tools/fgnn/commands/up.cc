@@ -18,6 +18,7 @@
 #include "shared/base/json_text.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/config/device_list.h"
 #include "shared/config/socket_group.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
@@ -112,7 +113,7 @@ absl::Status CheckNoRules(const std::vector<std::string>& rules,
 struct UpRequest {
   ServiceStart start;  // The service, if it is started.
   // Devices that a service that runs has to have; empty: any.
-  std::vector<std::string> asked_devices;
+  std::vector<Device> asked_devices;
   // Group that the service has to be open to; nullopt: any.
   std::optional<gid_t> socket_group;
 };
@@ -164,7 +165,8 @@ absl::StatusOr<RunningService> FindOrStart(const UpRequest& request) {
   FGNN_RETURN_IF_ERROR(client.status());
   FGNN_ASSIGN_OR_RETURN(v1::ServiceInfo info, client->GetService());
   if (!request.asked_devices.empty()) {
-    FGNN_RETURN_IF_ERROR(CheckSameDevices(request.asked_devices, info));
+    FGNN_RETURN_IF_ERROR(
+        CheckSameDevices(NamesOf(request.asked_devices), info));
   }
   if (request.socket_group.has_value()) {
     FGNN_RETURN_IF_ERROR(CheckSameGroup(*request.socket_group, info));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -69,19 +70,23 @@ absl::StatusOr<size_t> CountGpusHere() {
   return CountGpus(sampler);
 }
 
-absl::StatusOr<std::vector<std::string>> DevicesForJob(
+absl::StatusOr<std::vector<Device>> DevicesForJob(
     const v1::JobSpec& spec, const GpuCounter& count_gpus) {
+  std::vector<std::string> names = {spec.devices().begin(),
+                                    spec.devices().end()};
   if (spec.device_request().kind() == kGpu) {
-    return Gpus(spec.device_request(), count_gpus);
+    FGNN_ASSIGN_OR_RETURN(names, Gpus(spec.device_request(), count_gpus));
+  } else if (spec.has_device_request()) {
+    FGNN_ASSIGN_OR_RETURN(names, Parts(spec.device_request()));
+  } else if (names.empty()) {
+    names.push_back(AllCoresDevice());
   }
-  if (spec.has_device_request()) return Parts(spec.device_request());
-  std::vector<std::string> devices;
-  for (const std::string& name : spec.devices()) {
-    const absl::StatusOr<Device> device = ParseDevice(name);
+  std::vector<Device> devices;
+  for (const std::string& name : names) {
+    absl::StatusOr<Device> device = ParseDevice(name);
     if (!device.ok()) return Annotate(device.status(), "devices");
-    devices.push_back(device->name);
+    devices.push_back(*std::move(device));
   }
-  if (devices.empty()) devices.push_back(AllCoresDevice());
   return devices;
 }
 

@@ -21,8 +21,8 @@ absl::StatusOr<size_t> CountGpusHere();
 // GPUs, returns the first of those that `count_gpus` counts. If the job says
 // nothing, returns all cores as one device. InvalidArgument, with need and
 // have: this machine does not have the devices. `spec` may lack its defaults.
-absl::StatusOr<std::vector<std::string>> DevicesForJob(
-    const v1::JobSpec& spec, const GpuCounter& count_gpus);
+absl::StatusOr<std::vector<Device>> DevicesForJob(const v1::JobSpec& spec,
+                                                  const GpuCounter& count_gpus);
 
 }  // namespace fgnn
 

@@ -1,5 +1,6 @@
 #include "tools/fgnn/service/measured_job.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -21,9 +22,9 @@ namespace {
 // Returns the device of the job's first sampler on cores, or on a GPU if there
 // is none.
 absl::StatusOr<Device> FirstSampler(const JobSpec& spec) {
-  const std::vector<std::string> cores = DevicesThatOnlySample(spec.devices);
-  return ParseDevice(cores.empty() ? ExecutorsOf(spec).front().device
-                                   : cores.front());
+  const std::vector<Device> cores = DevicesThatOnlySample(spec.devices);
+  return OnThisMachine(cores.empty() ? ExecutorsOf(spec).front().device
+                                     : cores.front());
 }
 
 absl::StatusOr<uint32_t> SamplerThreads(const JobSpec& spec) {
@@ -43,22 +44,20 @@ struct Programs {
 
 bool IsGpu(const Device& device) { return device.kind == DeviceKind::kCuda; }
 
-// Returns the device on which to measure the work of device `name`: cores, if
-// GPUs are not used.
-absl::StatusOr<Device> MeasuredOn(const std::string& name,
+// Returns the device on which to measure the work of a device: cores, if GPUs
+// are not used.
+absl::StatusOr<Device> MeasuredOn(const Device& of_job,
                                   const Programs& programs) {
-  FGNN_ASSIGN_OR_RETURN(Device device, ParseDevice(name));
+  FGNN_ASSIGN_OR_RETURN(Device device, OnThisMachine(of_job));
   if (!IsGpu(device) || programs.why_no_gpus.empty()) return device;
   return ParseDevice(DeviceName(device.cores));
 }
 
 // Returns the first GPU of the job; nullopt: it has none.
-absl::StatusOr<std::optional<std::string>> FirstGpu(const JobSpec& spec) {
-  for (const std::string& name : spec.devices) {
-    FGNN_ASSIGN_OR_RETURN(const Device device, ParseDevice(name));
-    if (IsGpu(device)) return name;
-  }
-  return std::nullopt;
+std::optional<Device> FirstGpu(const JobSpec& spec) {
+  const auto gpu =
+      std::find_if(spec.devices.begin(), spec.devices.end(), IsGpu);
+  return gpu == spec.devices.end() ? std::nullopt : std::optional(*gpu);
 }
 
 // Returns whether the job has samplers on cores and on GPUs.
@@ -70,8 +69,7 @@ absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
                                       const std::filesystem::path& state_dir) {
   Programs programs = {.state_dir = state_dir};
   FGNN_ASSIGN_OR_RETURN(programs.trainer, FindProgram("fgnn-trainer"));
-  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
-  if (!gpu.has_value()) return programs;
+  if (!FirstGpu(spec).has_value()) return programs;
   FGNN_ASSIGN_OR_RETURN(programs.sampler, FindProgram("fgnn-sampler"));
   const absl::StatusOr<size_t> gpus = CountGpus(programs.sampler);
   if (!gpus.ok()) programs.why_no_gpus = MessageOf(gpus.status());
@@ -79,12 +77,12 @@ absl::StatusOr<Programs> FindPrograms(const JobSpec& spec,
 }
 
 // nullopt: the job has no GPU, or it was measured there.
-absl::StatusOr<std::optional<std::string>> NoteOnGpu(const JobSpec& spec,
-                                                     const Programs& programs) {
-  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
+std::optional<std::string> NoteOnGpu(const JobSpec& spec,
+                                     const Programs& programs) {
+  const std::optional<Device> gpu = FirstGpu(spec);
   if (!gpu.has_value() || programs.why_no_gpus.empty()) return std::nullopt;
   return absl::StrCat("the job is measured on cores (", programs.why_no_gpus,
-                      "): the times of ", *gpu,
+                      "): the times of ", gpu->name,
                       " are theirs, and the memory that the job takes there is "
                       "not in the plan");
 }
@@ -117,19 +115,18 @@ absl::Status MeasureSampling(const v1::JobSpec& effective,
                              .state_dir = programs.state_dir}));
   input->dataset = ShapeOf(job.dataset.sizes(), spec.training);
   const auto measure =
-      [&](const std::string& name) -> absl::StatusOr<SamplingProfile> {
-    FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(name, programs));
+      [&](const Device& of_job) -> absl::StatusOr<SamplingProfile> {
+    FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(of_job, programs));
     if (!IsGpu(device)) return MeasureSamplingHere(spec, job, num_threads);
     return AskForSamplingProfile(programs.sampler, programs.state_dir,
                                  effective, kProfiledBatches, device.name);
   };
   FGNN_ASSIGN_OR_RETURN(const Device first, FirstSampler(spec));
-  FGNN_ASSIGN_OR_RETURN(input->sampling, measure(first.name));
+  FGNN_ASSIGN_OR_RETURN(input->sampling, measure(first));
   if (!programs.why_no_gpus.empty() || !SamplesOnBoth(spec)) {
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(const std::optional<std::string> gpu, FirstGpu(spec));
-  FGNN_ASSIGN_OR_RETURN(input->sampling_on_gpus, measure(*gpu));
+  FGNN_ASSIGN_OR_RETURN(input->sampling_on_gpus, measure(*FirstGpu(spec)));
   return absl::OkStatus();
 }
 
@@ -147,9 +144,9 @@ absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
   }
   const JobSpec& spec = input.spec;
   FGNN_ASSIGN_OR_RETURN(const Programs programs, FindPrograms(spec, state_dir));
-  FGNN_ASSIGN_OR_RETURN(measured.note, NoteOnGpu(spec, programs));
+  measured.note = NoteOnGpu(spec, programs);
   FGNN_RETURN_IF_ERROR(MeasureSampling(effective, programs, &input));
-  const std::string trainer =
+  const Device trainer =
       FirstDeviceWith(ExecutorRole::kTrainer, ExecutorsOf(spec));
   FGNN_ASSIGN_OR_RETURN(const Device device, MeasuredOn(trainer, programs));
   FGNN_ASSIGN_OR_RETURN(

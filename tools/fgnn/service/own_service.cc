@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/config/device_list.h"
 #include "tools/fgnn/reports/job_text.h"
 #include "tools/fgnn/service/program.h"
 #include "tools/fgnn/service/service_client.h"
@@ -45,10 +47,11 @@ absl::StatusOr<std::vector<EpochMetrics>> RunInOwnService(
     const v1::JobSpec& spec, Interrupt& interrupt) {
   FGNN_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Make());
   FGNN_ASSIGN_OR_RETURN(
-      const pid_t service,
-      StartService({folder.path(),
-                    {spec.devices().begin(), spec.devices().end()},
-                    /*exit_when_idle=*/true}));
+      std::vector<Device> devices,
+      DevicesOfNames({spec.devices().begin(), spec.devices().end()}));
+  FGNN_ASSIGN_OR_RETURN(const pid_t service,
+                        StartService({folder.path(), std::move(devices),
+                                      /*exit_when_idle=*/true}));
   const absl::StatusOr<v1::Job> job = RunJob(folder.path(), spec, interrupt);
   const absl::Status ended = EndService(folder.path(), service);
   if (!job.ok()) return job.status();

@@ -235,7 +235,7 @@ absl::StatusOr<pid_t> StartService(const ServiceStart& start) {
                                     "--state-dir",
                                     start.state_dir.string(),
                                     "--devices",
-                                    absl::StrJoin(start.devices, ","),
+                                    absl::StrJoin(NamesOf(start.devices), ","),
                                     "--spawn-daemons",
                                     "--ready-fd",
                                     absl::StrCat(kReadyFd)};

@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
 struct ServiceStart {
   // Absolute path; the folder is made if it is missing.
   std::filesystem::path state_dir;
-  std::vector<std::string> devices;  // "cpu:0-1"; at least one.
-  bool exit_when_idle = false;       // The scheduler ends after its last job.
+  std::vector<Device> devices;  // At least one.
+  bool exit_when_idle = false;  // The scheduler ends after its last job.
   // Group whose users may use the service; empty: that of this process.
   std::string socket_group = {};
   std::string http = {};        // Address of --http; empty: no pages.

@@ -24,6 +24,7 @@
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/sockets/descriptors.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -57,12 +58,12 @@ class SamplerDaemonTest : public testing::Test {
               }
               return segment_->fd();
             }}));
-    FGNN_ASSERT_OK_AND_ASSIGN(daemon_,
-                              SamplerDaemon::Start({.name = "sampler.0",
-                                                    .device = AllCoresDevice(),
-                                                    .state_dir = state_.path(),
-                                                    .version = "test"},
-                                                   open_, &stop_));
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        daemon_, SamplerDaemon::Start({.name = "sampler.0",
+                                       .device = Dev(AllCoresDevice()),
+                                       .state_dir = state_.path(),
+                                       .version = "test"},
+                                      open_, &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_.path(), "sampler.0")));

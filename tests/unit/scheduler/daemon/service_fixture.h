@@ -34,6 +34,7 @@
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
 #include "shared/telemetry/process.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/fakes/user_connection.h"
@@ -46,8 +47,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kLong{100};
 
 inline std::string FirstCore() {
-  const std::string all = ParseDeviceName(AllCoresDevice())->name;
-  return absl::StrCat("cpu:", ParseDeviceName(all)->cores.front());
+  return absl::StrCat("cpu:", Dev(AllCoresDevice()).cores.front());
 }
 
 class ServiceTest : public testing::Test {
@@ -55,7 +55,7 @@ class ServiceTest : public testing::Test {
   ServiceTest() {
     WriteRing(temp_ / "ring", {});
     options_.state_dir = temp_ / "state";
-    options_.devices = {FirstCore()};
+    options_.devices = Devs({FirstCore()});
     options_.spawn_daemons = true;
     options_.version = "test";
     fs::create_directories(options_.state_dir);

@@ -11,12 +11,12 @@ class ServiceLossesTest : public ServiceTest {
  protected:
   void SetUp() override {
     ServiceTest::SetUp();
-    const std::vector<int> cores = ParseDeviceName(AllCoresDevice())->cores;
+    const std::vector<int> cores = Dev(AllCoresDevice()).cores;
     if (cores.size() < 2) GTEST_SKIP() << "this machine has one core";
     for (size_t i = 0; i < 2; ++i) {
       devices_.push_back(absl::StrCat("cpu:", cores[i]));
     }
-    options_.devices = devices_;
+    options_.devices = Devs(devices_);
   }
 
   std::string SubmitOnBoth(uint32_t restarts = 1) {

@@ -12,15 +12,15 @@ class ServiceSeveralTest : public ServiceTest {
  protected:
   void SetUp() override {
     ServiceTest::SetUp();
-    const std::vector<int> cores = ParseDeviceName(AllCoresDevice())->cores;
+    const std::vector<int> cores = Dev(AllCoresDevice()).cores;
     if (cores.size() < 2) GTEST_SKIP() << "this machine has one core";
-    options_.devices = {absl::StrCat("cpu:", cores[0]),
-                        absl::StrCat("cpu:", cores[1])};
+    options_.devices =
+        Devs({absl::StrCat("cpu:", cores[0]), absl::StrCat("cpu:", cores[1])});
   }
 
   std::string SubmitOn(size_t device, uint32_t restarts = 5) {
     v1::JobSpec spec = Spec();
-    spec.add_devices(options_.devices[device]);
+    spec.add_devices(options_.devices[device].name);
     spec.mutable_limits()->set_restarts(restarts);
     return Submit(spec)->job_id();
   }
@@ -102,9 +102,9 @@ TEST_F(ServiceSeveralTest, AJobWhoseDaemonDiesTooOftenFailsAlone) {
 // daemons.
 TEST_F(ServiceSeveralTest, TheNextJobHasTheDaemonsOfTheOneBefore) {
   options_.devices = {
-      absl::StrCat(options_.devices[0], ",",
-                   absl::StripPrefix(options_.devices[1], "cpu:"))};
-  const std::string kept = ParseDeviceName(options_.devices[0])->name;
+      Dev(absl::StrCat(options_.devices[0].name, ",",
+                       absl::StripPrefix(options_.devices[1].name, "cpu:")))};
+  const std::string kept = options_.devices[0].name;
   StartService();
   v1::JobSpec spec = Spec();
   spec.add_devices(FirstCore());

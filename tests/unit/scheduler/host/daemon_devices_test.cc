@@ -10,6 +10,7 @@
 
 #include "scheduler/host/book/daemon_views.h"
 #include "shared/base/hash.h"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/daemon_table_fixture.h"
 
 namespace fgnn {
@@ -23,8 +24,10 @@ class DaemonDevicesTest : public DaemonTableTest {};
 
 TEST_F(DaemonDevicesTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
   CreateSegment(/*num_devices=*/2);
-  const ExecutorPlacement sampler{"sampler.1", ExecutorRole::kSampler, "cpu:1"};
-  const ExecutorPlacement trainer{"trainer.1", ExecutorRole::kTrainer, "cpu:1"};
+  const ExecutorPlacement sampler{"sampler.1", ExecutorRole::kSampler,
+                                  Dev("cpu:1")};
+  const ExecutorPlacement trainer{"trainer.1", ExecutorRole::kTrainer,
+                                  Dev("cpu:1")};
   Place("job", {kSampler, kTrainer, sampler, trainer});
   members_.Open(segment_.get());
   for (const char* name : {"sampler.1", "trainer.1"}) {
@@ -87,7 +90,7 @@ class LostDeviceTest : public DaemonTableTest {
  protected:
   void SetUp() override {
     CreateSegment(/*num_devices=*/2);
-    Place("job", PairPerDevice({"cpu:0", "cpu:1"}));
+    Place("job", PairPerDevice(Devs({"cpu:0", "cpu:1"})));
     members_.Open(segment_.get());
     for (const char* name :
          {"sampler.0", "trainer.0", "sampler.1", "trainer.1"}) {
@@ -171,7 +174,7 @@ TEST_F(LostDeviceTest, WhoTakesTheJobOverStartsNoneOfItsDaemons) {
   End(daemon("sampler.1"));
   ASSERT_TRUE(segment_->devices().Lose(0));
   const auto executors =
-      assignment_.NameFor("job", PairPerDevice({"cpu:0", "cpu:1"}));
+      assignment_.NameFor("job", PairPerDevice(Devs({"cpu:0", "cpu:1"})));
   FGNN_ASSERT_OK(assignment_.Want("job", executors, /*restarts=*/3,
                                   segment_->devices().lost(), now_));
   EXPECT_FALSE(daemon("sampler.0").restarts.due.has_value());

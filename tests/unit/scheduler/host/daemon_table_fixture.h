@@ -17,15 +17,16 @@
 #include "scheduler/host/book/daemon_table.h"
 #include "scheduler/host/book/segment_members.h"
 #include "shared/base/hash.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
 namespace fgnn {
 
 inline const ExecutorPlacement kSampler{"sampler.0", ExecutorRole::kSampler,
-                                        "cpu:0"};
+                                        Dev("cpu:0")};
 inline const ExecutorPlacement kTrainer{"trainer.0", ExecutorRole::kTrainer,
-                                        "cpu:0"};
+                                        Dev("cpu:0")};
 
 inline DaemonRegistration RegistrationOf(const ExecutorPlacement& placement,
                                          const DaemonProcess& process) {

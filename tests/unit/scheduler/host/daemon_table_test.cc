@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/host/book/daemon_views.h"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/daemon_table_fixture.h"
 
 namespace fgnn {
@@ -38,7 +39,8 @@ TEST_F(DaemonTableTest, SurvivorsStayAttachedToAJobThatIsTakenOver) {
   EXPECT_FALSE(table_.ExpectsSurvivors());
 
   // They are where the job wants them: none is stopped, one is to be started.
-  const ExecutorPlacement second{"trainer.1", ExecutorRole::kTrainer, "cpu:0"};
+  const ExecutorPlacement second{"trainer.1", ExecutorRole::kTrainer,
+                                 Dev("cpu:0")};
   EXPECT_THAT(Place("job", {kSampler, kTrainer, second}), IsEmpty());
   EXPECT_TRUE(daemon("trainer.1").restarts.due.has_value());
   members_.TakeOver(segment_.get());
@@ -160,11 +162,12 @@ TEST_F(DaemonTableTest, AdoptsOnlyWhereOthersStartTheDaemons) {
   FGNN_ASSERT_OK(adopting.Register(registration, now_));
   FGNN_ASSERT_OK(adopting.Register(registration, now_));  // Says so again.
   DaemonAssignment assignment(&adopting);
-  EXPECT_THAT(assignment.Want(
-                  "job", {{{"trainer.0", ExecutorRole::kTrainer, "cpu:1"}, 0}},
-                  /*restarts=*/3, /*lost=*/{}, now_),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("start it there")));
+  EXPECT_THAT(
+      assignment.Want(
+          "job", {{{"trainer.0", ExecutorRole::kTrainer, Dev("cpu:1")}, 0}},
+          /*restarts=*/3, /*lost=*/{}, now_),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("start it there")));
   registration.pid = ::getpid();
   EXPECT_THAT(adopting.Register(registration, now_),
               StatusIs(absl::StatusCode::kAlreadyExists));

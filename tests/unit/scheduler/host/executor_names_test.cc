@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/devices.h"
+
 namespace fgnn {
 namespace {
 
@@ -15,7 +17,7 @@ class ExecutorNamesTest : public testing::Test {
     executor.placement = {
         name,
         name.front() == 's' ? ExecutorRole::kSampler : ExecutorRole::kTrainer,
-        device};
+        Dev(device)};
     return executor;
   }
   // The names, in order, of a pair on each device.
@@ -23,7 +25,7 @@ class ExecutorNamesTest : public testing::Test {
     std::vector<std::string> names;
     uint32_t i = 0;
     for (const JobExecutor& executor :
-         NameExecutors(PairPerDevice(devices), there_)) {
+         NameExecutors(PairPerDevice(Devs(devices)), there_)) {
       EXPECT_EQ(executor.number, i++ / 2);
       names.push_back(executor.placement.name);
     }
@@ -78,11 +80,11 @@ TEST_F(ExecutorNamesTest, TheJobsOwnKeepTheirNames) {
 }
 
 TEST_F(ExecutorNamesTest, CoresAreSharedOrNot) {
-  EXPECT_TRUE(ShareCores("cpu:0-1", "cpu:1"));
-  EXPECT_TRUE(ShareCores("cpu:0,2", "cpu:2-3"));
-  EXPECT_FALSE(ShareCores("cpu:0,2", "cpu:1,3"));
-  EXPECT_FALSE(AnySharesCores({"cpu:0", "cpu:2"}, "cpu:1"));
-  EXPECT_FALSE(ShareCores("", "cpu:0")) << "not known yet";
+  EXPECT_TRUE(AnyShares(Devs({"cpu:0-1"}), Dev("cpu:1")));
+  EXPECT_TRUE(AnyShares(Devs({"cpu:0,2"}), Dev("cpu:2-3")));
+  EXPECT_FALSE(AnyShares(Devs({"cpu:0,2"}), Dev("cpu:1,3")));
+  EXPECT_FALSE(AnyShares(Devs({"cpu:0", "cpu:2"}), Dev("cpu:1")));
+  EXPECT_FALSE(AnyShares({Device()}, Dev("cpu:0"))) << "not known yet";
 }
 
 }  // namespace

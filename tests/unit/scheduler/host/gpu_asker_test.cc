@@ -15,6 +15,7 @@
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
 #include "shared/device/device.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -50,48 +51,49 @@ class GpuAskerTest : public testing::Test {
 };
 
 TEST_F(GpuAskerTest, CountsForGpusThatAreNotKnownAlone) {
-  EXPECT_THAT(asker_.Check({AllCoresDevice()}), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({AllCoresDevice()})), IsOk());
   EXPECT_EQ(counts_, 0);
-  EXPECT_THAT(asker_.Check({"cuda:1"}), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({"cuda:1"})), IsOk());
   EXPECT_EQ(counts_, 1);
   now_ += std::chrono::hours(1);
-  EXPECT_THAT(asker_.Check({"cuda:0", "cuda:1"}), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({"cuda:0", "cuda:1"})), IsOk());
   EXPECT_EQ(counts_, 1);
 }
 
 TEST_F(GpuAskerTest, KeepsForTenSecondsThatAGpuIsNotThere) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(asker_.Check({"cuda:9"}),
+    EXPECT_THAT(asker_.Check(Devs({"cuda:9"})),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("2 GPUs, cuda:0 to cuda:1")));
   }
   EXPECT_EQ(counts_, 1);
   answer_ = absl::UnavailableError("the driver is gone");
   now_ += seconds(9);
-  EXPECT_THAT(asker_.Check({"cuda:9"}), IsNotHere());
+  EXPECT_THAT(asker_.Check(Devs({"cuda:9"})), IsNotHere());
   EXPECT_EQ(counts_, 1);
   now_ += seconds(1);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(asker_.Check({"cuda:9"}),
+    EXPECT_THAT(asker_.Check(Devs({"cuda:9"})),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the driver is gone")));
   }
   EXPECT_EQ(counts_, 2);
   answer_ = size_t{10};
   now_ += seconds(10);
-  EXPECT_THAT(asker_.Check({"cuda:9"}), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({"cuda:9"})), IsOk());
   EXPECT_EQ(counts_, 3);
 }
 
 TEST_F(GpuAskerTest, NobodyWaitsForTheCountOfAGpuThatItDoesNotName) {
-  FGNN_ASSERT_OK(asker_.Check({"cuda:0"}));
+  FGNN_ASSERT_OK(asker_.Check(Devs({"cuda:0"})));
   hangs_ = true;
   now_ += seconds(10);
-  Thread asks("asks",
-              [this] { EXPECT_THAT(asker_.Check({"cuda:9"}), IsNotHere()); });
+  Thread asks("asks", [this] {
+    EXPECT_THAT(asker_.Check(Devs({"cuda:9"})), IsNotHere());
+  });
   ASSERT_TRUE(begun_.WaitUntil(DeadlineIn(kPatience)));
-  EXPECT_THAT(asker_.Check({AllCoresDevice()}), IsOk());
-  EXPECT_THAT(asker_.Check({"cuda:0"}), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({AllCoresDevice()})), IsOk());
+  EXPECT_THAT(asker_.Check(Devs({"cuda:0"})), IsOk());
   EXPECT_EQ(counts_, 2);
   go_on_.Notify();
   asks.Join();
@@ -101,8 +103,9 @@ TEST_F(GpuAskerTest, ThoseWhoNeedAnAnswerShareOne) {
   hangs_ = true;
   std::vector<Thread> asking;
   for (int i = 0; i < 3; ++i) {
-    asking.emplace_back(
-        "asks", [this] { EXPECT_THAT(asker_.Check({"cuda:9"}), IsNotHere()); });
+    asking.emplace_back("asks", [this] {
+      EXPECT_THAT(asker_.Check(Devs({"cuda:9"})), IsNotHere());
+    });
   }
   ASSERT_TRUE(begun_.WaitUntil(DeadlineIn(kPatience)));
   go_on_.Notify();

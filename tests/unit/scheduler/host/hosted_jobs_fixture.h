@@ -19,6 +19,7 @@
 #include "scheduler/host/daemon_host.h"
 #include "shared/base/hash.h"
 #include "shared/queue/segment_layout.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -160,7 +161,7 @@ class HostedJobsTest : public testing::Test {
                         OwnerIndex owner = kNoOwner, uint32_t number = 0) {
     return host_->Register({.name = name,
                             .role = name.substr(0, 7),
-                            .device = device,
+                            .device = Dev(device),
                             .pid = process.pid(),
                             .start_time = process.start_time(),
                             .socket_path = "/run/" + name,
@@ -186,7 +187,7 @@ class HostedJobsTest : public testing::Test {
 
   absl::Status Want(const std::string& job_id, const std::string& device,
                     uint32_t restarts = 3) {
-    return Daemons(job_id).Want(PairPerDevice({device}), restarts,
+    return Daemons(job_id).Want(PairPerDevice({Dev(device)}), restarts,
                                 /*lost=*/{});
   }
   // Returns the job's handle; an empty id: the handle of no job.

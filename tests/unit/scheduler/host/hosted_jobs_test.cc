@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "shared/base/files/unique_fd.h"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
@@ -272,7 +273,7 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
   FGNN_ASSERT_OK(Want("b", "cpu:1"));
   Daemons("b").TakeOverSegment(b.get());
   // Pairs that are kept do not get into the way of a job that is to come.
-  FGNN_ASSERT_OK(host_->Keep(PairPerDevice({"cpu:0", "cpu:1", "cpu:2"})));
+  FGNN_ASSERT_OK(host_->Keep(PairPerDevice(Devs({"cpu:0", "cpu:1", "cpu:2"}))));
   FGNN_ASSERT_OK(Want("a", "cpu:0"));
   Daemons("a").TakeOverSegment(a.get());
   EXPECT_THAT(NamesOf("a"), ElementsAre("sampler.2", "trainer.2"));
@@ -289,7 +290,7 @@ TEST_F(HostedJobsTest, TwoInterruptedJobsAreTakenOverWithTheirDaemons) {
 
 TEST_F(HostedJobsTest, PairsAreKeptWhereNoJobIs) {
   StartHost(/*spawn=*/true);
-  const auto kept = PairPerDevice({"cpu:0", "cpu:1"});
+  const auto kept = PairPerDevice(Devs({"cpu:0", "cpu:1"}));
   FGNN_ASSERT_OK(host_->Keep(kept));
   EXPECT_EQ(Daemons("").Views().size(), 4U);
   FGNN_ASSERT_OK(Want("a", "cpu:1"));

@@ -1,4 +1,5 @@
 // Devices that a job goes on without.
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
@@ -12,7 +13,7 @@ using testing::IsEmpty;
 class TwoDevicesTest : public HostedJobsTest {
  protected:
   void StartJob(uint32_t restarts = 0) {
-    const auto placements = PairPerDevice({"cpu:0", "cpu:1"});
+    const auto placements = PairPerDevice(Devs({"cpu:0", "cpu:1"}));
     FGNN_ASSERT_OK(Daemons("a").Want(placements, restarts, {}));
     Daemons("a").OpenSegment(a_.get());
     a_->devices().SetPlans({DevicePlan::kSample, DevicePlan::kTrain});
@@ -79,11 +80,12 @@ TEST_F(TwoDevicesTest, AJobGoesOnWithoutOneWhoseDaemonsDoNotComeBack) {
   StartHost(/*spawn=*/false);
   for (const char* name : {"sampler.0", "trainer.0"}) Run(name, "cpu:0");
   for (const char* name : {"sampler.1", "trainer.1"}) Run(name, "cpu:1");
-  JobExecutors executors(host_->DaemonsOf("a"), &calls_,
-                         {.job_id = "a",
-                          .spec = WithRestarts(3),
-                          .placements = PairPerDevice({"cpu:0", "cpu:1"})},
-                         [] { return absl::OkStatus(); });
+  JobExecutors executors(
+      host_->DaemonsOf("a"), &calls_,
+      {.job_id = "a",
+       .spec = WithRestarts(3),
+       .placements = PairPerDevice(Devs({"cpu:0", "cpu:1"}))},
+      [] { return absl::OkStatus(); });
   FGNN_ASSERT_OK(executors.Start());
   FGNN_ASSERT_OK(executors.OpenSegment(a_->options()));
   JobDevices& devices = executors.segment().devices();

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/executors/job_daemons.h"
 #include "scheduler/executors/job_executors.h"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
@@ -177,9 +178,10 @@ class SecondHostTest : public testing::Test {
         ExecutorsOfJob{
             .job_id = "a",
             .spec = WithRestarts(3),
-            .placements = {{"sampler.0", ExecutorRole::kSampler, "cpu:0"},
-                           {"trainer.0", ExecutorRole::kTrainer, "cpu:1"},
-                           {"trainer.1", ExecutorRole::kTrainer, "cpu:2"}}},
+            .placements = {{"sampler.0", ExecutorRole::kSampler, Dev("cpu:0")},
+                           {"trainer.0", ExecutorRole::kTrainer, Dev("cpu:1")},
+                           {"trainer.1", ExecutorRole::kTrainer,
+                            Dev("cpu:2")}}},
         [] { return absl::OkStatus(); });
   }
   // Its daemons are attached.
@@ -254,9 +256,10 @@ TEST_F(SecondHostTest, ItsFailureEndsACall) {
 TEST_F(SecondHostTest, AKeptSegmentIsLetGoOfWithoutWant) {
   const std::unique_ptr<JobSegment> before = SegmentOf("a");
   host_.returned = UniqueFd(::dup(before->fd()));
-  host_.daemons = {{.placement = {"trainer.0", ExecutorRole::kTrainer, "cpu:1"},
-                    .owner = OwnerIndex{3},
-                    .attached = true}};
+  host_.daemons = {
+      {.placement = {"trainer.0", ExecutorRole::kTrainer, Dev("cpu:1")},
+       .owner = OwnerIndex{3},
+       .attached = true}};
   const std::unique_ptr<JobExecutors> executors = MakeExecutors();
   FGNN_ASSERT_OK_AND_ASSIGN(JobSegment* const kept,
                             executors->FindKeptSegment());

@@ -16,6 +16,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "shared/base/clock.h"
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -35,7 +36,7 @@ std::shared_ptr<const JobSpec> SpecFor(const std::string& devices) {
   DeviceRequestSpec request = {.kind = "any"};
   const std::vector<std::string> range = absl::StrSplit(devices, " to ");
   if (!absl::SimpleAtoi(range.front(), &request.min)) {
-    spec.devices = absl::StrSplit(devices, ' ', absl::SkipEmpty());
+    spec.devices = Devs(absl::StrSplit(devices, ' ', absl::SkipEmpty()));
   } else if (absl::SimpleAtoi(range.back(), &request.max)) {
     spec.device_request = request;
   }
@@ -49,7 +50,7 @@ class JobTableDevicesTest : public testing::Test {
   void Reopen(const std::vector<std::string>& devices) {
     table_.reset();
     table_ = JobTable::Open(JobStore::Open(folder_ / "jobs.sqlite").value(),
-                            folder_.path(), {.devices = devices})
+                            folder_.path(), {.devices = Devs(devices)})
                  .value();
   }
   std::string Submit(const std::string& spec, JobRequest request = {}) {
@@ -58,7 +59,7 @@ class JobTableDevicesTest : public testing::Test {
   }
   Job JobOf(const std::string& id) { return table_->Get(id)->job; }
   // Of the job that starts next.
-  std::vector<std::string> Start(const std::string& id) {
+  std::vector<Device> Start(const std::string& id) {
     const Job job =
         table_->dispatcher().StartNext(DeadlineIn(kDevicesWait)).value();
     EXPECT_EQ(job.id, id);
@@ -122,7 +123,7 @@ TEST_F(JobTableDevicesTest, MoreThanTheServiceHasIsRefused) {
   EXPECT_THAT(Start(small), ElementsAre("cpu:0"));
   EXPECT_THAT(
       JobTable::Open(JobStore::Open(folder_ / "more.sqlite").value(),
-                     folder_.path(), {.devices = {"cpu:0-1", "cpu:1"}}),
+                     folder_.path(), {.devices = Devs({"cpu:0-1", "cpu:1"})}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--devices")));
 }
 

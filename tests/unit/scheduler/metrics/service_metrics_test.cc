@@ -1,6 +1,7 @@
 #include "scheduler/metrics/service_metrics.h"
 
 #include "nlohmann/json.hpp"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
@@ -26,9 +27,9 @@ class ServiceMetricsTest : public HostedJobsTest {
     Run("trainer.0", "cpu:0");
     FGNN_ASSERT_OK_AND_ASSIGN(JobStore store,
                               JobStore::Open(temp_ / "jobs.sqlite"));
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        table_,
-        JobTable::Open(std::move(store), temp_.path(), {.devices = {"cpu:0"}}));
+    FGNN_ASSERT_OK_AND_ASSIGN(table_,
+                              JobTable::Open(std::move(store), temp_.path(),
+                                             {.devices = Devs({"cpu:0"})}));
     metrics_.emplace("/state", MetricSources{.table = table_.get(),
                                              .host = host_.get(),
                                              .calls = &calls_of_metrics_,

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "scheduler/order/job_order.h"
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/order/chance.h"
 #include "tests/unit/scheduler/order/random_queue.h"
 
@@ -54,20 +55,20 @@ void ExpectIsWhatWasAskedFor(const WantedDevices& wanted,
                              const DeviceSet& devices,
                              const QueueSnapshot& snapshot) {
   if (!wanted.by_number()) {
-    EXPECT_EQ(devices.names, wanted.named.names);
+    EXPECT_EQ(devices.devices, wanted.named.devices);
     EXPECT_EQ(devices.resources, wanted.named.resources);
     return;
   }
-  EXPECT_GE(devices.names.size(), wanted.min);
-  EXPECT_LE(devices.names.size(), wanted.max);
+  EXPECT_GE(devices.devices.size(), wanted.min);
+  EXPECT_LE(devices.devices.size(), wanted.max);
   ResourceSet resources;
-  for (const std::string& name : devices.names) {
+  for (const Device& started : devices.devices) {
     const auto device = std::find_if(
         snapshot.devices.begin(), snapshot.devices.end(),
-        [&name](const ServiceDevice& one) { return one.name == name; });
-    ASSERT_NE(device, snapshot.devices.end()) << name;
-    EXPECT_TRUE(wanted.fits(*device)) << name;
-    EXPECT_TRUE((resources & device->resources).none()) << name;
+        [&](const ServiceDevice& one) { return one.device == started; });
+    ASSERT_NE(device, snapshot.devices.end()) << started.name;
+    EXPECT_TRUE(wanted.fits(*device)) << started.name;
+    EXPECT_TRUE((resources & device->resources).none()) << started.name;
     resources |= device->resources;
   }
   EXPECT_EQ(devices.resources, resources);
@@ -132,7 +133,7 @@ TEST(JobOrderRandomTest, EverybodyHasWhatNobodyElseHasOrHasReserved) {
         if ((start->devices.resources & of_others).any()) {
           ++num_borrow;
           EXPECT_TRUE(!job.wanted.by_number() ||
-                      start->devices.names.size() == job.wanted.min);
+                      start->devices.devices.size() == job.wanted.min);
         }
         walk.held |= start->devices.resources;
         ASSERT_LT(walk.num_running++, snapshot.most_running());

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/order/user_shares.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -52,28 +53,28 @@ TEST(JobOrderTest, UsersOfEqualPriorityShareTheDevices) {
 }
 
 WantedDevices Named(const std::vector<std::string>& names) {
-  return {.named = MakeDeviceSet(names).value()};
+  return {.named = MakeDeviceSet(Devs(names))};
 }
 WantedDevices Number(uint32_t min, uint32_t max = 0,
                      const std::string& kind = "any") {
   return {.kind = kind, .min = min, .max = std::max(min, max)};
 }
 QueueSnapshot ServiceOf(const std::vector<std::string>& devices) {
-  return {.devices = MakeServiceDevices(devices).value()};
+  return {.devices = MakeServiceDevices(Devs(devices)).value()};
 }
 RunningJob Running(const std::string& id,
                    const std::vector<std::string>& devices) {
-  return {.id = id, .devices = MakeDeviceSet(devices).value()};
+  return {.id = id, .devices = MakeDeviceSet(Devs(devices))};
 }
 
 // "a:cpu:0,cpu:1 b:cpu:2"
 std::string StartsOf(const QueueSnapshot& snapshot) {
-  return absl::StrJoin(OrderJobs(snapshot).starts, " ",
-                       [](std::string* out, const JobStart& start) {
-                         absl::StrAppend(
-                             out, start.id, ":",
-                             absl::StrJoin(start.devices.names, ","));
-                       });
+  return absl::StrJoin(
+      OrderJobs(snapshot).starts, " ",
+      [](std::string* out, const JobStart& start) {
+        absl::StrAppend(out, start.id, ":",
+                        absl::StrJoin(NamesOf(start.devices.devices), ","));
+      });
 }
 std::string ReasonOf(const QueueSnapshot& snapshot, const std::string& id) {
   const JobOrder order = OrderJobs(snapshot);
@@ -318,7 +319,8 @@ TEST(JobOrderTest, DevicesOfAnotherKindConflictByGpuAndByCores) {
 // A job by number may get one device, which has to train.
 TEST(JobOrderTest, AJobOfAnyKindGetsDevicesThatTrain) {
   const std::vector<std::string> devices = {"cuda:0", "cpu:0"};
-  QueueSnapshot snapshot = {.devices = MakeServiceDevices(devices).value()};
+  QueueSnapshot snapshot = {.devices =
+                                MakeServiceDevices(Devs(devices)).value()};
   snapshot.queued = {{.id = "a", .number = 1, .wanted = Number(1, 2)}};
   EXPECT_EQ(StartsOf(snapshot), "a:cpu:0");
   EXPECT_THAT(
@@ -335,7 +337,7 @@ TEST(MakeServiceDevicesTest, RefusesTwoDevicesWithOneGpuOrCore) {
   EXPECT_THAT(MakeServiceDevices(std::vector<Device>{gpu, same_gpu}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("cuda:3 and cuda:3+cpu:0 share GPU 3")));
-  EXPECT_THAT(MakeServiceDevices(std::vector<std::string>{"cpu:0-2", "cpu:2"}),
+  EXPECT_THAT(MakeServiceDevices(Devs({"cpu:0-2", "cpu:2"})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("cpu:0-2 and cpu:2 share core 2")));
 }

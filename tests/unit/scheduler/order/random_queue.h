@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/order/job_order.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/rounds.h"
 #include "tests/unit/scheduler/order/chance.h"
 
@@ -18,7 +20,7 @@ inline constexpr uint32_t kCores = 10;
 
 inline DeviceSet DevicesFrom(uint32_t first, uint32_t count) {
   DeviceSet set;
-  set.names = {absl::StrCat("cpu:", first, "-", first + count - 1)};
+  set.devices = {Dev(absl::StrCat("cpu:", first, "-", first + count - 1))};
   for (uint32_t i = 0; i < count; ++i) set.resources.set(first + i);
   return set;
 }
@@ -29,7 +31,7 @@ inline WantedDevices RandomWanted(Chance& chance, uint32_t num_devices) {
     return {.named = DevicesFrom(chance.Below(kCores - count + 1), count)};
   }
   const uint32_t min = 1 + chance.Below(num_devices);
-  return {.kind = chance.OneIn(4)   ? "gpu"
+  return {.kind = chance.OneIn(4)   ? "cuda"
                   : chance.OneIn(2) ? "cpu"
                                     : "any",
           .min = min,
@@ -43,9 +45,9 @@ inline QueueSnapshot RandomSnapshot(uint64_t seed) {
   const uint32_t num_devices = 1 + chance.Below(5);
   for (uint32_t i = 0, resource = 0; i < num_devices; ++i) {
     const DeviceSet device = DevicesFrom(resource, 1 + chance.Below(2));
-    snapshot.devices.push_back({device.names.front(),
-                                chance.OneIn(5) ? "gpu" : "cpu",
-                                device.resources});
+    Device own = device.devices.front();
+    if (chance.OneIn(5)) own.kind = DeviceKind::kCuda;
+    snapshot.devices.push_back({std::move(own), device.resources});
     resource += static_cast<uint32_t>(device.resources.count());
   }
   ResourceSet held;
@@ -66,7 +68,7 @@ inline QueueSnapshot RandomSnapshot(uint64_t seed) {
     if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
     job.wanted = RandomWanted(chance, num_devices);
     job.gains_by_more = job.can_give_way && job.wanted.by_number() &&
-                        job.wanted.max > job.devices.names.size();
+                        job.wanted.max > job.devices.devices.size();
   }
   const uint32_t jobs = chance.Below(12);
   for (uint32_t i = 0; i < jobs; ++i) {
@@ -99,8 +101,7 @@ inline bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
   const auto free = std::count_if(
       snapshot.devices.begin(), snapshot.devices.end(),
       [&](const ServiceDevice& device) {
-        return device.kind == (wanted.kind == "any" ? "cpu" : wanted.kind) &&
-               (device.resources & taken).none();
+        return wanted.fits(device) && (device.resources & taken).none();
       });
   return static_cast<uint32_t>(free) >= wanted.min;
 }

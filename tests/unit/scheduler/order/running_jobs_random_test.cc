@@ -103,7 +103,7 @@ TEST(RunningJobsRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
     std::vector<std::string> grow;
     for (const RunningJob* job : sorted) {
       if (!job->gains_by_more || order.gives_way(job->id)) continue;
-      size_t has = job->devices.names.size();
+      size_t has = job->devices.devices.size();
       const size_t had = has;
       for (const ServiceDevice& device : snapshot.devices) {
         if (has == job->wanted.max || (device.resources & taken).any() ||

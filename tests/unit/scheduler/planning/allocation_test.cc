@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/rounds.h"
 
 namespace fgnn {
@@ -147,10 +148,10 @@ TEST(AllocateTest, DevicesThatOnlySampleAlwaysDo) {
   input.batches_per_step = 0;
   EXPECT_EQ(SimulationOf(input, PlansFor(input, 3)).batches_per_step, 2U);
   JobSpec spec = DefaultJob();
-  spec.devices = {"cuda:0", "cpu:0"};
+  spec.devices = Devs({"cuda:0", "cpu:0"});
   EXPECT_THAT(AllocationInputOf(spec, {}).only_sample,
               ElementsAre(false, true));
-  spec.devices = {"cpu:0", "cpu:1"};
+  spec.devices = Devs({"cpu:0", "cpu:1"});
   EXPECT_TRUE(AllocationInputOf(spec, {}).only_sample.empty());
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
 namespace fgnn {
@@ -15,7 +16,7 @@ using testing::Optional;
 
 PlanInput OnGpus(uint32_t batches_per_step) {
   PlanInput input;
-  input.spec.devices = {"cpu:0", "cuda:0", "cuda:1"};
+  input.spec.devices = Devs({"cpu:0", "cuda:0", "cuda:1"});
   input.spec.executors = "together";
   input.spec.trainers = 2;
   input.spec.training.sync = "steps";
@@ -53,7 +54,7 @@ TEST(NcclNoteTest, SaysThatDevicesThatSwitchCannot) {
 
 TEST(NcclNoteTest, SaysNothingWithoutTwoGpus) {
   PlanInput input = OnGpus(8);
-  input.spec.devices = {"cpu:0", "cuda:0"};
+  input.spec.devices = Devs({"cpu:0", "cuda:0"});
   EXPECT_EQ(NoteOnNccl(input), std::nullopt);
   input = OnGpus(8);
   input.spec.training.sync = "bounded_staleness";
@@ -64,7 +65,7 @@ TEST(NcclNoteTest, SaysNothingWithoutTwoGpus) {
 // in 10 ms by both together.
 PlanInput SlowCores() {
   PlanInput input = SomeInput();
-  input.spec.devices = {"cpu:0", "cuda:0", "cuda:1"};
+  input.spec.devices = Devs({"cpu:0", "cuda:0", "cuda:1"});
   input.spec.samplers = 1;
   input.spec.trainers = 2;
   input.sampling.seconds_per_batch = 0.04;
@@ -90,7 +91,7 @@ TEST(NoteOnRolesTest, SaysNothingWhereNobodyWaits) {
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
   input = SlowCores();
   input.spec.samplers = 3;  // They do it together.
-  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cuda:0", "cuda:1"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cuda:0", "cuda:1"});
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
   input = SlowCores();
   input.spec.samplers = 2;  // The second one is on a GPU.
@@ -102,7 +103,7 @@ TEST(NoteOnRolesTest, SaysNothingWhereNobodyWaits) {
   input.training.gpu = std::nullopt;  // The times are those of cores.
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
   input = SlowCores();
-  input.spec.devices = {"cpu:0", "cpu:1"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1"});
   EXPECT_EQ(NoteOnRoles(input), std::nullopt);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scheduler/planning/job_plan.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
@@ -30,9 +31,9 @@ constexpr uint64_t kRanksMiB = 4;
 // A GPU of 1,000 MiB, of which contexts have 100. A sampler takes 200 for the
 // topology and 20 for batches, a trainer 40 for a step, each with a quarter
 // more. All rows would take 1,024.
-PlanInput OnGpus(std::vector<std::string> devices) {
+PlanInput OnGpus(const std::vector<std::string>& devices) {
   PlanInput input = SomeInput();
-  input.spec.devices = std::move(devices);
+  input.spec.devices = Devs(devices);
   input.dataset.num_nodes = kNodes;
   input.dataset.feature_row_bytes = kRowBytes;
   input.sampling.gpu = {.total_bytes = 1000 * kMiB,

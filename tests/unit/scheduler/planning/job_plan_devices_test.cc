@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "scheduler/planning/job_plan.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
@@ -35,7 +36,7 @@ TEST(PlanJobTest, ADeviceAloneQueuesAnEpochWhereAnEighthOfMemoryHoldsIt) {
 PlanInput FactoredAndCached() {
   PlanInput input = SomeInput();
   input.dataset.feature_row_bytes = 200;
-  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
   input.spec.executors = "factored";
   input.spec.samplers = 0;
   input.spec.cache = {.policy = "presc", .capacity = 0.25};
@@ -147,7 +148,7 @@ TEST(PlanJobTest, OnlyDevicesThatSampleAndMayTrainHaveStandbyTrainers) {
               HasSubstr("1 cache of 250000 rows on cpu:3"));
   // A device alone samples and trains.
   input = FactoredAndCached();
-  input.spec.devices = {"cpu:0"};
+  input.spec.devices = Devs({"cpu:0"});
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan alone, PlanJob(input));
   EXPECT_EQ(alone.segment.standby_cache_rows, 250'000U);
   EXPECT_THAT(DescribeMemory(alone),

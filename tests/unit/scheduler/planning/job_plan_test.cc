@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shared/minibatch/task.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
@@ -59,7 +60,7 @@ TEST(PlanJobTest, MoreExecutorsHaveMoreSlotsButNeverMoreThanTwoEpochs) {
 
 TEST(PlanJobTest, ADeviceThatTakesTurnsHasBothDaemonsAndSlotsForAWhile) {
   PlanInput input = SomeInput();
-  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1", "cpu:2"});
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan together, PlanJob(input));
   EXPECT_EQ(together.segment.num_devices, 0U);
   input.spec.executors = "factored";
@@ -206,7 +207,7 @@ TEST(PlanJobTest, AllNeighboursThatDoNotFitAreRefused) {
 
 TEST(PlanJobTest, EveryDaemonCountsWithItsProgramOnItsDevice) {
   PlanInput input = SomeInput();
-  input.spec.devices = {"cpu:0", "cpu:1"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1"});
   input.spec.samplers = 1;
   input.spec.trainers = 4;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
 namespace fgnn {
@@ -65,7 +66,7 @@ TEST(OrderNoteTest, SaysThatFewerTrainersGoAlongOtherChains) {
       Optional(AllOf(HasSubstr("for 2 trainers"), HasSubstr("1 will work"),
                      HasSubstr("Set training.batches_per_step to 1"))));
   input.spec.executors = "factored";
-  input.spec.devices = {"cpu:0", "cpu:1"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1"});
   EXPECT_EQ(NoteOnOrder(input), std::nullopt);
 }
 

@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 
 namespace fgnn {
 namespace {
 
 JobSpec FourDevices(const char* executors) {
   JobSpec spec = DefaultJob();
-  spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+  spec.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
   spec.executors = executors;
   spec.samplers = 0;
   return spec;

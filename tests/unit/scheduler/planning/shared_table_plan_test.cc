@@ -6,6 +6,7 @@
 #include <string>
 
 #include "scheduler/planning/job_plan.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
@@ -80,7 +81,7 @@ TEST(SharedTableTest, TakesAllMemoryThatIsLeftOnce) {
 
 TEST(SharedTableTest, StandbyTrainersAddTheirRowsAsMemoryAllows) {
   PlanInput input = FromDisk();
-  input.spec.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+  input.spec.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
   input.spec.executors = "factored";
   input.spec.samplers = 0;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan roomy, PlanJob(input));

@@ -11,6 +11,7 @@
 
 #include "shared/base/hash.h"
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -28,7 +29,7 @@ class DevicePlannerTest : public testing::Test {
   DevicePlannerTest() {
     spec_.dataset = (temp_ / "graph").string();
     fs::create_directories(temp_ / "graph");
-    spec_.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+    spec_.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
     spec_.executors = "factored";
     spec_.samplers = 0;
     spec_.switching = false;
@@ -306,7 +307,7 @@ TEST_F(DevicePlannerTest, TheNextRunOfTheJobStartsFromItsTimes) {
 
 // A GPU's own times decide, also where another kind's have changed.
 TEST_F(DevicePlannerTest, CoresAndGpusArePlannedByTheirOwnTimes) {
-  spec_.devices = {"cpu:0", "cuda:0", "cuda:1"};
+  spec_.devices = Devs({"cpu:0", "cuda:0", "cuda:1"});
   spec_.switching = true;
   NewSegment();
   const TimesByKind profiled = {.cores = {.sample = 0.01},
@@ -345,7 +346,7 @@ TEST_F(DevicePlannerTest, CoresAndGpusArePlannedByTheirOwnTimes) {
 }
 
 TEST_F(DevicePlannerTest, WithoutTimesCoresSampleAndGpusTrain) {
-  spec_.devices = {"cuda:0", "cpu:0", "cuda:1"};
+  spec_.devices = Devs({"cuda:0", "cpu:0", "cuda:1"});
   NewSegment(/*most_trainers=*/2);
   const auto planner = Begun({});
   EXPECT_THAT(Plans(), ElementsAre(kTrain, kOnlySample, kTrain));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tests/fakes/devices.h"
 #include "tests/fakes/thread_limit.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
@@ -57,7 +58,7 @@ TEST_F(JobExceptionsTest, AnExceptionWhileItRunsFailsTheJobAlone) {
 }
 
 TEST_F(JobExceptionsTest, AnExceptionOfACallAmongSeveralFailsTheJobAlone) {
-  spec_.devices = {"cpu:0"};
+  spec_.devices = Devs({"cpu:0"});
   spec_.trainers = 2;
   calls_.on_evaluate = [] { throw std::runtime_error("no such thing"); };
   const Job job = RunNext();

@@ -26,6 +26,7 @@
 #include "shared/queue/segment_layout.h"
 #include "shared/telemetry/process.h"
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/scheduler/ring_dataset.h"
@@ -69,7 +70,7 @@ class JobRunTest : public testing::Test {
     EXPECT_THAT(
         host_->Register({.name = name,
                          .role = name.substr(0, 7),
-                         .device = device,
+                         .device = Dev(device),
                          .pid = ::getpid(),
                          .start_time = ReadProcessStartTime(::getpid()).value(),
                          .socket_path = name,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
 namespace fgnn {
@@ -379,7 +380,7 @@ TEST_F(JobRunTest, ADaemonOnAnotherDeviceIsNotTaken) {
   options.start_command = "start {role} {device}";
   StartHost(options);
   for (const char* name : {"sampler.0", "trainer.0"}) RegisterHere(name);
-  spec_.devices = {"cpu:1"};
+  spec_.devices = Devs({"cpu:1"});
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kUnavailable,

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <string>
 
+#include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/run/job_run_fixture.h"
 
 namespace fgnn {
@@ -17,7 +18,7 @@ class MixedDevicesTest : public JobRunTest {
  protected:
   MixedDevicesTest() {
     spec_.training.evaluate_every = 0;
-    spec_.devices = {"cuda:0", "cpu:0"};
+    spec_.devices = Devs({"cuda:0", "cpu:0"});
     spec_.samplers = 2;
     calls_.AddSampler("sampler.1");
     StartHost({});
@@ -70,7 +71,7 @@ class GpuAloneTest : public JobRunTest {
  protected:
   GpuAloneTest() {
     spec_.training.evaluate_every = 0;
-    spec_.devices = {"cuda:0"};
+    spec_.devices = Devs({"cuda:0"});
     StartHost({});
     RegisterHere("sampler.0", "", kNoOwner, "cuda:0");
     RegisterHere("trainer.0", "", kNoOwner, "cuda:0");

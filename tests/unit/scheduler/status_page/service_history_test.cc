@@ -10,8 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-DeviceNow Device(const std::string& job_id, uint64_t sampled,
-                 uint64_t trained) {
+DeviceNow NowOf(const std::string& job_id, uint64_t sampled, uint64_t trained) {
   DeviceNow device = {.name = "cpu:0", .job_id = job_id};
   device.plan = job_id.empty() ? "" : "trainer";
   device.sampled = sampled;
@@ -21,12 +20,11 @@ DeviceNow Device(const std::string& job_id, uint64_t sampled,
 
 TEST(ServiceHistoryTest, CountsTheBatchesBetweenTwoMoments) {
   ServiceHistory history(/*most_moments=*/10, /*most_devices=*/4);
-  history.Add(1'000, {Device("", 0, 0)}, {});
-  history.Add(2'000, {Device("a", 3, 1)},
-              {});  // A job that it knew nothing of.
-  history.Add(3'000, {Device("a", 8, 5)}, {});
-  history.Add(4'000, {Device("a", 2, 6)}, {});  // A daemon began anew.
-  history.Add(5'000, {Device("b", 9, 9)}, {});
+  history.Add(1'000, {NowOf("", 0, 0)}, {});
+  history.Add(2'000, {NowOf("a", 3, 1)}, {});  // A job that it knew nothing of.
+  history.Add(3'000, {NowOf("a", 8, 5)}, {});
+  history.Add(4'000, {NowOf("a", 2, 6)}, {});  // A daemon began anew.
+  history.Add(5'000, {NowOf("b", 9, 9)}, {});
   const ordered_json json = history.ToJson();
   EXPECT_EQ(json["times_ms"], ordered_json({1000, 2000, 3000, 4000, 5000}));
   const ordered_json& device = json["devices"][0];
@@ -52,10 +50,10 @@ TEST(ServiceHistoryTest, QueuesHaveNoFillWhileTheyAreNotThere) {
 
 TEST(ServiceHistoryTest, ForgetsOldMomentsAndFurtherDevices) {
   ServiceHistory history(/*most_moments=*/2, /*most_devices=*/1);
-  DeviceNow other = Device("a", 0, 0);
+  DeviceNow other = NowOf("a", 0, 0);
   other.name = "cpu:1";
   for (int i = 1; i <= 5; ++i) {
-    history.Add(i, {Device("a", 0, 0), other}, {});
+    history.Add(i, {NowOf("a", 0, 0), other}, {});
   }
   const ordered_json json = history.ToJson();
   EXPECT_EQ(json["times_ms"], ordered_json({4, 5}));

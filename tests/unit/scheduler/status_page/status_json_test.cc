@@ -8,6 +8,7 @@
 
 #include "scheduler/status_page/page_html.h"
 #include "shared/base/json_text.h"
+#include "tests/fakes/devices.h"
 
 namespace fgnn {
 namespace {
@@ -45,7 +46,7 @@ TEST(StatusJsonTest, TextsAreBoundedAndPrintable) {
   Job job = SomeJob();
   job.name = "\xff\x1b[2J\n";
   job.error = absl::InternalError(std::string(100'000, 'x'));
-  job.devices.assign(10'000, "cpu:0");
+  job.devices.assign(10'000, Dev("cpu:0"));
   job.progress.loss = std::numeric_limits<double>::quiet_NaN();
   const std::string text = JsonText(JobToJson(job));
   EXPECT_LT(text.size(), 4'000U);

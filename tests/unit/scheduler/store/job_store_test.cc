@@ -8,6 +8,7 @@
 
 #include "scheduler/store/progress_json.h"
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -252,7 +253,7 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   job.preemptions = 4;
   job.run_seconds = 1.5;
   job.device_seconds = 3;
-  job.devices = {"cpu:0-1", "cpu:3"};
+  job.devices = Devs({"cpu:0-1", "cpu:3"});
   job.folder = FolderUse::kOwn;
   FGNN_ASSERT_OK(Open().Update(job));
   FGNN_ASSERT_OK_AND_ASSIGN(const std::vector<Job> jobs, Open().Unfinished());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 
@@ -23,7 +24,7 @@ class DeviceTimesTest : public testing::Test {
  protected:
   DeviceTimesTest() {
     spec_.dataset = temp_.path().string();
-    spec_.devices = {"cpu:0", "cpu:1", "cpu:2", "cpu:3"};
+    spec_.devices = Devs({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
   }
   DeviceTimesFile File() const { return {spec_, temp_ / "state"}; }
 
@@ -32,7 +33,7 @@ class DeviceTimesTest : public testing::Test {
 };
 
 TEST_F(DeviceTimesTest, WhatAKilledSchedulerLeftGoesWithTheNextTimes) {
-  spec_.devices = {"cpu:0"};
+  spec_.devices = Devs({"cpu:0"});
   const DeviceTimesFile file = File();
   const MeasuredTimes times = {.devices = {{.sample = 1, .train = 2}}};
   FGNN_ASSERT_OK(file.Write(times));
@@ -99,7 +100,7 @@ TEST_F(DeviceTimesTest, ATimeThatIsNoTimeIsNotKnown) {
 }
 
 TEST_F(DeviceTimesTest, WhatIsNotKnownIsFilledInByCores) {
-  spec_.devices = {"cpu:0-3", "cpu:4", "cpu:5-6"};
+  spec_.devices = Devs({"cpu:0-3", "cpu:4", "cpu:5-6"});
   MeasuredTimes times;
   times.devices = {{}, {0, 7, 8}, {}};
   FillIn(spec_, {.cores = {.sample = 0.01, .train = 0.03}}, &times);
@@ -119,7 +120,7 @@ TEST_F(DeviceTimesTest, WhatIsNotKnownIsFilledInByCores) {
 }
 
 TEST_F(DeviceTimesTest, EachKindIsFilledInFromItsOwn) {
-  spec_.devices = {"cpu:0-3", "cuda:0+cpu:5-8", "cpu:4", "cuda:1"};
+  spec_.devices = Devs({"cpu:0-3", "cuda:0+cpu:5-8", "cpu:4", "cuda:1"});
   MeasuredTimes times;
   FillIn(spec_,
          {.cores = {.sample = 0.01}, .gpus = {.sample = 0.002, .train = 0.03}},

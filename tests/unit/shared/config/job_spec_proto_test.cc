@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
 #include "tests/unit/shared/config/job_errors.h"
@@ -62,8 +63,9 @@ class FieldFiller {
       const std::string& name = field->name();
       const std::string text = name.find("capacity") != std::string::npos
                                    ? absl::StrCat(value / 4.0)
-                               : name == "memory" ? absl::StrCat(value)
-                                                  : absl::StrCat("a", value);
+                               : name == "memory"  ? absl::StrCat(value)
+                               : name == "devices" ? absl::StrCat("cpu:", value)
+                                                   : absl::StrCat("a", value);
       switch (field->cpp_type()) {
         case FieldDescriptor::CPPTYPE_MESSAGE:
           Fill(reflection.MutableMessage(message, field));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "shared/base/threads/thread.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -67,6 +68,27 @@ TEST(ParseDeviceNameTest, RefusesWhatIsNoGpuAndQuotesIt) {
   }
 }
 
+TEST(ParseDeviceNameTest, ADeviceOfAnotherHostHasTheHostsName) {
+  const std::vector<std::string> hosts = {"host0", "host1"};
+  FGNN_ASSERT_OK_AND_ASSIGN(const Device far,
+                            ParseDeviceName("host1/cpu:0-2,3", hosts));
+  EXPECT_EQ(far.name, "host1/cpu:0-3");
+  EXPECT_EQ(far.host, 1U);
+  FGNN_ASSERT_OK_AND_ASSIGN(const Device near,
+                            ParseDeviceName("host0/cpu:3", hosts));
+  EXPECT_EQ(near.name, "cpu:3");
+  EXPECT_EQ(near.host, 0U);
+  EXPECT_FALSE(ShareResources(far, near));
+  EXPECT_TRUE(ShareResources(Parse("cpu:0-3"), near));
+  for (const std::string text :
+       {"host2/cpu:0", "/cpu:0", "host1/host1/cpu:0"}) {
+    EXPECT_THAT(ParseDeviceName(text, hosts),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("which the service has not got")))
+        << text;
+  }
+}
+
 TEST(ParseDeviceTest, GivesAGpuWithoutCoresAllThatAreAllowed) {
   FGNN_ASSERT_OK_AND_ASSIGN(const Device gpu, ParseDevice("cuda:0"));
   EXPECT_EQ(gpu.name, "cuda:0");
@@ -105,18 +127,12 @@ TEST(ParseDeviceTest, NamesWhatTheMachineHas) {
               InvalidArgument("core 1023", AllCoresDevice()));
 }
 
-TEST(DevicesOfFlagTest, TakesAllCoresWhereNoneIsNamed) {
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto devices, DevicesOfFlag({}));
-  EXPECT_THAT(devices, testing::ElementsAre(AllCoresDevice()));
-  EXPECT_THAT(DevicesOfFlag({AllCoresDevice(), "cpu:1023"}),
-              InvalidArgument("--devices", "core 1023"));
-}
-
 TEST(DevicesThatOnlySampleTest, AreTheCoresBesideAGpu) {
-  EXPECT_THAT(DevicesThatOnlySample({"cpu:1", "cuda:1", "cpu:0", "cuda:0"}),
-              ElementsAre("cpu:1", "cpu:0"));
-  EXPECT_THAT(DevicesThatOnlySample({"cpu:0", "cpu:1"}), ElementsAre());
-  EXPECT_THAT(DevicesThatOnlySample({"cuda:0"}), ElementsAre());
+  EXPECT_THAT(
+      DevicesThatOnlySample(Devs({"cpu:1", "cuda:1", "cpu:0", "cuda:0"})),
+      ElementsAre("cpu:1", "cpu:0"));
+  EXPECT_THAT(DevicesThatOnlySample(Devs({"cpu:0", "cpu:1"})), ElementsAre());
+  EXPECT_THAT(DevicesThatOnlySample(Devs({"cuda:0"})), ElementsAre());
 }
 
 TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {

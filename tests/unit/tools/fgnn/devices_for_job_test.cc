@@ -6,6 +6,7 @@
 #include <set>
 
 #include "shared/device/device.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -28,7 +29,7 @@ absl::StatusOr<size_t> NoGpus() {
 TEST(DevicesForJobTest, AreThoseItNamesOrTheWholeMachine) {
   v1::JobSpec spec;
   EXPECT_THAT(*DevicesForJob(spec, NoGpus), ElementsAre(AllCoresDevice()));
-  const int core = ParseDeviceName(AllCoresDevice())->cores.front();
+  const int core = Dev(AllCoresDevice()).cores.front();
   spec.add_devices(DeviceName({core}));
   EXPECT_THAT(*DevicesForJob(spec, NoGpus), ElementsAre(DeviceName({core})));
   spec.add_devices("cpu:1023");
@@ -38,7 +39,7 @@ TEST(DevicesForJobTest, AreThoseItNamesOrTheWholeMachine) {
 }
 
 TEST(DevicesForJobTest, ANumberHasEvenPartsOfTheMachine) {
-  const std::vector<int> cores = ParseDeviceName(AllCoresDevice())->cores;
+  const std::vector<int> cores = Dev(AllCoresDevice()).cores;
   const auto most = static_cast<uint32_t>(cores.size());
   EXPECT_THAT(*DevicesForJob(Asking(1, 1), NoGpus),
               ElementsAre(AllCoresDevice()));
@@ -55,8 +56,8 @@ TEST(DevicesForJobTest, ANumberHasEvenPartsOfTheMachine) {
     size_t largest = 0;
     const auto devices = DevicesForJob(Asking(number, 0), NoGpus);
     ASSERT_EQ(devices->size(), number);
-    for (const std::string& name : *devices) {
-      const std::vector<int> part = ParseDevice(name)->cores;
+    for (const Device& device : *devices) {
+      const std::vector<int>& part = device.cores;
       seen.insert(part.begin(), part.end());
       fewest = std::min(fewest, part.size());
       largest = std::max(largest, part.size());
@@ -94,16 +95,17 @@ TEST(CheckGpusAreHereTest, NamesTheFirstGpuThatIsNotThere) {
   const auto refused = [](const std::string& reason) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason));
   };
-  EXPECT_THAT(CheckGpusAreHere({"cpu:0"}, NoGpus), IsOk());
-  EXPECT_THAT(CheckGpusAreHere({"cuda:1+cpu:0", "cuda:0"}, gpus(2)), IsOk());
-  EXPECT_THAT(CheckGpusAreHere({"cuda:1", "cuda:2", "cuda:3"}, gpus(2)),
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cpu:0"}), NoGpus), IsOk());
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cuda:1+cpu:0", "cuda:0"}), gpus(2)),
+              IsOk());
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cuda:1", "cuda:2", "cuda:3"}), gpus(2)),
               refused("devices: cuda:2: this machine has 2 GPUs, cuda:0 to "
                       "cuda:1; name another device, e.g. cpu:"));
-  EXPECT_THAT(CheckGpusAreHere({"cpu:0", "cuda:1"}, gpus(1)),
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cpu:0", "cuda:1"}), gpus(1)),
               refused("devices: cuda:1: this machine has 1 GPU, cuda:0; name"));
-  EXPECT_THAT(CheckGpusAreHere({"cuda:0"}, gpus(0)),
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cuda:0"}), gpus(0)),
               refused("devices: cuda:0: this machine has no GPU; name"));
-  EXPECT_THAT(CheckGpusAreHere({"cuda:0"}, NoGpus),
+  EXPECT_THAT(CheckGpusAreHere(Devs({"cuda:0"}), NoGpus),
               refused("devices: cuda:0: no GPU can be used: this build has no "
                       "CUDA; name another device"));
 }

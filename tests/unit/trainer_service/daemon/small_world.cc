@@ -13,6 +13,7 @@
 #include "shared/graph/npy.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/default_job.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tools/dataset/building/dataset_writer.h"
 
@@ -117,7 +118,7 @@ JobSpec SmallJob(const std::filesystem::path& dataset) {
   spec.training.precision = "f32";
   spec.cache.policy = "none";
   spec.cache.capacity = std::nullopt;
-  spec.devices = {"cpu:0"};
+  spec.devices = Devs({"cpu:0"});
   spec.features.ahead = 0;  // One piece of work after the other.
   return spec;
 }

@@ -23,6 +23,7 @@
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/sockets/descriptors.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
@@ -64,7 +65,7 @@ class TrainerDaemonTest : public testing::Test {
              }}));
     ExecutorDaemonOptions options;
     options.name = "trainer.0";
-    options.device = AllCoresDevice();
+    options.device = Dev(AllCoresDevice());
     options.state_dir = state_dir();
     options.version = "0.1.0";
     FGNN_ASSERT_OK_AND_ASSIGN(
