@@ -10,12 +10,10 @@
 
 #include "absl/status/status.h"
 #include "scheduler/store/job.h"
+#include "shared/rpc/certificates/identity.h"
 #include "shared/rpc/connection_peers.h"
 
 namespace fgnn {
-
-// How the service knows a caller's name.
-enum class CallerProof { kKernel, kCertificate, kToken };
 
 struct Caller {
   uid_t uid = 0;

@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "scheduler/rpc/port/identity.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/certificates/identity.h"
 
 namespace fgnn {
 

@@ -9,6 +9,7 @@
 
 #include "scheduler/gate/packets/gate_packet.h"
 #include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/port/role.h"
 #include "shared/base/status.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/sockets/host_port.h"
