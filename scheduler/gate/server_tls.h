@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scheduler/gate/authority/trusted_authorities.h"
 #include "shared/base/files/watched_file.h"
+#include "shared/rpc/certificates/trusted_authorities.h"
 
 namespace fgnn {
 

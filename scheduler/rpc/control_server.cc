@@ -8,12 +8,14 @@
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/audit/audit_log.h"
-#include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/callers/caller.h"
+#include "scheduler/rpc/callers/callers.h"
 #include "scheduler/rpc/device_service.h"
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"
 #include "scheduler/rpc/port/port_server.h"
+#include "scheduler/rpc/watch_service.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/server.h"
@@ -50,14 +52,14 @@ struct ControlServer::Parts {
         watchers(jobs),
         host_service(daemons) {}
 
-  RpcServer::Services ServicesFor(const Caller& caller) {
-    RpcServer::Services services;
-    services.push_back(std::make_unique<JobServiceAdapter>(
-        JobServiceParts{&facts, table, host, &datasets, &watchers, audit.get()},
-        caller));
-    services.push_back(std::make_unique<DeviceServiceAdapter>(
-        facts.devices, caller, table, host, audit.get()));
-    return services;
+  Services ServicesFor(const std::shared_ptr<Callers>& callers) {
+    Services made;
+    made.services.push_back(std::make_unique<JobServiceAdapter>(
+        JobServiceParts{&facts, table, host, &datasets, audit.get()}, callers));
+    made.services.push_back(std::make_unique<DeviceServiceAdapter>(
+        facts.devices, callers, table, host, audit.get()));
+    made.others = std::make_unique<WatchService>(callers, &watchers);
+    return made;
   }
 
   const ServiceFacts facts;
@@ -102,17 +104,19 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
       RpcServer::StartForUsers(
           SchedulerSocketPath(state_dir),
           [made = parts.get()](uid_t uid, const ConnectionPeers& peers) {
-            return made->ServicesFor(CallerOf(uid, ::geteuid(), &peers));
+            return made->ServicesFor(std::make_shared<OneCaller>(
+                CallerOf(uid, ::geteuid(), &peers)));
           },
           ConnectionLimits(), group, std::move(pass)));
   if (parts->facts.port.has_value()) {
-    FGNN_ASSIGN_OR_RETURN(parts->for_remote_users,
-                          PortServer::Start(
-                              *parts->facts.port,
-                              [made = parts.get()](const Caller& caller) {
-                                return made->ServicesFor(caller);
-                              },
-                              parts->facts.refusals, parts->facts.gate));
+    FGNN_ASSIGN_OR_RETURN(
+        parts->for_remote_users,
+        PortServer::Start(
+            *parts->facts.port,
+            [made = parts.get()](std::shared_ptr<Callers> callers) {
+              return made->ServicesFor(callers);
+            },
+            parts->facts.refusals, parts->facts.gate));
   }
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(parts)));
 }

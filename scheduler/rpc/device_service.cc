@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
-#include "shared/rpc/server.h"
 
 namespace fgnn {
 namespace {
@@ -73,10 +72,11 @@ absl::StatusOr<std::vector<v1::Device>> DeviceServiceAdapter::DevicesOf(
   return devices;
 }
 
-grpc::Status DeviceServiceAdapter::ListDevices(
-    grpc::ServerContext* context, const v1::ListDevicesRequest* /*request*/,
-    v1::ListDevicesResponse* response) {
-  return ServeCall(*context, [&]() -> absl::Status {
+grpc::Status DeviceServiceAdapter::StreamedListDevices(
+    grpc::ServerContext* context,
+    grpc::ServerUnaryStreamer<v1::ListDevicesRequest, v1::ListDevicesResponse>*
+        stream) {
+  return calls_.Read(context, stream, [&](const auto& call) -> absl::Status {
     std::vector<v1::Device> devices;
     for (const std::string& running : host_->RunningJobs()) {
       FGNN_ASSIGN_OR_RETURN(std::vector<v1::Device> more, DevicesOf(running));
@@ -89,17 +89,17 @@ grpc::Status DeviceServiceAdapter::ListDevices(
       if (!is_there) devices.push_back(ToMessage(own));
     }
     for (v1::Device& device : devices) {
-      *response->add_devices() = std::move(device);
+      *call.response.add_devices() = std::move(device);
     }
     return absl::OkStatus();
   });
 }
 
-grpc::Status DeviceServiceAdapter::SwitchDevice(
-    grpc::ServerContext* context, const v1::SwitchDeviceRequest* request,
-    v1::Device* response) {
-  return ServeChange(*context, *audit_, caller_, *request, *response,
-                     [&] { return Switch(*request, response); });
+grpc::Status DeviceServiceAdapter::StreamedSwitchDevice(
+    grpc::ServerContext* context,
+    grpc::ServerUnaryStreamer<v1::SwitchDeviceRequest, v1::Device>* stream) {
+  return calls_.Change(context, stream,
+                       [&](const auto& call) { return Switch(call); });
 }
 
 absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
@@ -121,7 +121,9 @@ absl::StatusOr<std::string> DeviceServiceAdapter::RunningJobOn(
 }
 
 absl::Status DeviceServiceAdapter::Switch(
-    const v1::SwitchDeviceRequest& request, v1::Device* response) {
+    const UserCall<v1::SwitchDeviceRequest, v1::Device>& call) {
+  const v1::SwitchDeviceRequest& request = call.request;
+  v1::Device* const response = &call.response;
   FGNN_ASSIGN_OR_RETURN(const auto plan, ParsePlan(request.role()));
   // Jobs have normal names: "cpu:00" becomes "cpu:0".
   const absl::StatusOr<Device> parsed = ParseDeviceName(request.device());
@@ -131,8 +133,8 @@ absl::Status DeviceServiceAdapter::Switch(
     FGNN_ASSIGN_OR_RETURN(asked, RunningJobOn(name));
   }
   FGNN_ASSIGN_OR_RETURN(const JobVersion found,
-                        table_->Get(asked, caller_.name));
-  FGNN_RETURN_IF_ERROR(CheckMayChange(caller_, found.job));
+                        table_->Get(asked, call.caller.name));
+  FGNN_RETURN_IF_ERROR(CheckMayChange(call.caller, found.job));
   const std::string& job_id = found.job.id;
   FGNN_ASSIGN_OR_RETURN(const DevicePlan in_force,
                         host_->SwitchDevice(job_id, name, plan));

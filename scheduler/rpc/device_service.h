@@ -2,6 +2,7 @@
 #ifndef FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_DEVICE_SERVICE_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,32 +13,36 @@
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/audit/audit_log.h"
-#include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/callers/callers.h"
+#include "scheduler/rpc/callers/user_calls.h"
 
 namespace fgnn {
 
-// The service for one user. Thread-safe.
-class DeviceServiceAdapter final : public v1::DeviceService::Service {
+// Thread-safe.
+class DeviceServiceAdapter final
+    : public v1::DeviceService::StreamedUnaryService {
  public:
   // `devices` are the service's. Borrows `table`, `host` and `audit`.
-  DeviceServiceAdapter(std::vector<Device> devices, Caller caller,
-                       JobTable* table, DaemonHost* host, AuditLog* audit)
+  DeviceServiceAdapter(std::vector<Device> devices,
+                       std::shared_ptr<Callers> callers, JobTable* table,
+                       DaemonHost* host, AuditLog* audit)
       : devices_(std::move(devices)),
-        caller_(std::move(caller)),
         table_(table),
         host_(host),
-        audit_(audit) {}
+        calls_(std::move(callers), audit) {}
 
-  grpc::Status ListDevices(grpc::ServerContext* context,
-                           const v1::ListDevicesRequest* request,
-                           v1::ListDevicesResponse* response) override;
-  grpc::Status SwitchDevice(grpc::ServerContext* context,
-                            const v1::SwitchDeviceRequest* request,
-                            v1::Device* response) override;
+  grpc::Status StreamedListDevices(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::ListDevicesRequest,
+                                v1::ListDevicesResponse>* stream) override;
+  grpc::Status StreamedSwitchDevice(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::SwitchDeviceRequest, v1::Device>* stream)
+      override;
 
  private:
-  absl::Status Switch(const v1::SwitchDeviceRequest& request,
-                      v1::Device* response);
+  absl::Status Switch(
+      const UserCall<v1::SwitchDeviceRequest, v1::Device>& call);
   // Returns the id of the running job that has the device. FailedPrecondition:
   // no job runs. NotFound: no running job has the device.
   absl::StatusOr<std::string> RunningJobOn(const std::string& device);
@@ -45,10 +50,9 @@ class DeviceServiceAdapter final : public v1::DeviceService::Service {
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
 
   const std::vector<Device> devices_;
-  const Caller caller_;
   JobTable* const table_;
   DaemonHost* const host_;
-  AuditLog* const audit_;
+  const UserCalls calls_;
 };
 
 }  // namespace fgnn

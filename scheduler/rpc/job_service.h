@@ -2,95 +2,103 @@
 #ifndef FGNN_SCHEDULER_RPC_JOB_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_JOB_SERVICE_H_
 
-#include <atomic>
+#include <memory>
 #include <string>
 
 #include "fgnn/v1/job_service.grpc.pb.h"
-#include "scheduler/files/access/file_user.h"
 #include "scheduler/files/job_dataset.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/rpc/audit/audit_log.h"
-#include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/callers/caller.h"
+#include "scheduler/rpc/callers/callers.h"
+#include "scheduler/rpc/callers/user_calls.h"
+#include "scheduler/rpc/callers/user_counts.h"
 #include "scheduler/rpc/control_server.h"
-#include "scheduler/rpc/job_watchers.h"
-#include "scheduler/rpc/submit_request.h"
 
 namespace fgnn {
 
-// Objects that the services of all users share. All are borrowed.
+// Objects that the services of all servers share. All are borrowed.
 struct JobServiceParts {
   const ServiceFacts* facts;
   JobTable* table;
   DaemonHost* host;
   KnownDatasets* datasets;
-  JobWatchers* watchers;
   AuditLog* audit;
 };
 
-// The service for one user. Thread-safe.
+// The calls of one server. Handlers read their requests themselves, so that a
+// call is looked at first. WatchJob is in watch_service.h. Thread-safe.
 class JobServiceAdapter final
-    : public v1::JobService::WithCallbackMethod_WatchJob<
-          v1::JobService::Service> {
+    : public v1::JobService::WithGenericMethod_WatchJob<
+          v1::JobService::StreamedUnaryService> {
  public:
-  JobServiceAdapter(const JobServiceParts& parts, Caller caller);
+  JobServiceAdapter(const JobServiceParts& parts,
+                    std::shared_ptr<Callers> callers);
 
-  grpc::Status SubmitJob(grpc::ServerContext* context,
-                         const v1::SubmitJobRequest* request,
-                         v1::SubmitJobResponse* response) override;
-  grpc::Status GetJob(grpc::ServerContext* context,
-                      const v1::GetJobRequest* request,
-                      v1::Job* response) override;
-  grpc::Status ListJobs(grpc::ServerContext* context,
-                        const v1::ListJobsRequest* request,
-                        v1::ListJobsResponse* response) override;
-  grpc::ServerWriteReactor<v1::Job>* WatchJob(
-      grpc::CallbackServerContext* context,
-      const v1::WatchJobRequest* request) override;
-  grpc::Status CancelJob(grpc::ServerContext* context,
-                         const v1::CancelJobRequest* request,
-                         v1::Job* response) override;
-  grpc::Status PauseJob(grpc::ServerContext* context,
-                        const v1::PauseJobRequest* request,
-                        v1::Job* response) override;
-  grpc::Status ContinueJob(grpc::ServerContext* context,
-                           const v1::ContinueJobRequest* request,
-                           v1::Job* response) override;
-  grpc::Status DeleteJob(grpc::ServerContext* context,
-                         const v1::DeleteJobRequest* request,
-                         v1::DeleteJobResponse* response) override;
-  grpc::Status GetMetrics(grpc::ServerContext* context,
-                          const v1::GetMetricsRequest* request,
-                          v1::GetMetricsResponse* response) override;
-  grpc::Status GetService(grpc::ServerContext* context,
-                          const v1::GetServiceRequest* request,
-                          v1::ServiceInfo* response) override;
-  grpc::Status KeepRunning(grpc::ServerContext* context,
-                           const v1::KeepRunningRequest* request,
-                           v1::KeepRunningResponse* response) override;
-  grpc::Status Shutdown(grpc::ServerContext* context,
-                        const v1::ShutdownRequest* request,
-                        v1::ShutdownResponse* response) override;
+  grpc::Status StreamedSubmitJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::SubmitJobRequest, v1::SubmitJobResponse>*
+          stream) override;
+  grpc::Status StreamedGetJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::GetJobRequest, v1::Job>* stream) override;
+  grpc::Status StreamedListJobs(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::ListJobsRequest, v1::ListJobsResponse>*
+          stream) override;
+  grpc::Status StreamedCancelJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::CancelJobRequest, v1::Job>* stream)
+      override;
+  grpc::Status StreamedPauseJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::PauseJobRequest, v1::Job>* stream) override;
+  grpc::Status StreamedContinueJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::ContinueJobRequest, v1::Job>* stream)
+      override;
+  grpc::Status StreamedDeleteJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::DeleteJobRequest, v1::DeleteJobResponse>*
+          stream) override;
+  grpc::Status StreamedGetMetrics(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::GetMetricsRequest, v1::GetMetricsResponse>*
+          stream) override;
+  grpc::Status StreamedGetService(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::GetServiceRequest, v1::ServiceInfo>* stream)
+      override;
+  grpc::Status StreamedKeepRunning(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::KeepRunningRequest,
+                                v1::KeepRunningResponse>* stream) override;
+  grpc::Status StreamedShutdown(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::ShutdownRequest, v1::ShutdownResponse>*
+          stream) override;
 
  private:
-  // A call that waits for a job, and holds a thread of the server meanwhile.
-  class Wait;
+  template <typename Request>
+  using JobCall = UserCall<Request, v1::Job>;
 
-  absl::Status Submit(const grpc::ServerContext& context,
-                      const v1::SubmitJobRequest& request,
-                      v1::SubmitJobResponse* response);
+  absl::Status Submit(
+      const UserCall<v1::SubmitJobRequest, v1::SubmitJobResponse>& call);
   absl::Status List(const v1::ListJobsRequest& request,
                     v1::ListJobsResponse* response);
   // Returns a job that the caller may change. PermissionDenied: the job is
   // another user's.
-  absl::StatusOr<Job> FindOwn(const std::string& job_id);
+  absl::StatusOr<Job> FindOwn(const Caller& caller, const std::string& job_id);
   // Returns OK if the caller may end the service. PermissionDenied: jobs of
   // other users have not ended.
-  absl::Status CheckMayShutDown();
-  absl::Status Pause(grpc::ServerContext& context, const std::string& job_id,
-                     v1::Job* response);
-  absl::Status Cancel(grpc::ServerContext& context, const std::string& job_id,
-                      v1::Job* response);
+  absl::Status CheckMayShutDown(const Caller& caller);
+  // Both wait for a job, and hold a thread of the server meanwhile.
+  // ResourceExhausted: too many calls of the user wait already.
+  absl::Status Pause(const JobCall<v1::PauseJobRequest>& call);
+  absl::Status Cancel(const JobCall<v1::CancelJobRequest>& call);
+  absl::StatusOr<std::unique_ptr<UserCounts::Place>> TakeWait(
+      const Caller& caller);
   // Fills in the response, and notes that a client knows of the job's end.
   void Tell(const Job& job, v1::Job* response);
 
@@ -98,10 +106,8 @@ class JobServiceAdapter final
   JobTable* const table_;
   DaemonHost* const host_;
   KnownDatasets* const datasets_;
-  JobWatchers* const watchers_;
-  AuditLog* const audit_;
-  const Caller caller_;
-  std::atomic<int> num_waits_{0};
+  const UserCalls calls_;
+  UserCounts waits_;
 };
 
 }  // namespace fgnn

@@ -6,11 +6,15 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "fgnn/v1/job_service.pb.h"
+#include "scheduler/rpc/callers/user_calls.h"
 #include "scheduler/rpc/job_messages.h"
+#include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
 #include "shared/base/user_name.h"
+#include "shared/rpc/refused_call.h"
 #include "shared/rpc/status.h"
 #include "shared/telemetry/log.h"
 
@@ -19,18 +23,27 @@ namespace {
 
 constexpr std::chrono::seconds kLongestWait{1};
 
-std::shared_ptr<const v1::Job> MessageOfJob(const Job& job) {
-  auto message = std::make_shared<v1::Job>();
-  ToMessage(job, message.get());
-  return message;
+using Message = std::shared_ptr<const grpc::ByteBuffer>;
+
+// Returns the bytes of the job, which all of its streams share.
+Message MessageOfJob(const Job& job) {
+  v1::Job message;
+  ToMessage(job, &message);
+  const grpc::Slice bytes(message.SerializeAsString());
+  return std::make_shared<const grpc::ByteBuffer>(&bytes, 1);
 }
 
-// The stream of a client that may not watch; it ends at once.
-class RefusedStream final : public grpc::ServerWriteReactor<v1::Job> {
- public:
-  explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
-  void OnDone() override { delete this; }
-};
+absl::StatusOr<v1::WatchJobRequest> ParseRequest(
+    const grpc::ByteBuffer& bytes) {
+  grpc::Slice slice;
+  v1::WatchJobRequest request;
+  if (!bytes.DumpToSingleSlice(&slice).ok() ||
+      !request.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
+    return NoRequest();
+  }
+  FGNN_RETURN_IF_ERROR(CheckLengths(request));
+  return request;
+}
 
 // Returns whether the job will not change any more.
 bool HasEnded(const JobVersion& version) {
@@ -40,17 +53,23 @@ bool HasEnded(const JobVersion& version) {
 }  // namespace
 
 // One client's stream. gRPC calls its On… functions on gRPC's threads.
-class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
+class JobWatchers::Stream final : public grpc::ServerGenericBidiReactor {
  public:
-  Stream(JobWatchers* watchers, uid_t user, std::string job_id)
-      : watchers_(watchers), user_(user), job_id_(std::move(job_id)) {}
+  Stream(JobWatchers* watchers, AdmittedCall call)
+      : watchers_(watchers), call_(std::move(call)) {}
 
-  uid_t user() const { return user_; }
+  const Caller& caller() const { return call_.caller; }
   const std::string& job_id() const { return job_id_; }
+  void set_job_id(const std::string& job_id) { job_id_ = job_id; }
 
+  // Keeps the stream alive until gRPC is done with it, and reads the request.
+  void Start(std::shared_ptr<Stream> self) {
+    self_ = std::move(self);
+    StartRead(&request_);
+  }
   // Sends `job` once the message before it is written, unless a newer one comes
   // first. With `is_last`, ends the stream after that.
-  void Send(std::shared_ptr<const v1::Job> job, bool is_last) {
+  void Send(Message job, bool is_last) {
     Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       next_ = std::move(job);
       is_last_ = is_last;
@@ -61,6 +80,16 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
     Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { end_ = why; });
   }
 
+  void OnReadDone(bool ok) override {
+    // gRPC's thread is not to see an exception.
+    const absl::Status joined = CatchExceptions([&]() -> absl::Status {
+      if (!ok) return NoRequest();
+      FGNN_ASSIGN_OR_RETURN(const v1::WatchJobRequest request,
+                            ParseRequest(request_));
+      return watchers_->Join(self_, request.job_id());
+    });
+    if (!joined.ok()) End(joined);
+  }
   void OnWriteDone(bool ok) override {
     Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       writing_.reset();
@@ -72,15 +101,13 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
     watchers_->Forget(*this);
     const std::shared_ptr<Stream> last = std::move(self_);
   }
-  // Keeps the stream alive until gRPC is done with it.
-  void KeepUntilDone(std::shared_ptr<Stream> self) { self_ = std::move(self); }
 
  private:
   // Makes a change under the mutex, then begins the next write or the end if
   // none is under way. gRPC is called without the mutex, since it may call back
   // at once.
   void Step(absl::FunctionRef<void()> change) {
-    std::shared_ptr<const v1::Job> job;
+    Message job;
     bool finishes = false;
     absl::Status end;
     {
@@ -108,13 +135,14 @@ class JobWatchers::Stream final : public grpc::ServerWriteReactor<v1::Job> {
   }
 
   JobWatchers* const watchers_;
-  const uid_t user_;
-  const std::string job_id_;
+  const AdmittedCall call_;
+  grpc::ByteBuffer request_;
+  std::string job_id_;  // Whole id; empty until the stream has joined.
   std::shared_ptr<Stream> self_;
   Mutex mutex_;
   // Message that gRPC writes; nullptr: none.
-  std::shared_ptr<const v1::Job> writing_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const v1::Job> next_ ABSL_GUARDED_BY(mutex_);
+  Message writing_ ABSL_GUARDED_BY(mutex_);
+  Message next_ ABSL_GUARDED_BY(mutex_);
   // Whether next_ is the last message.
   bool is_last_ ABSL_GUARDED_BY(mutex_) = false;
   // Whether gRPC was told of the end.
@@ -128,35 +156,33 @@ JobWatchers::JobWatchers(JobTable* table, WatchLimits limits)
 
 JobWatchers::~JobWatchers() { EndAll(); }
 
-grpc::ServerWriteReactor<v1::Job>* JobWatchers::Watch(
-    uid_t user, const absl::Status& check, const std::string& job_id) {
-  if (!check.ok()) return new RefusedStream(check);
-  const absl::StatusOr<std::shared_ptr<Stream>> stream = Open(user, job_id);
-  if (!stream.ok()) return new RefusedStream(stream.status());
-  return stream->get();
-}
-
-absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
-    uid_t user, const std::string& job_id) {
-  FGNN_ASSIGN_OR_RETURN(const JobVersion now, table_->Get(job_id));
-  const bool has_ended = HasEnded(now);
-  std::shared_ptr<Stream> stream;
+grpc::ServerGenericBidiReactor* JobWatchers::Watch(AdmittedCall call) {
+  const auto stream = std::make_shared<Stream>(this, std::move(call));
+  const uid_t user = stream->caller().uid;
   {
     const MutexLock lock(&mutex_);
-    FGNN_RETURN_IF_ERROR(CheckRoomLocked(user));
-    stream = std::make_shared<Stream>(this, user, now.job.id);
-    stream->KeepUntilDone(stream);
+    const absl::Status room = CheckRoomLocked(user);
+    if (!room.ok()) return new RefusedCall(room);
     ++num_streams_;
     ++num_of_[user];
   }
+  stream->Start(stream);
+  return stream.get();
+}
+
+absl::Status JobWatchers::Join(const std::shared_ptr<Stream>& stream,
+                               const std::string& word) {
+  FGNN_ASSIGN_OR_RETURN(const JobVersion now,
+                        table_->Get(word, stream->caller().name));
+  const bool has_ended = HasEnded(now);
   // The job is sent before the watching thread knows the stream, so that it
   // does not follow a newer state.
+  stream->set_job_id(now.job.id);
   stream->Send(MessageOfJob(now.job), has_ended);
-  bool is_ending = false;
   {
     const MutexLock lock(&mutex_);
-    is_ending = ending_;
-    if (!has_ended && !is_ending) {
+    if (ending_) return absl::UnavailableError("the service is ending");
+    if (!has_ended) {
       WatchedJob& job =
           jobs_.try_emplace(now.job.id, WatchedJob{now.change, {}})
               .first->second;
@@ -165,10 +191,9 @@ absl::StatusOr<std::shared_ptr<JobWatchers::Stream>> JobWatchers::Open(
       job.streams.push_back(stream);
     }
   }
-  if (is_ending) stream->End(absl::UnavailableError("the service is ending"));
   changed_.NotifyAll();
   if (IsFinal(now.job.state)) table_->MarkSeen(now.job.id);
-  return stream;
+  return absl::OkStatus();
 }
 
 absl::Status JobWatchers::CheckRoomLocked(uid_t user) const {
@@ -224,7 +249,7 @@ std::map<std::string, uint64_t> JobWatchers::Seen() {
 
 void JobWatchers::Tell(const std::string& id,
                        const absl::StatusOr<JobVersion>& version) {
-  std::shared_ptr<const v1::Job> message;
+  Message message;
   if (version.ok()) message = MessageOfJob(version->job);
   const bool is_last = !version.ok() || HasEnded(*version);
   // gRPC is called without the mutex: it may call back at once.
@@ -252,7 +277,8 @@ void JobWatchers::Tell(const std::string& id,
 void JobWatchers::Forget(const Stream& stream) {
   const MutexLock lock(&mutex_);
   --num_streams_;
-  if (--num_of_[stream.user()] == 0) num_of_.erase(stream.user());
+  const uid_t user = stream.caller().uid;
+  if (--num_of_[user] == 0) num_of_.erase(user);
   const auto job = jobs_.find(stream.job_id());
   if (job == jobs_.end()) return;
   std::erase_if(job->second.streams, [&](const std::shared_ptr<Stream>& other) {

@@ -4,7 +4,8 @@
 #ifndef FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
 #define FGNN_SCHEDULER_RPC_JOB_WATCHERS_H_
 
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -17,8 +18,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "fgnn/v1/job_service.pb.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/callers/callers.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/threads/thread.h"
 
@@ -40,13 +41,10 @@ class JobWatchers {
   JobWatchers(const JobWatchers&) = delete;
   JobWatchers& operator=(const JobWatchers&) = delete;
 
-  // Makes the stream of a client of `user` that watches the job with this id.
-  // The stream has the job as it is now, then its changes; the last one is its
-  // end. gRPC owns the stream. A slow client gets fewer messages, but always
-  // the newest one. If `check` is not OK, the stream ends with it at once.
-  grpc::ServerWriteReactor<v1::Job>* Watch(uid_t user,
-                                           const absl::Status& check,
-                                           const std::string& job_id);
+  // Makes the stream of a call of WatchJob. It reads the request, sends the job
+  // as it is now, then its changes; the last one is its end. gRPC owns the
+  // stream. A slow client gets fewer messages, but always the newest one.
+  grpc::ServerGenericBidiReactor* Watch(AdmittedCall call);
   // Ends all streams with UNAVAILABLE and refuses new ones: the service ends.
   void EndAll();
 
@@ -59,8 +57,9 @@ class JobWatchers {
 
   absl::Status CheckRoomLocked(uid_t user) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<std::shared_ptr<Stream>> Open(uid_t user,
-                                               const std::string& job_id);
+  // Tells the stream of the job that the word names for its user.
+  absl::Status Join(const std::shared_ptr<Stream>& stream,
+                    const std::string& word);
   void Run();
   // Returns, for each watched job, the last change that its clients were told.
   std::map<std::string, uint64_t> Seen();

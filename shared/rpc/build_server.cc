@@ -7,16 +7,21 @@
 namespace fgnn {
 namespace {
 
-// Most pollers and calls at once of one user.
-constexpr int kMaxThreads = 64;
 constexpr size_t kMaxBufferBytes = 64 << 20;
 
 }  // namespace
 
 std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
-                                          int max_idle_ms) {
+                                          const Services& services,
+                                          const ServerLimits& limits) {
+  for (const auto& service : services.services) {
+    builder.RegisterService(service.get());
+  }
+  if (services.others != nullptr) {
+    builder.RegisterCallbackGenericService(services.others.get());
+  }
   grpc::ResourceQuota quota;
-  quota.SetMaxThreads(kMaxThreads);
+  quota.SetMaxThreads(limits.max_threads);
   quota.Resize(kMaxBufferBytes);
   builder.SetResourceQuota(quota)
       .SetMaxReceiveMessageSize(kMaxMessageBytes)
@@ -26,7 +31,7 @@ std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
       .SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2)
       // gRPC would look at a message's size once it has uncompressed it.
       .AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0)
-      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, max_idle_ms);
+      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.max_idle_ms);
   return builder.BuildAndStart();
 }
 

@@ -2,10 +2,13 @@
 #ifndef FGNN_SHARED_RPC_BUILD_SERVER_H_
 #define FGNN_SHARED_RPC_BUILD_SERVER_H_
 
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
 #include <memory>
+#include <vector>
 
 namespace fgnn {
 
@@ -13,11 +16,24 @@ namespace fgnn {
 // larger than a job and its state.
 inline constexpr int kMaxMessageBytes = 1 << 20;
 
-// Builds and starts the server. It has at most 64 threads and calls at once;
-// further calls get RESOURCE_EXHAUSTED. `max_idle_ms`: milliseconds after which
-// a connection without a call is closed. Returns nullptr if gRPC cannot.
+struct Services {
+  std::vector<std::unique_ptr<grpc::Service>> services = {};
+  // Serves the methods that `services` do not have; nullptr: nobody does.
+  std::unique_ptr<grpc::CallbackGenericService> others = nullptr;
+};
+
+struct ServerLimits {
+  // Milliseconds after which a connection without a call is closed.
+  int max_idle_ms = 0;
+  // The most pollers and calls at once that hold a thread.
+  int max_threads = 64;
+};
+
+// Builds and starts a server with these services, which it borrows. Calls
+// beyond its threads get RESOURCE_EXHAUSTED. Returns nullptr if gRPC cannot.
 std::unique_ptr<grpc::Server> BuildServer(grpc::ServerBuilder& builder,
-                                          int max_idle_ms);
+                                          const Services& services,
+                                          const ServerLimits& limits);
 
 }  // namespace fgnn
 

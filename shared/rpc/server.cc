@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/rpc/grpc_address.h"
+#include "shared/rpc/refused_call.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -56,13 +57,8 @@ class RpcServer::RefusingService final : public grpc::CallbackGenericService {
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* /*context*/) override {
-    class Refusal final : public grpc::ServerGenericBidiReactor {
-      void OnDone() override { delete this; }
-    };
-    auto* const refusal = new Refusal;
     const MutexLock lock(&mutex_);
-    refusal->Finish(ToGrpc(why_));
-    return refusal;
+    return new RefusedCall(why_);
   }
 
  private:
@@ -118,12 +114,12 @@ absl::StatusOr<RpcServer::UserServer> RpcServer::MakeServer(
     Services services, const std::vector<grpc::Service*>& borrowed) const {
   grpc::ServerBuilder builder;
   for (grpc::Service* service : borrowed) builder.RegisterService(service);
-  for (const auto& service : services) builder.RegisterService(service.get());
   UserServer made;
   made.services = std::move(services);
   // No keepalive: the kernel closes a dead peer's local socket. A call to a
   // peer that hangs ends at its deadline.
-  made.server = BuildServer(builder, kMaxIdleMs);
+  made.server =
+      BuildServer(builder, made.services, {.max_idle_ms = kMaxIdleMs});
   if (made.server == nullptr) {
     return absl::UnavailableError(
         absl::StrCat("cannot start a server for ", name_));
@@ -144,8 +140,10 @@ void RpcServer::Shutdown(std::chrono::milliseconds grace) {
     server.server.reset();
   }
   servers_.clear();
-  if (refusing_.server != nullptr) refusing_.server->Shutdown(deadline);
-  refusing_ = {};
+  if (refusing_.server == nullptr) return;
+  refusing_.server->Shutdown(deadline);
+  refusing_.server->Wait();
+  refusing_.server.reset();
 }
 
 void RpcServer::Serve(UniqueFd connection, Peer peer) {
@@ -167,11 +165,13 @@ absl::Status RpcServer::ServeLocked(UniqueFd& connection, const Peer& peer) {
 void RpcServer::RefuseLocked(UniqueFd connection, const Peer& peer,
                              const absl::Status& why) {
   if (refusing_.server == nullptr) {
-    refusing_service_ = std::make_unique<RefusingService>();
+    auto service = std::make_unique<RefusingService>();
+    refusing_service_ = service.get();
+    refusing_.services.others = std::move(service);
     grpc::ServerBuilder builder;
-    builder.RegisterCallbackGenericService(refusing_service_.get());
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, kMaxRefusedMs);
-    refusing_.server = BuildServer(builder, kMaxRefusedMs);
+    refusing_.server = BuildServer(builder, refusing_.services,
+                                   {.max_idle_ms = kMaxRefusedMs});
     if (refusing_.server == nullptr) return;
   }
   refusing_service_->Say(why);

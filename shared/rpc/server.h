@@ -47,7 +47,7 @@ struct ConnectionLimits {
 
 class RpcServer {
  public:
-  using Services = std::vector<std::unique_ptr<grpc::Service>>;
+  using Services = fgnn::Services;
   // Makes the services of one user's server. Called on the listener's thread,
   // or by Start(). `peers` knows the processes of that user that call, and
   // lives as long as the services.
@@ -125,8 +125,8 @@ class RpcServer {
   Gate gate_;        // Empty: clients are this service's own processes.
   LineLimit limit_;  // Limit of lines about connections that were closed.
   Mutex mutex_;
-  // Both serve clients for which there is no room.
-  std::unique_ptr<RefusingService> refusing_service_ ABSL_GUARDED_BY(mutex_);
+  // Serves clients for which there is no room. nullptr: there was none yet.
+  RefusingService* refusing_service_ ABSL_GUARDED_BY(mutex_) = nullptr;
   UserServer refusing_ ABSL_GUARDED_BY(mutex_);
   std::map<uid_t, UserServer> servers_ ABSL_GUARDED_BY(mutex_);
   size_t num_connections_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -10,7 +10,7 @@
 #ifndef FGNN_SCHEDULER_RPC_AUDIT_AUDIT_LOG_H_
 #define FGNN_SCHEDULER_RPC_AUDIT_AUDIT_LOG_H_
 
-#include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -21,12 +21,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
-#include "scheduler/rpc/caller.h"
-#include "scheduler/rpc/submit_request.h"
 #include "shared/base/files/unique_fd.h"
-#include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
-#include "shared/rpc/server.h"
 
 namespace fgnn {
 
@@ -65,22 +61,6 @@ class AuditLog {
   // Whether the last line was lost.
   bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
-
-// The body of every handler that changes something: CheckLengths(),
-// ServeCall(), and a line in the audit log before the caller has the answer.
-template <typename Handler>
-grpc::Status ServeChange(const grpc::ServerContext& context, AuditLog& log,
-                         const Caller& caller,
-                         const google::protobuf::Message& request,
-                         const google::protobuf::Message& response,
-                         Handler&& handler) {
-  grpc::Status status = ServeCall(context, [&]() -> absl::Status {
-    FGNN_RETURN_IF_ERROR(CheckLengths(request));
-    return handler();
-  });
-  log.Write(caller.name, Describe(caller, context), request, response, status);
-  return status;
-}
 
 }  // namespace fgnn
 

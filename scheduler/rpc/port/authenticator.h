@@ -9,10 +9,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "scheduler/rpc/port/client_certificate.h"
-#include "scheduler/rpc/port/identity.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "scheduler/rpc/port/token_file.h"
+#include "shared/rpc/certificates/client_certificate.h"
+#include "shared/rpc/certificates/identity.h"
 
 namespace fgnn {
 

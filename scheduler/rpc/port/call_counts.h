@@ -2,15 +2,12 @@
 #ifndef FGNN_SCHEDULER_RPC_PORT_CALL_COUNTS_H_
 #define FGNN_SCHEDULER_RPC_PORT_CALL_COUNTS_H_
 
-#include <map>
 #include <memory>
-#include <string>
-#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "scheduler/rpc/port/identity.h"
-#include "shared/base/threads/mutex.h"
+#include "scheduler/rpc/callers/callers.h"
+#include "scheduler/rpc/callers/user_counts.h"
+#include "shared/rpc/certificates/identity.h"
 
 namespace fgnn {
 
@@ -20,32 +17,25 @@ class CallCounts {
   // At once, of all users who are no operators, and of one of them.
   static constexpr int kMostCalls = 1'024;
   static constexpr int kMostCallsOfUser = 256;
+  // Calls of one user that hold a thread, also of an operator.
+  static constexpr int kMostThreadsOfUser = 64;
 
-  // The place of one call, which its destructor gives back.
-  class Place {
-   public:
-    // Borrows `counts`. nullptr: the call is not counted.
-    Place(CallCounts* counts, std::string user)
-        : counts_(counts), user_(std::move(user)) {}
-    ~Place();
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    CallCounts* const counts_;
-    const std::string user_;
+  // The place of one call, which its destructor gives back. nullptr: the call
+  // is not counted so.
+  struct Place {
+    std::unique_ptr<UserCounts::Place> of_user, in_all, with_thread;
   };
 
-  // Returns a place for a call of this user; an operator always gets one.
-  // ResourceExhausted: the user, or all users together, have no place left.
-  absl::StatusOr<std::unique_ptr<Place>> Take(const Identity& identity);
+  // Returns a place for a call of this user; an operator lacks no place, but
+  // may lack a thread. ResourceExhausted: the user, or all users together, have
+  // no place or thread left.
+  absl::StatusOr<std::unique_ptr<Place>> Take(
+      const Identity& identity, CallHolds holds = CallHolds::kNothing);
 
  private:
-  void GiveBack(const std::string& user);
-
-  Mutex mutex_;
-  int num_calls_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, int> by_user_ ABSL_GUARDED_BY(mutex_);
+  UserCounts of_user_{kMostCallsOfUser};
+  UserCounts in_all_{kMostCalls};
+  UserCounts with_thread_{kMostThreadsOfUser};
 };
 
 }  // namespace fgnn

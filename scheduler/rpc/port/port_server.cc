@@ -1,6 +1,5 @@
 #include "scheduler/rpc/port/port_server.h"
 
-#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <netinet/in.h>
@@ -11,13 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
-#include "shared/rpc/build_server.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
 
-constexpr size_t kMaxBufferBytes = 64 << 20;
+// Threads for all calls that users may have, for operators beside them, and for
+// calls that are looked at before they are refused.
+constexpr int kMaxThreads = CallCounts::kMostCalls + 512;
 constexpr int kMaxStreams = 64;  // Calls at once on one connection.
 // The gate passes 16 KiB of a call, and adds the client's certificates.
 constexpr int kMaxMetadataBytes = 32 << 10;
@@ -51,22 +51,21 @@ void SetTcpOptions(int fd) {
 
 PortServer::PortServer(const PortOptions& options,
                        std::unique_ptr<Authenticator> authenticator,
-                       RemoteUsers::MakeServices make_services,
                        RefusalCounts* refusals)
     : limits_(options.limits),
       refusals_(refusals),
       authenticator_(std::move(authenticator)),
       log_(refusals),
-      users_(std::move(make_services)),
-      proxy_(authenticator_.get(), &users_, &log_) {}
+      callers_(std::make_shared<PortCallers>(authenticator_.get(), &log_)) {}
 
 absl::StatusOr<std::unique_ptr<PortServer>> PortServer::Start(
-    const PortOptions& options, RemoteUsers::MakeServices make_services,
+    const PortOptions& options, const MakeServices& make_services,
     RefusalCounts* refusals, const std::filesystem::path& gate) {
   FGNN_ASSIGN_OR_RETURN(auto authenticator, Authenticator::Open(options));
-  std::unique_ptr<PortServer> made(new PortServer(
-      options, std::move(authenticator), std::move(make_services), refusals));
+  std::unique_ptr<PortServer> made(
+      new PortServer(options, std::move(authenticator), refusals));
   FGNN_RETURN_IF_ERROR(made->StartGate(options, gate));
+  made->services_ = make_services(made->callers_);
   FGNN_RETURN_IF_ERROR(made->StartServer());
   FGNN_RETURN_IF_ERROR(made->Listen(options.address));
   LogInfo("listening on {}, {}", made->address().Text(),
@@ -99,19 +98,12 @@ absl::Status PortServer::StartGate(const PortOptions& options,
 }
 
 absl::Status PortServer::StartServer() {
-  grpc::ResourceQuota quota;
-  quota.Resize(kMaxBufferBytes);
   grpc::ServerBuilder builder;
-  builder.RegisterCallbackGenericService(&proxy_)
-      .SetResourceQuota(quota)
-      .SetMaxReceiveMessageSize(kMaxMessageBytes)
-      .SetMaxSendMessageSize(kMaxMessageBytes)
-      .AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams)
-      .AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes)
-      // gRPC would look at a message's size once it has uncompressed it.
-      .AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0)
-      .AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
-  server_ = builder.BuildAndStart();
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams)
+      .AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  server_ =
+      BuildServer(builder, services_,
+                  {.max_idle_ms = kMaxIdleMs, .max_threads = kMaxThreads});
   if (server_ != nullptr) return absl::OkStatus();
   return absl::UnavailableError("cannot start a server for the port");
 }
@@ -137,7 +129,6 @@ void PortServer::Shutdown(std::chrono::milliseconds grace) {
     server_.reset();
   }
   gate_.reset();
-  users_.Shutdown(grace);
 }
 
 void PortServer::Serve(UniqueFd connection) {

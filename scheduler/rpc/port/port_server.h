@@ -3,7 +3,7 @@
 // clients. The certificate of the server may be replaced at any time: new
 // connections get the new one within seconds.
 //
-//   connection ─▶ room for it? ─▶ gate ─▶ gRPC ─▶ PortProxy ─▶ RemoteUsers
+//   connection ─▶ room for it? ─▶ gate ─▶ gRPC ─▶ a service ─▶ PortCallers
 #ifndef FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
 #define FGNN_SCHEDULER_RPC_PORT_PORT_SERVER_H_
 
@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,11 +20,11 @@
 #include "absl/status/statusor.h"
 #include "scheduler/gate/process/gate_process.h"
 #include "scheduler/rpc/port/authenticator.h"
+#include "scheduler/rpc/port/port_callers.h"
 #include "scheduler/rpc/port/port_options.h"
-#include "scheduler/rpc/port/port_proxy.h"
 #include "scheduler/rpc/port/refusal_log.h"
-#include "scheduler/rpc/port/remote_users.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/build_server.h"
 #include "shared/rpc/sockets/accept_loop.h"
 #include "shared/rpc/sockets/open_connections.h"
 
@@ -31,13 +32,16 @@ namespace fgnn {
 
 class PortServer {
  public:
-  // Serves. `make_services` makes the services of one caller. Borrows
-  // `refusals`, which gets what is refused. `gate` is the program fgnn-gate.
-  // AlreadyExists: another process listens there. PermissionDenied: others can
-  // read the key or the tokens. InvalidArgument, FailedPrecondition: a
-  // certificate or the file of tokens is wrong.
+  // Makes the services of the port, which ask `callers` about each call.
+  using MakeServices =
+      std::function<Services(std::shared_ptr<Callers> callers)>;
+
+  // Serves. Borrows `refusals`, which gets what is refused. `gate` is the
+  // program fgnn-gate. AlreadyExists: another process listens there.
+  // PermissionDenied: others can read the key or the tokens. InvalidArgument,
+  // FailedPrecondition: a certificate or the file of tokens is wrong.
   static absl::StatusOr<std::unique_ptr<PortServer>> Start(
-      const PortOptions& options, RemoteUsers::MakeServices make_services,
+      const PortOptions& options, const MakeServices& make_services,
       RefusalCounts* refusals, const std::filesystem::path& gate);
   // Shuts down without grace.
   ~PortServer();
@@ -53,7 +57,7 @@ class PortServer {
  private:
   PortServer(const PortOptions& options,
              std::unique_ptr<Authenticator> authenticator,
-             RemoteUsers::MakeServices make_services, RefusalCounts* refusals);
+             RefusalCounts* refusals);
   absl::Status StartServer();
   absl::Status StartGate(const PortOptions& options,
                          const std::filesystem::path& program);
@@ -69,8 +73,9 @@ class PortServer {
   HostPort address_;
   const std::unique_ptr<Authenticator> authenticator_;
   RefusalLog log_;
-  RemoteUsers users_;
-  PortProxy proxy_;
+  // Shared with the services.
+  const std::shared_ptr<PortCallers> callers_;
+  Services services_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<GateProcess> gate_;
   Mutex mutex_;

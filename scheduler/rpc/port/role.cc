@@ -1,10 +1,8 @@
 #include "scheduler/rpc/port/role.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/enum_words.h"
 
 namespace fgnn {
 namespace {
@@ -26,10 +24,6 @@ constexpr MethodRule kRules[] = {
     {"/fgnn.v1.DeviceService/SwitchDevice", RemoteRole::kOperate},
 };
 
-constexpr EnumWord<RemoteRole> kRoles[] = {{RemoteRole::kSubmit, "submit"},
-                                           {RemoteRole::kOperate, "operate"},
-                                           {RemoteRole::kWorker, "worker"}};
-
 bool Covers(RemoteRole has, RemoteRole needs) {
   return has == needs ||
          (has == RemoteRole::kOperate && needs == RemoteRole::kSubmit);
@@ -42,19 +36,6 @@ absl::string_view ShortName(absl::string_view method) {
 }
 
 }  // namespace
-
-std::string NameOf(RemoteRole role) {
-  return std::string(WordIn(kRoles, role));
-}
-
-absl::StatusOr<RemoteRole> ParseRemoteRole(absl::string_view word) {
-  if (const auto role =
-          ValueIn(kRoles, std::string_view(word.data(), word.size()))) {
-    return *role;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("role is '", word, "', must be submit, operate or worker"));
-}
 
 absl::Span<const MethodRule> MethodRules() { return kRules; }
 

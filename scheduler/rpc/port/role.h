@@ -1,27 +1,13 @@
-// What remote callers may do: three roles, and the role that each method needs.
+// What remote callers may do: the role that each method needs.
 #ifndef FGNN_SCHEDULER_RPC_PORT_ROLE_H_
 #define FGNN_SCHEDULER_RPC_PORT_ROLE_H_
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "shared/rpc/certificates/identity.h"
 
 namespace fgnn {
-
-enum class RemoteRole {
-  kSubmit,   // Its own jobs, and a look at all.
-  kOperate,  // All jobs, the devices, and the end of the service.
-  kWorker,   // Calls of executors and of other hosts' schedulers.
-};
-
-// Returns "submit", "operate" or "worker".
-std::string NameOf(RemoteRole role);
-
-// InvalidArgument: `word` is no name of a role.
-absl::StatusOr<RemoteRole> ParseRemoteRole(absl::string_view word);
 
 // The rule of one method.
 struct MethodRule {

@@ -15,9 +15,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "scheduler/rpc/port/identity.h"
 #include "shared/base/files/watched_file.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/certificates/identity.h"
 #include "shared/telemetry/line_limit.h"
 
 namespace fgnn {

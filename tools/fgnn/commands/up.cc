@@ -184,7 +184,9 @@ absl::StatusOr<RunningService> FindOrStart(const UpRequest& request) {
 }
 
 struct UpFlags {
-  ServiceStart start;  // What the service is started with, but for the rules.
+  // What the service is started with, but for the devices and the rules.
+  ServiceStart start;
+  std::vector<std::string> devices;
   std::vector<std::string> dataset_roots;
   std::vector<std::string> run_roots;
   std::optional<uint32_t> max_jobs_per_user;
@@ -228,8 +230,8 @@ absl::StatusOr<UpRequest> ReadUpFlags(const UpFlags& flags,
   FGNN_RETURN_IF_ERROR(CheckRoots("--dataset-root", flags.dataset_roots));
   FGNN_RETURN_IF_ERROR(CheckRoots("--run-root", flags.run_roots));
   start.rules = RulesOf(flags);
-  FGNN_ASSIGN_OR_RETURN(start.devices, DevicesOfFlag(start.devices));
-  if (!flags.start.devices.empty()) request.asked_devices = start.devices;
+  FGNN_ASSIGN_OR_RETURN(start.devices, DevicesOfFlag(flags.devices));
+  if (!flags.devices.empty()) request.asked_devices = start.devices;
   if (!start.socket_group.empty()) {
     const absl::StatusOr<gid_t> group = FindOwnGroup(start.socket_group);
     if (!group.ok()) return Annotate(group.status(), "--socket-group");
@@ -280,7 +282,7 @@ void AddUpCommand(Command app, CommandContext& context) {
                         "stays, also if it was to end after its last job");
   context.places["up"] = CommandPlace::kThisMachine;
   UpFlags& flags = OnRun(up, context, &Up);
-  up.AddOption("--devices", flags.start.devices,
+  up.AddOption("--devices", flags.devices,
                "Where daemons run: cpu:0, cpu:0-3, cuda:0; several apart by "
                "spaces; default: all cores as one device, or those of the "
                "service that runs")

@@ -20,8 +20,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/host.grpc.pb.h"
-#include "scheduler/rpc/caller.h"
-#include "scheduler/rpc/calling_user.h"
+#include "scheduler/rpc/callers/caller.h"
+#include "scheduler/rpc/callers/calling_user.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
 #include "tests/fakes/status_matchers.h"
@@ -83,7 +83,7 @@ class GateProcessTest : public testing::Test {
         path_,
         [](uid_t user, const ConnectionPeers& peers) {
           RpcServer::Services services;
-          services.push_back(std::make_unique<WhoCalls>(user, peers));
+          services.services.push_back(std::make_unique<WhoCalls>(user, peers));
           return services;
         },
         {}, std::nullopt,

@@ -10,6 +10,8 @@
 
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/callers/callers.h"
+#include "scheduler/rpc/watch_service.h"
 #include "scheduler/store/job_store.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
@@ -23,23 +25,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::chrono::seconds kLong{30};
-
-// A service that watches, and does nothing else.
-class WatchService final : public v1::JobService::WithCallbackMethod_WatchJob<
-                               v1::JobService::Service> {
- public:
-  WatchService(JobWatchers* watchers, uid_t user)
-      : watchers_(watchers), user_(user) {}
-  grpc::ServerWriteReactor<v1::Job>* WatchJob(
-      grpc::CallbackServerContext* /*context*/,
-      const v1::WatchJobRequest* request) override {
-    return watchers_->Watch(user_, absl::OkStatus(), request->job_id());
-  }
-
- private:
-  JobWatchers* const watchers_;
-  const uid_t user_;
-};
 
 class JobWatchersTest : public testing::Test {
  protected:
@@ -61,13 +46,15 @@ class JobWatchersTest : public testing::Test {
 
   void Start(WatchLimits limits = {}) {
     watchers_ = std::make_unique<JobWatchers>(table_.get(), limits);
-    server_ = RpcServer::StartForUsers(path_, [this](uid_t user,
-                                                     const ConnectionPeers&) {
-                RpcServer::Services services;
-                services.push_back(
-                    std::make_unique<WatchService>(watchers_.get(), user));
-                return services;
-              }).value();
+    server_ =
+        RpcServer::StartForUsers(path_, [this](uid_t user,
+                                               const ConnectionPeers&) {
+          RpcServer::Services services;
+          services.others = std::make_unique<WatchService>(
+              std::make_shared<OneCaller>(Caller{.uid = user, .name = ""}),
+              watchers_.get());
+          return services;
+        }).value();
     stub_ = v1::JobService::NewStub(*MakeChannel(path_));
   }
   ~JobWatchersTest() override { server_.reset(); }

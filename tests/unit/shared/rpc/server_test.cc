@@ -232,7 +232,7 @@ class PerUserServerTest : public RpcServerTest {
         path_,
         [](uid_t user, const ConnectionPeers&) {
           RpcServer::Services services;
-          services.push_back(std::make_unique<FakeHostService>(user));
+          services.services.push_back(std::make_unique<FakeHostService>(user));
           return services;
         },
         limits);
@@ -315,7 +315,7 @@ TEST_F(PerUserServerTest, OneUsersCallsTakeNoThreadOfAnothers) {
         const std::lock_guard lock(mutex);
         made.push_back(service.get());
         RpcServer::Services services;
-        services.push_back(std::move(service));
+        services.services.push_back(std::move(service));
         return services;
       }));
   constexpr int kCalls = 80;  // More than a user has threads.

@@ -211,7 +211,7 @@ std::unique_ptr<RpcServer> StartOneThatTurnsAway(
       SchedulerSocketPath(state_dir),
       [](uid_t, const ConnectionPeers&) {
         RpcServer::Services services;
-        services.push_back(std::make_unique<ScriptedService>());
+        services.services.push_back(std::make_unique<ScriptedService>());
         return services;
       },
       {}, /*group=*/std::nullopt,

@@ -19,6 +19,7 @@
 #include "fgnn/v1/host.pb.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "google/protobuf/descriptor.h"
+#include "scheduler/rpc/callers/user_calls.h"
 #include "scheduler/rpc/port/call_counts.h"
 #include "scheduler/rpc/port/port_options.h"
 #include "scheduler/rpc/port/refusal_log.h"
@@ -60,6 +61,21 @@ TEST(RoleTest, EachMethodOfThePortHasOneRule) {
   const std::set<std::string> methods = MethodsInProto();
   EXPECT_GE(methods.size(), 14U);
   EXPECT_THAT(ruled, testing::ElementsAreArray(methods));
+}
+
+// The name of a call is that of its requests' method.
+TEST(RoleTest, EachMethodHasRequestsOfItsOwn) {
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::SubmitJobRequest::descriptor()->file(),
+        v1::Device::descriptor()->file()}) {
+    const google::protobuf::ServiceDescriptor& service = *file->service(0);
+    for (int i = 0; i < service.method_count(); ++i) {
+      EXPECT_EQ(MethodOf(*service.method(i)->input_type()),
+                absl::StrCat("/", service.full_name(), "/",
+                             service.method(i)->name()));
+    }
+  }
+  EXPECT_EQ(MethodOf(*v1::Job::descriptor()), "");
 }
 
 TEST(RoleTest, AnOperatorMaySubmitAndASubmitterMayNotOperate) {

@@ -3,6 +3,7 @@
 #define FGNN_TESTS_UNIT_SCHEDULER_RPC_PORT_PORT_SERVER_FIXTURE_H_
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,12 +12,19 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
+#include <memory>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/job_service.grpc.pb.h"
 #include "scheduler/figures/refusal_counts.h"
+#include "scheduler/jobs/job_table.h"
+#include "scheduler/rpc/callers/user_calls.h"
+#include "scheduler/rpc/job_watchers.h"
 #include "scheduler/rpc/port/port_server.h"
+#include "scheduler/rpc/watch_service.h"
+#include "scheduler/store/job_store.h"
 #include "shared/base/files/file.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
@@ -38,33 +46,71 @@ class LongContext : public grpc::ClientContext {
 };
 
 // Answers with its caller.
-class FakeJobService final : public v1::JobService::Service {
+class FakeJobService final
+    : public v1::JobService::WithStreamedUnaryMethod_GetJob<
+          v1::JobService::WithStreamedUnaryMethod_Shutdown<
+              v1::JobService::WithGenericMethod_WatchJob<
+                  v1::JobService::Service>>> {
  public:
-  explicit FakeJobService(Caller caller) : caller_(std::move(caller)) {}
+  explicit FakeJobService(const std::shared_ptr<Callers>& callers)
+      : callers_(callers), calls_(callers, /*audit=*/nullptr) {}
 
-  grpc::Status GetJob(grpc::ServerContext* context,
-                      const v1::GetJobRequest* /*request*/,
-                      v1::Job* response) override {
-    response->set_user(Describe(caller_, *context));
-    response->set_name(caller_.is_operator ? "operator" : "");
+  grpc::Status StreamedGetJob(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::GetJobRequest, v1::Job>* stream) override {
+    const auto call =
+        callers_->Admit(*context, MethodOf(*v1::GetJobRequest::descriptor()),
+                        CallHolds::kThread);
+    if (!call.ok()) return ToGrpc(call.status());
+    v1::GetJobRequest request;
+    if (!stream->Read(&request)) return ToGrpc(NoRequest());
+    v1::Job response;
+    response.set_user(Describe(call->caller, *context));
+    response.set_name(call->caller.is_operator ? "operator" : "");
+    stream->WriteLast(response, {});
     return grpc::Status::OK;
   }
-  grpc::Status WatchJob(grpc::ServerContext* context,
-                        const v1::WatchJobRequest* /*request*/,
-                        grpc::ServerWriter<v1::Job>* stream) override {
-    for (int i = 0; i < 100; ++i) {
-      v1::Job job;
-      job.set_job_id(std::to_string(i));
-      stream->Write(job);
-    }
-    while (!context->IsCancelled() && waits_) std::this_thread::yield();
-    return {grpc::StatusCode::DATA_LOSS, "the end"};
+  grpc::Status StreamedShutdown(
+      grpc::ServerContext* context,
+      grpc::ServerUnaryStreamer<v1::ShutdownRequest, v1::ShutdownResponse>*
+          stream) override {
+    return calls_.Change(context, stream,
+                         [](const auto&) { return absl::OkStatus(); });
   }
 
-  static inline std::atomic<bool> waits_ = false;
+ private:
+  const std::shared_ptr<Callers> callers_;
+  const UserCalls calls_;
+};
+
+// A call whose client sends its headers alone.
+class HalfCall final
+    : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  HalfCall(const std::shared_ptr<grpc::Channel>& channel,
+           const std::string& method)
+      : stub_(channel) {
+    stub_.PrepareBidiStreamingCall(&context_, method, {}, this);
+    StartRead(&response_);
+    StartCall();
+  }
+  void OnDone(const grpc::Status& status) override {
+    end_.set_value(FromGrpc(status));
+  }
+  void Cancel() { context_.TryCancel(); }
+  // Returns how the call ended.
+  absl::Status End() { return ended_.get(); }
+  bool HasEnded() const {
+    return ended_.wait_for(std::chrono::seconds(0)) ==
+           std::future_status::ready;
+  }
 
  private:
-  const Caller caller_;
+  LongContext context_;
+  grpc::GenericStub stub_;
+  grpc::ByteBuffer response_;
+  std::promise<absl::Status> end_;
+  std::shared_future<absl::Status> ended_ = end_.get_future().share();
 };
 
 class PortServerTest : public testing::Test {
@@ -104,10 +150,12 @@ class PortServerTest : public testing::Test {
                            .limits = limits};
     auto started = PortServer::Start(
         options,
-        [](const Caller& caller) {
-          RemoteUsers::Services services;
-          services.push_back(std::make_unique<FakeJobService>(caller));
-          return services;
+        [this](const std::shared_ptr<Callers>& callers) {
+          Services made;
+          made.services.push_back(std::make_unique<FakeJobService>(callers));
+          made.others =
+              std::make_unique<WatchService>(callers, watchers_.get());
+          return made;
         },
         &refusals_, Gate());
     ASSERT_THAT(started, IsOk());
@@ -128,6 +176,10 @@ class PortServerTest : public testing::Test {
         .status();
   }
 
+  std::shared_ptr<grpc::Channel> Channel(
+      const std::filesystem::path& tls_dir) const {
+    return MakeRemoteChannel(Service(tls_dir)).value();
+  }
   RemoteService Service(const std::filesystem::path& tls_dir) const {
     return {.address = server_->address(), .tls_dir = tls_dir};
   }
@@ -161,19 +213,26 @@ class PortServerTest : public testing::Test {
     }
   }
 
-  // Makes a call that shows nothing but the service's own authority.
-  absl::Status AskAsNobody() const {
-    FGNN_ASSIGN_OR_RETURN(const std::string authority,
-                          ReadSmallFile(temp_ / "tls" / "ca.pem", 1 << 20));
+  // Returns a channel of a client that shows nothing.
+  std::shared_ptr<grpc::Channel> ChannelOfNobody() const {
     grpc::SslCredentialsOptions options;
-    options.pem_root_certs = authority;
-    const auto stub = v1::JobService::NewStub(grpc::CreateChannel(
-        server_->address().Text(), grpc::SslCredentials(options)));
-    return Ask(*stub).status();
+    options.pem_root_certs =
+        ReadSmallFile(temp_ / "tls" / "ca.pem", 1 << 20).value();
+    return grpc::CreateChannel(server_->address().Text(),
+                               grpc::SslCredentials(options));
+  }
+  absl::Status AskAsNobody() const {
+    return Ask(*v1::JobService::NewStub(ChannelOfNobody())).status();
   }
 
   const TempFolder temp_;
   const std::string user_ = UserName(::geteuid());
+  std::unique_ptr<JobTable> table_ =
+      JobTable::Open(JobStore::Open(temp_ / "jobs.sqlite").value(),
+                     temp_.path())
+          .value();
+  std::unique_ptr<JobWatchers> watchers_ =
+      std::make_unique<JobWatchers>(table_.get());
   RefusalCounts refusals_;
   std::unique_ptr<PortServer> server_;
 };

@@ -111,33 +111,6 @@ TEST_F(PortServerTest, ASmallRoleOrNoDeadlineIsRefused) {
   EXPECT_EQ(refusals_.of(RefusalReason::kDeadline), 1U);
 }
 
-TEST_F(PortServerTest, AStreamComesWholeWithItsEnd) {
-  Start();
-  const auto stub = Stub(Mine());
-  LongContext context;
-  const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
-  v1::Job job;
-  int count = 0;
-  while (stream->Read(&job)) EXPECT_EQ(job.job_id(), std::to_string(count++));
-  EXPECT_EQ(count, 100);
-  EXPECT_THAT(FromGrpc(stream->Finish()),
-              StatusIs(StatusCode::kDataLoss, "the end"));
-}
-
-TEST_F(PortServerTest, AStreamThatItsClientLeavesEnds) {
-  FakeJobService::waits_ = true;
-  Start();
-  const auto stub = Stub(Mine());
-  LongContext context;
-  const auto stream = stub->WatchJob(&context, v1::WatchJobRequest());
-  v1::Job job;
-  ASSERT_TRUE(stream->Read(&job));
-  context.TryCancel();
-  EXPECT_THAT(FromGrpc(stream->Finish()), StatusIs(StatusCode::kCancelled));
-  server_->Shutdown(LongContext::kLong);  // Returns once the handler has.
-  FakeJobService::waits_ = false;
-}
-
 TEST_F(PortServerTest, ANewCertificateIsTakenWithoutARestart) {
   Make("server 127.0.0.1 --renew --days -1");
   Start();

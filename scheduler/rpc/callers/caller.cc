@@ -1,4 +1,4 @@
-#include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/callers/caller.h"
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/user_name.h"
@@ -28,16 +28,10 @@ std::string Describe(const Caller& caller, const grpc::ServerContext& context) {
         "user ", caller.name, " (uid ", caller.uid,
         peer.ok() ? absl::StrCat(", pid ", peer->pid) : std::string(), ")");
   }
-  const auto& metadata = context.client_metadata();
-  const auto found = metadata.find(kCallerAddressKey);
-  const std::string address =
-      found == metadata.end()
-          ? "unknown address"
-          : std::string(found->second.data(), found->second.size());
   return absl::StrCat(
       "user ", caller.name, " (",
       caller.proof == CallerProof::kCertificate ? "certificate" : "token", ", ",
-      address, ")");
+      caller.address, ")");
 }
 
 }  // namespace fgnn

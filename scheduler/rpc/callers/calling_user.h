@@ -1,6 +1,6 @@
 // The user and groups of a caller, and what they decide about a job's files.
-#ifndef FGNN_SCHEDULER_RPC_CALLING_USER_H_
-#define FGNN_SCHEDULER_RPC_CALLING_USER_H_
+#ifndef FGNN_SCHEDULER_RPC_CALLERS_CALLING_USER_H_
+#define FGNN_SCHEDULER_RPC_CALLERS_CALLING_USER_H_
 
 #include <grpcpp/server_context.h>
 
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/files/access/file_user.h"
 #include "scheduler/files/access/path_rules.h"
-#include "scheduler/rpc/caller.h"
+#include "scheduler/rpc/callers/caller.h"
 #include "scheduler/rpc/submit_request.h"
 
 namespace fgnn {
@@ -35,4 +35,4 @@ absl::Status MakeRunsOfCaller(const std::string& state_dir,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RPC_CALLING_USER_H_
+#endif  // FGNN_SCHEDULER_RPC_CALLERS_CALLING_USER_H_

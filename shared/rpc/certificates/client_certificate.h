@@ -5,8 +5,8 @@
 // the service trusts the certificate is asked here, at each call: so an error
 // reaches the caller as text, and a certificate that has expired ends no
 // connection.
-#ifndef FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
-#define FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
+#ifndef FGNN_SHARED_RPC_CERTIFICATES_CLIENT_CERTIFICATE_H_
+#define FGNN_SHARED_RPC_CERTIFICATES_CLIENT_CERTIFICATE_H_
 
 #include <filesystem>
 #include <map>
@@ -15,10 +15,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "scheduler/gate/authority/trusted_authorities.h"
-#include "scheduler/rpc/port/identity.h"
 #include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/rpc/certificates/identity.h"
+#include "shared/rpc/certificates/trusted_authorities.h"
 #include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
@@ -63,4 +63,4 @@ class ClientCertificates {
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RPC_PORT_CLIENT_CERTIFICATE_H_
+#endif  // FGNN_SHARED_RPC_CERTIFICATES_CLIENT_CERTIFICATE_H_

@@ -1,4 +1,4 @@
-#include "scheduler/gate/authority/trusted_authorities.h"
+#include "shared/rpc/certificates/trusted_authorities.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

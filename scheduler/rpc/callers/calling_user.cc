@@ -1,4 +1,4 @@
-#include "scheduler/rpc/calling_user.h"
+#include "scheduler/rpc/callers/calling_user.h"
 
 #include <grp.h>
 #include <pwd.h>

@@ -1,4 +1,4 @@
-#include "scheduler/rpc/port/client_certificate.h"
+#include "shared/rpc/certificates/client_certificate.h"
 
 #include <openssl/objects.h>
 

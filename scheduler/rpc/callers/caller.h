@@ -1,7 +1,7 @@
 // The user who calls the service: a local process, which the kernel names, or a
 // remote one, which shows a certificate or a token.
-#ifndef FGNN_SCHEDULER_RPC_CALLER_H_
-#define FGNN_SCHEDULER_RPC_CALLER_H_
+#ifndef FGNN_SCHEDULER_RPC_CALLERS_CALLER_H_
+#define FGNN_SCHEDULER_RPC_CALLERS_CALLER_H_
 
 #include <grpcpp/server_context.h>
 #include <sys/types.h>
@@ -10,12 +10,10 @@
 
 #include "absl/status/status.h"
 #include "scheduler/store/job.h"
+#include "shared/rpc/certificates/identity.h"
 #include "shared/rpc/connection_peers.h"
 
 namespace fgnn {
-
-// How the service knows a caller's name.
-enum class CallerProof { kKernel, kCertificate, kToken };
 
 struct Caller {
   uid_t uid = 0;
@@ -26,12 +24,9 @@ struct Caller {
   CallerProof proof = CallerProof::kKernel;
   // The processes of a local caller; borrowed. nullptr for a remote one.
   const ConnectionPeers* peers = nullptr;
+  std::string address =
+      {};  // Address of a remote caller; a local one has none.
 };
-
-// Name of the metadata with which the port's proxy passes on the address of a
-// remote caller. Only servers of remote callers read it, and only that proxy
-// can reach them.
-inline constexpr char kCallerAddressKey[] = "fgnn-caller-address";
 
 // Returns the local caller with this user id. `service_user` is the id of the
 // service's user. Borrows `peers`.
@@ -47,4 +42,4 @@ std::string Describe(const Caller& caller, const grpc::ServerContext& context);
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RPC_CALLER_H_
+#endif  // FGNN_SCHEDULER_RPC_CALLERS_CALLER_H_
