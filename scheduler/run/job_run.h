@@ -51,7 +51,7 @@ class JobRun {
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
   // Unlocks the run's folder, so that another job may have it. To be called
   // before the table learns that the job is over or waits again.
-  void LeaveFolder() { run_.folder.reset(); }
+  void LeaveFolder() { run_.started.reset(); }
 
  private:
   absl::Status RunToEnd();
@@ -68,7 +68,9 @@ class JobRun {
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
   absl::Status KeepGoing();
-  bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
+  bool IsOver() const {
+    return parts_.scores.IsOver(run_.started->epochs_done);
+  }
   Scores ScoresOfBest() const;
   SummaryScores ScoresInSummary() const;
   std::vector<std::string> Warnings() const;

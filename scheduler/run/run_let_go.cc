@@ -54,11 +54,12 @@ absl::Status RunLetGo::IfAsked() {
   };
   // If the epoch is trained, it is evaluated first and the job lets go after
   // that.
-  const JobShape shape(run_.segment);
-  if (StepNumber(version) == shape.StepsOfEpoch(run_.epochs_done).end) {
+  const JobShape shape(run_.started->segment);
+  if (StepNumber(version) ==
+      shape.StepsOfEpoch(run_.started->epochs_done).end) {
     return absl::OkStatus();
   }
-  if (version > run_.segment.first_version) {
+  if (version > run_.started->segment.first_version) {
     FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
         shape.BatchesOfStep(StepNumber(version - 1)).end));
   }
@@ -78,7 +79,8 @@ absl::Status RunLetGo::KeepOn(const absl::Status& saved) {
                           "not be written"));
   LogError("{}", MessageOf(lost));
   run_.environment.dispatcher->KeepOn(run_.job.id, lost);
-  parts_.progress.EnterPhase(absl::StrCat("epoch ", run_.epochs_done + 1));
+  parts_.progress.EnterPhase(
+      absl::StrCat("epoch ", run_.started->epochs_done + 1));
   return absl::OkStatus();
 }
 
