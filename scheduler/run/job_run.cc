@@ -19,7 +19,7 @@ namespace fgnn {
 JobRun::JobRun(Job job, const JobEnvironment& environment)
     : parts_(std::move(job), environment, [this] { return KeepGoing(); }),
       run_(parts_.context),
-      let_go_(&parts_) {}
+      preemption_(&parts_) {}
 
 absl::Status JobRun::Prepare() {
   RunStart start(&parts_);
@@ -28,14 +28,14 @@ absl::Status JobRun::Prepare() {
     FGNN_ASSIGN_OR_RETURN(const bool taken_over, start.TakeOver());
     if (taken_over) return absl::OkStatus();
   }
-  let_go_.AllowAnywhere(true);  // The folder has what the job goes on from.
+  preemption_.AllowAnywhere(true);  // The folder has what the job goes on from.
   return start.Begin();
 }
 
 absl::Status JobRun::RunToEnd() {
   const absl::Status prepared = Prepare();
   parts_.progress.EndPreparation();
-  let_go_.AllowAnywhere(false);
+  preemption_.AllowAnywhere(false);
   FGNN_RETURN_IF_ERROR(prepared);
   run_.environment.dispatcher->MarkRunning(run_.job.id);
   parts_.progress.BeginTraining();
@@ -44,7 +44,7 @@ absl::Status JobRun::RunToEnd() {
       why.has_value()) {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  let_go_.AllowAnywhere(true);  // The last checkpoint is written.
+  preemption_.AllowAnywhere(true);  // The last checkpoint is written.
   FGNN_RETURN_IF_ERROR(Test());
   // A scheduler that died right after the last checkpoint has removed none of
   // the older ones.
@@ -55,7 +55,7 @@ absl::Status JobRun::RunToEnd() {
 absl::Status JobRun::Run() {
   const absl::Status status = RunToEnd();
   // If the run ended for another reason meanwhile, that reason counts.
-  if (!absl::IsAborted(status)) let_go_.Forget();
+  if (!absl::IsAborted(status)) preemption_.Forget();
   return status;
 }
 
@@ -64,7 +64,7 @@ absl::Status JobRun::KeepGoing() {
   parts_.progress.ShowWait();
   parts_.progress.ShowEvaluation();
   FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
-  return let_go_.AnywhereIfAsked();
+  return preemption_.AnywhereIfAsked();
 }
 
 absl::Status JobRun::RunEpoch(uint32_t epoch) {
@@ -98,7 +98,7 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   if (IsOver()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(parts_.caches.RankByOnlineCounts());
   FGNN_RETURN_IF_ERROR(parts_.caches.Adapt());
-  return let_go_.IfAsked();
+  return preemption_.IfAsked();
 }
 
 absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
@@ -151,7 +151,7 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
     parts_.progress.Show();
     if (done) return absl::OkStatus();
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-    FGNN_RETURN_IF_ERROR(let_go_.IfAsked());
+    FGNN_RETURN_IF_ERROR(preemption_.IfAsked());
   }
 }
 
