@@ -105,14 +105,14 @@ absl::Status AttachedJob::WriteCounts(const std::filesystem::path& path) const {
   return fgnn::WriteCounts(counts_, path);
 }
 
-uint64_t AttachedJob::turns() const {
-  std::vector<uint64_t> turns;
-  turns.reserve(workers_.size());
+uint64_t AttachedJob::progress() const {
+  std::vector<uint64_t> progress;
+  progress.reserve(workers_.size());
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    turns.push_back(worker->turns.load(std::memory_order_relaxed) +
-                    worker->sampler->progress());
+    progress.push_back(worker->progress.load(std::memory_order_relaxed) +
+                       worker->sampler->progress());
   }
-  return rounds_.Look(turns);
+  return rounds_.Look(progress);
 }
 
 void AttachedJob::Run(Worker& worker) {
@@ -128,13 +128,13 @@ void AttachedJob::Run(Worker& worker) {
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 absl::Status AttachedJob::Loop(Worker& worker) {
   while (!stopping_) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
     if (turn_.has_value()) {
       FGNN_RETURN_IF_ERROR(SampleInTurn(worker));
       continue;
@@ -192,7 +192,7 @@ absl::StatusOr<OrderedBatch> AttachedJob::Order(Worker& worker, BatchSeq seq) {
   FGNN_ASSIGN_OR_RETURN(
       const BatchSeq drawn,
       order_->DrawnOf(seq, *worker.sampler, [&]() -> absl::Status {
-        worker.turns.fetch_add(1, std::memory_order_relaxed);
+        worker.progress.fetch_add(1, std::memory_order_relaxed);
         return stopping_ ? BeingDetached() : absl::OkStatus();
       }));
   return OrderedBatch{.seq = seq,
@@ -229,7 +229,7 @@ absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
   // does not wait.
   if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
     const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kTick));
     if (!absl::IsDeadlineExceeded(status)) return status;
   }

@@ -76,8 +76,8 @@ class AttachedJob : public ExecutorJob {
   // online_counts.h. FailedPrecondition: this sampler counts nothing.
   absl::Status WriteCounts(const std::filesystem::path& path) const;
 
-  // Returns a number that rises while every loop turns.
-  uint64_t turns() const override;
+  // Returns a number that rises while every loop makes progress.
+  uint64_t progress() const override;
   // Returns the number of batches made. A batch that was retracted from the
   // overflow block counts again.
   uint64_t batches() const override {
@@ -89,7 +89,7 @@ class AttachedJob : public ExecutorJob {
     std::unique_ptr<Sampler> sampler;
     OnlineCounts* counts = nullptr;  // Null: batches are not counted.
     bool has_marks = false;  // Whether the sampler was told of the order.
-    std::atomic<uint64_t> turns = 0;
+    std::atomic<uint64_t> progress = 0;
   };
 
   AttachedJob(AttachedJobOptions options, JobSampling sampling,

@@ -103,8 +103,8 @@ class JobTrainer {
   // training first. Any thread.
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
-  // See BatchSource::turns(). Any thread.
-  std::optional<uint64_t> turns_ahead() const { return source_.turns(); }
+  // See BatchSource::progress(). Any thread.
+  std::optional<uint64_t> progress_ahead() const { return source_.progress(); }
 
   // Number of batches that this trainer has done. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }

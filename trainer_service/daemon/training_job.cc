@@ -153,12 +153,13 @@ void TrainingJob::Stop() {
   stopped_.Notify();
 }
 
-uint64_t TrainingJob::turns() const {
-  std::vector<uint64_t> turns = {loop_turns_.load(std::memory_order_relaxed) +
-                                 backend_->progress(TrainerThread::kLoop)};
-  const std::optional<uint64_t> ahead = trainer_.turns_ahead();
-  if (ahead.has_value()) turns.push_back(*ahead);
-  return rounds_.Look(turns);
+uint64_t TrainingJob::progress() const {
+  std::vector<uint64_t> progress = {
+      loop_progress_.load(std::memory_order_relaxed) +
+      backend_->progress(TrainerThread::kLoop)};
+  const std::optional<uint64_t> ahead = trainer_.progress_ahead();
+  if (ahead.has_value()) progress.push_back(*ahead);
+  return rounds_.Look(progress);
 }
 
 std::optional<uint32_t> TrainingJob::evaluated_permille() const {
@@ -180,13 +181,13 @@ void TrainingJob::Run() {
   bool has_left = trainer_.EndTurn();
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
     if (!has_left) has_left = trainer_.EndTurn();
-    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+    loop_progress_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 absl::Status TrainingJob::Loop() {
   while (!stopping_) {
-    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+    loop_progress_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t seen = trainer_.changes();
     bool worked = false;
     {

@@ -77,7 +77,7 @@ class TrainingJob : public ExecutorJob {
   void Stop() override;
 
   // Returns a number that rises while the daemon works for the job.
-  uint64_t turns() const override;
+  uint64_t progress() const override;
   uint64_t batches() const override { return trainer_.batches(); }
   std::optional<uint32_t> evaluated_permille() const override;
   UniqueFd SharedTable() const override { return backend_->SharedTable(); }
@@ -100,7 +100,7 @@ class TrainingJob : public ExecutorJob {
   const std::unique_ptr<StepExchange> steps_;
   JobTrainer trainer_;  // Used by the thread that has the turn.
   WorkTurns turns_;
-  std::atomic<uint64_t> loop_turns_ = 0;
+  std::atomic<uint64_t> loop_progress_ = 0;
   mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> evaluating_ = false;

@@ -51,9 +51,9 @@ class SamplerTurnsTest : public testing::Test {
 
   // Every thread has looked for work at least once meanwhile.
   static void WaitForThreeTurns(const AttachedJob& sampler) {
-    const uint64_t before = sampler.turns();
+    const uint64_t before = sampler.progress();
     const Deadline deadline = DeadlineIn(kTurnsPatience);
-    while (sampler.turns() < before + 3) {
+    while (sampler.progress() < before + 3) {
       ASSERT_LT(MonotonicClock::now(), deadline);
       std::this_thread::yield();
     }

@@ -327,9 +327,9 @@ TEST_F(TrainingTurnsTest, DoesNothingWhileItsDeviceSamples) {
   while (SampleNext(&sampler, segment_->options().job_key)) {
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
-  const uint64_t before = trainer->turns();
+  const uint64_t before = trainer->progress();
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
-  while (trainer->turns() < before + 3) {
+  while (trainer->progress() < before + 3) {
     ASSERT_LT(MonotonicClock::now(), deadline);
     std::this_thread::yield();
   }
