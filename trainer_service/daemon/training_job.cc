@@ -191,9 +191,9 @@ absl::Status TrainingJob::Loop() {
     const uint32_t seen = trainer_.changes();
     bool worked = false;
     {
-      const std::optional<WorkTurns::Turn> turn =
-          turns_.TakeForLoop(DeadlineIn(kTick));
-      if (!turn.has_value()) continue;
+      const std::optional<BackendLock::Held> held =
+          lock_.LockForLoop(DeadlineIn(kTick));
+      if (!held.has_value()) continue;
       FGNN_ASSIGN_OR_RETURN(worked, trainer_.DoNext());
     }
     if (worked) continue;
@@ -217,8 +217,8 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
                                                  const CallLimits& limits,
                                                  UniqueFd scratch) {
   const std::function<absl::Status()> check = CheckOf(limits);
-  FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
-                        turns_.TakeForCommand(limits.deadline, check));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, check));
   JobTrainer::Snapshot weights;
   if (request.checkpoint.empty()) {
     FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
@@ -250,9 +250,8 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
 
 absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
                                          const CallLimits& limits) {
-  FGNN_ASSIGN_OR_RETURN(
-      const WorkTurns::Turn turn,
-      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
                         trainer_.CopyNewest(true));
   // A scheduler that has died may have made this call, and training went on.
@@ -308,9 +307,8 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
 
 absl::StatusOr<std::string> TrainingJob::LoadCheckpoint(
     const std::filesystem::path& path, const CallLimits& limits) {
-  FGNN_ASSIGN_OR_RETURN(
-      const WorkTurns::Turn turn,
-      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
   std::vector<std::string> warnings = {
       WarningOfOtherCode(checkpoint.info, backend_->model_options(),

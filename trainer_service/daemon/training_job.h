@@ -26,9 +26,9 @@
 #include "shared/rpc/executor_daemon.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/daemon/backend_lock.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/training_totals.h"
-#include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/sync/exchange_factory.h"
 #include "trainer_service/sync/step_exchange.h"
 
@@ -98,8 +98,8 @@ class TrainingJob : public ExecutorJob {
   const std::unique_ptr<Segment> segment_;
   const DatasetNames names_;  // Names that checkpoints keep.
   const std::unique_ptr<StepExchange> steps_;
-  JobTrainer trainer_;  // Used by the thread that has the turn.
-  WorkTurns turns_;
+  JobTrainer trainer_;  // Used by the thread that has lock_.
+  BackendLock lock_;
   std::atomic<uint64_t> loop_progress_ = 0;
   mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
