@@ -58,8 +58,8 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
       queue_(segment_.get(), options_.owner, options_.overflow_block),
       marks_(&sampling_.dataset) {
   if (segment_->options().num_devices > 0) {
-    turn_.emplace(segment_.get(), options_.owner, options_.device,
-                  options_.num_threads);
+    slice_.emplace(segment_.get(), options_.owner, options_.device,
+                   options_.num_threads);
   }
 }
 
@@ -124,7 +124,7 @@ void AttachedJob::Run(Worker& worker) {
     options_.on_failure(status);
     Stop();
   }
-  if (turn_.has_value()) turn_->Leave();
+  if (slice_.has_value()) slice_->Leave();
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
@@ -135,8 +135,8 @@ void AttachedJob::Run(Worker& worker) {
 absl::Status AttachedJob::Loop(Worker& worker) {
   while (!stopping_) {
     worker.progress.fetch_add(1, std::memory_order_relaxed);
-    if (turn_.has_value()) {
-      FGNN_RETURN_IF_ERROR(SampleInTurn(worker));
+    if (slice_.has_value()) {
+      FGNN_RETURN_IF_ERROR(SampleInSlice(worker));
       continue;
     }
     FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
@@ -152,9 +152,9 @@ absl::Status AttachedJob::Loop(Worker& worker) {
 }
 
 // Samples at most one batch, and only while this device is to sample.
-absl::Status AttachedJob::SampleInTurn(Worker& worker) {
+absl::Status AttachedJob::SampleInSlice(Worker& worker) {
   const uint32_t seen = queue_.frees();
-  std::optional<SamplingTurn::Share> share = turn_->Join();
+  std::optional<SamplingSlice::Share> share = slice_->Join();
   if (!share.has_value()) {
     return queue_.WaitForFree(seen, DeadlineIn(kTick));
   }
@@ -225,9 +225,9 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
-  // A device cannot train while its sampler waits in its turn. So the sampler
+  // A device cannot train while its sampler waits in its slice. So the sampler
   // does not wait.
-  if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
+  if (slice_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
     worker.progress.fetch_add(1, std::memory_order_relaxed);
     const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kTick));

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/daemon/sampling_slice.h"
 #include "sampler_service/daemon/sampling_totals.h"
-#include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/daemon/task_marks.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
@@ -100,7 +100,7 @@ class AttachedJob : public ExecutorJob {
   absl::Status AddWorker();
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
-  absl::Status SampleInTurn(Worker& worker);
+  absl::Status SampleInSlice(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
   absl::StatusOr<OrderedBatch> Order(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
@@ -120,7 +120,7 @@ class AttachedJob : public ExecutorJob {
   std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
   TaskMarks marks_;
   std::unique_ptr<MatchedOrder> order_;  // Null: batches come as drawn.
-  std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
+  std::optional<SamplingSlice> slice_;   // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the fields above.
 };

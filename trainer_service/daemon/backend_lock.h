@@ -36,8 +36,8 @@ class BackendLock {
   // Locks for the work loop. Returns nullopt at the deadline.
   std::optional<Held> LockForLoop(Deadline deadline);
 
-  // Locks for a command. Calls `check` now and then: its error ends
-  // the wait and is returned. Returns DeadlineExceeded at the deadline.
+  // Locks for a command. Calls `check` now and then: its error ends the wait
+  // and is returned. Returns DeadlineExceeded at the deadline.
   absl::StatusOr<Held> LockForCommand(
       Deadline deadline, const std::function<absl::Status()>& check);
 

@@ -178,9 +178,9 @@ void TrainingJob::Run() {
   }
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
-  bool has_left = trainer_.EndTurn();
+  bool has_left = trainer_.EndSlice();
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
-    if (!has_left) has_left = trainer_.EndTurn();
+    if (!has_left) has_left = trainer_.EndSlice();
     loop_progress_.fetch_add(1, std::memory_order_relaxed);
   }
 }
