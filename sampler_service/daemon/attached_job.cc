@@ -58,8 +58,8 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
       queue_(segment_.get(), options_.owner, options_.overflow_block),
       marks_(&sampling_.dataset) {
   if (segment_->options().num_devices > 0) {
-    turn_.emplace(segment_.get(), options_.owner, options_.device,
-                  options_.num_threads);
+    slice_.emplace(segment_.get(), options_.owner, options_.device,
+                   options_.num_threads);
   }
 }
 
@@ -105,14 +105,14 @@ absl::Status AttachedJob::WriteCounts(const std::filesystem::path& path) const {
   return fgnn::WriteCounts(counts_, path);
 }
 
-uint64_t AttachedJob::turns() const {
-  std::vector<uint64_t> turns;
-  turns.reserve(workers_.size());
+uint64_t AttachedJob::progress() const {
+  std::vector<uint64_t> progress;
+  progress.reserve(workers_.size());
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    turns.push_back(worker->turns.load(std::memory_order_relaxed) +
-                    worker->sampler->progress());
+    progress.push_back(worker->progress.load(std::memory_order_relaxed) +
+                       worker->sampler->progress());
   }
-  return rounds_.Look(turns);
+  return rounds_.Look(progress);
 }
 
 void AttachedJob::Run(Worker& worker) {
@@ -124,19 +124,19 @@ void AttachedJob::Run(Worker& worker) {
     options_.on_failure(status);
     Stop();
   }
-  if (turn_.has_value()) turn_->Leave();
+  if (slice_.has_value()) slice_->Leave();
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 absl::Status AttachedJob::Loop(Worker& worker) {
   while (!stopping_) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
-    if (turn_.has_value()) {
-      FGNN_RETURN_IF_ERROR(SampleInTurn(worker));
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
+    if (slice_.has_value()) {
+      FGNN_RETURN_IF_ERROR(SampleInSlice(worker));
       continue;
     }
     FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
@@ -152,9 +152,9 @@ absl::Status AttachedJob::Loop(Worker& worker) {
 }
 
 // Samples at most one batch, and only while this device is to sample.
-absl::Status AttachedJob::SampleInTurn(Worker& worker) {
+absl::Status AttachedJob::SampleInSlice(Worker& worker) {
   const uint32_t seen = queue_.frees();
-  std::optional<SamplingTurn::Share> share = turn_->Join();
+  std::optional<SamplingSlice::Share> share = slice_->Join();
   if (!share.has_value()) {
     return queue_.WaitForFree(seen, DeadlineIn(kTick));
   }
@@ -192,7 +192,7 @@ absl::StatusOr<OrderedBatch> AttachedJob::Order(Worker& worker, BatchSeq seq) {
   FGNN_ASSIGN_OR_RETURN(
       const BatchSeq drawn,
       order_->DrawnOf(seq, *worker.sampler, [&]() -> absl::Status {
-        worker.turns.fetch_add(1, std::memory_order_relaxed);
+        worker.progress.fetch_add(1, std::memory_order_relaxed);
         return stopping_ ? BeingDetached() : absl::OkStatus();
       }));
   return OrderedBatch{.seq = seq,
@@ -225,11 +225,11 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {
-  // A device cannot train while its sampler waits in its turn. So the sampler
+  // A device cannot train while its sampler waits in its slice. So the sampler
   // does not wait.
-  if (turn_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
+  if (slice_.has_value()) return slot.SwitchToOverflow(MonotonicClock::now());
   while (!stopping_) {
-    worker.turns.fetch_add(1, std::memory_order_relaxed);
+    worker.progress.fetch_add(1, std::memory_order_relaxed);
     const absl::Status status = slot.SwitchToOverflow(DeadlineIn(kTick));
     if (!absl::IsDeadlineExceeded(status)) return status;
   }

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sampler_service/daemon/sampling_slice.h"
 #include "sampler_service/daemon/sampling_totals.h"
-#include "sampler_service/daemon/sampling_turn.h"
 #include "sampler_service/daemon/task_marks.h"
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/job/online_counts.h"
@@ -76,8 +76,8 @@ class AttachedJob : public ExecutorJob {
   // online_counts.h. FailedPrecondition: this sampler counts nothing.
   absl::Status WriteCounts(const std::filesystem::path& path) const;
 
-  // Returns a number that rises while every loop turns.
-  uint64_t turns() const override;
+  // Returns a number that rises while every loop makes progress.
+  uint64_t progress() const override;
   // Returns the number of batches made. A batch that was retracted from the
   // overflow block counts again.
   uint64_t batches() const override {
@@ -89,7 +89,7 @@ class AttachedJob : public ExecutorJob {
     std::unique_ptr<Sampler> sampler;
     OnlineCounts* counts = nullptr;  // Null: batches are not counted.
     bool has_marks = false;  // Whether the sampler was told of the order.
-    std::atomic<uint64_t> turns = 0;
+    std::atomic<uint64_t> progress = 0;
   };
 
   AttachedJob(AttachedJobOptions options, JobSampling sampling,
@@ -100,7 +100,7 @@ class AttachedJob : public ExecutorJob {
   absl::Status AddWorker();
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
-  absl::Status SampleInTurn(Worker& worker);
+  absl::Status SampleInSlice(Worker& worker);
   absl::Status SampleInto(Worker& worker, WriteSlot slot);
   absl::StatusOr<OrderedBatch> Order(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
@@ -120,7 +120,7 @@ class AttachedJob : public ExecutorJob {
   std::vector<std::unique_ptr<OnlineCounts>> counts_;  // One for each worker.
   TaskMarks marks_;
   std::unique_ptr<MatchedOrder> order_;  // Null: batches come as drawn.
-  std::optional<SamplingTurn> turn_;     // nullopt: devices take no turns.
+  std::optional<SamplingSlice> slice_;   // nullopt: devices take no turns.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Thread> threads_;  // Last: they use the fields above.
 };

@@ -189,7 +189,7 @@ ExecutorDaemon::WatchedCall SamplerDaemon::WatchPlugin(const JobSampling& job) {
       &executor_, [plugin = job.plugin.get()]() -> CallActivity {
         if (plugin == nullptr) return {};
         const LoadedPlugin::Calls calls = plugin->calls();
-        return {.turns = calls.count, .working = calls.is_under_way};
+        return {.progress = calls.count, .working = calls.is_under_way};
       });
 }
 

@@ -55,7 +55,7 @@ constexpr milliseconds kServerGrace{2'000};
 constexpr seconds kEndLimit{60};
 // Limit for running jobs to write their checkpoints when a signal ends the
 // service. A service manager waits for ten seconds at least.
-constexpr seconds kLetGoLimit{8};
+constexpr seconds kPreemptionLimit{8};
 
 // Descriptors that the least service has opened once it listens, and those that
 // clients' calls and a job take for a while.
@@ -292,20 +292,20 @@ void SchedulerDaemon::Stop(bool keeps_jobs) {
   // The service refuses new work, ends running jobs, then the daemons, then the
   // sockets.
   parts_->table->Close(keeps_jobs);
-  std::optional<EndLimit> let_go;
+  std::optional<EndLimit> preemption;
   if (keeps_jobs) {
-    let_go.emplace(kLetGoLimit, [] {
+    preemption.emplace(kPreemptionLimit, [] {
       LogWarning(
           "jobs have not let go of their devices within {} s; they go on "
           "from their newest checkpoints",
-          kLetGoLimit.count());
+          kPreemptionLimit.count());
     });
   } else {
     parts_->table->CancelRunning(
         absl::CancelledError("the service was stopped while the job ran"));
   }
   parts_->runner.reset();
-  let_go.reset();
+  preemption.reset();
   if (parts_->options.spawn_daemons) {
     parts_->host->StopAll();
     // Killed daemons left their sockets. Another service may have made a folder

@@ -176,9 +176,9 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
     const MutexLock lock(&mutex_);
     reclaimed.chunks = table_.ReclaimChunksOf(owner);
   }
-  // The turns come last: the daemon that takes the turn finds all that the dead
-  // one held.
-  devices_.table().ReclaimTurnsOf(owner);
+  // The slices come last: the daemon that takes the next one finds all that the
+  // dead one held.
+  devices_.table().ReclaimSlicesOf(owner);
   ReleaseOwner(owner);
   return reclaimed;
 }

@@ -236,7 +236,9 @@ absl::StatusOr<RunFolder> RunFolder::Keep(const fs::path& path,
   }
   FGNN_ASSIGN_OR_RETURN(RunLock lock, TakeFound(path, std::move(found)));
   FGNN_RETURN_IF_ERROR(lock.Write(record));
-  return RunFolder(std::move(lock));
+  RunFolder folder(std::move(lock));
+  folder.is_entered_ = true;
+  return folder;
 }
 
 absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
@@ -251,7 +253,8 @@ absl::StatusOr<RunFolder> RunFolder::Reopen(const fs::path& path,
 }
 
 absl::Status RunFolder::GoOn(const std::string& job_yaml,
-                             const RunRecord& record) const {
+                             const RunRecord& record) {
+  is_entered_ = true;
   FGNN_RETURN_IF_ERROR(lock_.Write(record));
   FGNN_RETURN_IF_ERROR(held().Named(checkpoints_.Make()));
   // The summary is removed only after the checks, so that a refused folder

@@ -84,8 +84,11 @@ class RunFolder {
                                           FindFolder find = FindAsService);
   // Writes job.yaml and the record of the job that goes on in the folder.
   // Removes summary.json, since the run goes on.
-  absl::Status GoOn(const std::string& job_yaml, const RunRecord& record) const;
+  absl::Status GoOn(const std::string& job_yaml, const RunRecord& record);
 
+  // Returns whether the job writes into the folder. Between Reopen() and GoOn()
+  // it does not: the folder is still that of an earlier run.
+  bool is_entered() const { return is_entered_; }
   // Returns whether the folder has job.yaml, so that its run can be resumed.
   bool has_begun() const;
   // The folder's name, which may lead elsewhere by now; see held().
@@ -140,6 +143,7 @@ class RunFolder {
   HeldLines metrics_;
   HeldLines digests_;
   CheckpointFolder checkpoints_;
+  bool is_entered_ = false;
 };
 
 }  // namespace fgnn

@@ -109,11 +109,11 @@ absl::Status DaemonHost::Heartbeat(const DaemonHeartbeat& heartbeat) {
   const Deadline now = MonotonicClock::now();
   daemon->health.silence.OnSign(now);
   // A daemon without a job has no work loop that could stand still.
-  if (!heartbeat.working || heartbeat.turns != daemon->health.turns) {
+  if (!heartbeat.working || heartbeat.progress != daemon->health.progress) {
     daemon->health.standstill.OnSign(now);
   }
   daemon->health.working = heartbeat.working;
-  daemon->health.turns = heartbeat.turns;
+  daemon->health.progress = heartbeat.progress;
   daemon->figures.batches = heartbeat.batches;
   daemon->figures.evaluated_permille = heartbeat.evaluated_permille;
   if (!heartbeat.failure.ok() && heartbeat.job_id == daemon->wanted_by) {

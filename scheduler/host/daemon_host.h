@@ -37,8 +37,8 @@ namespace fgnn {
 struct DaemonHeartbeat {
   std::string name;
   pid_t pid = 0;
-  bool working = false;  // Whether the daemon works on a job.
-  uint64_t turns = 0;    // Rounds of its work loop so far; the number rises.
+  bool working = false;   // Whether the daemon works on a job.
+  uint64_t progress = 0;  // Rounds of its work loop so far; the number rises.
   uint64_t batches = 0;
   // See WorkReport.
   std::optional<uint32_t> evaluated_permille = std::nullopt;

@@ -25,7 +25,7 @@ struct DeviceStay {
   // Number of the start; later starts have higher numbers.
   uint64_t number = 0;
   double prepaid = 0;  // Device seconds that were charged at the start.
-  // Time before which the job does not give way.
+  // Time before which the job is not preempted.
   Deadline stays_until = Deadline::min();
   // Time at which the job's preparation began.
   Deadline began = Deadline::min();

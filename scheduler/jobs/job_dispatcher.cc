@@ -74,27 +74,29 @@ std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
   return active.job;
 }
 
-LetGo JobDispatcher::ShouldLetGo(const std::string& id) {
+PreemptionCause JobDispatcher::PreemptCause(const std::string& id) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
-  if (active == nullptr || !active->cancel.ok()) return LetGo::kNo;
+  if (active == nullptr || !active->cancel.ok()) return PreemptionCause::kNone;
   if (parts_.closed) {
-    return parts_.keeps_jobs ? LetGo::kServiceEnds : LetGo::kNo;
+    return parts_.keeps_jobs ? PreemptionCause::kServiceEnds
+                             : PreemptionCause::kNone;
   }
   const DeviceStay& stay = *active->stay;
   if (stay.uncharged.Seconds() >= kSaveEverySeconds) {
     parts_.queue.Charge(*active);
     parts_.jobs.Save(*active);
   }
-  if (active->pause) return LetGo::kPause;
+  if (active->pause) return PreemptionCause::kPause;
   // After a checkpoint that failed, the next one is not tried at once.
   if (SecondsLeftOf(active->job, stay.uncharged.Seconds()) <= 0 &&
       MonotonicClock::now() >= stay.stays_until) {
-    return LetGo::kTimeIsUp;
+    return PreemptionCause::kTimeIsUp;
   }
-  if (!parts_.queue.MayAskToLeave(*active)) return LetGo::kNo;
-  if (parts_.queue.Order().gives_way(id)) return LetGo::kGiveWay;
-  return parts_.queue.Order().grows(id) ? LetGo::kGrow : LetGo::kNo;
+  if (!parts_.queue.MayPreempt(*active)) return PreemptionCause::kNone;
+  if (parts_.queue.Order().is_preempted(id)) return PreemptionCause::kPriority;
+  return parts_.queue.Order().grows(id) ? PreemptionCause::kGrow
+                                        : PreemptionCause::kNone;
 }
 
 void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
@@ -110,7 +112,7 @@ void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
   parts_.changes.Notify();
 }
 
-void JobDispatcher::Park(const std::string& id, LetGo why) {
+void JobDispatcher::Park(const std::string& id, PreemptionCause why) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return;
@@ -119,10 +121,10 @@ void JobDispatcher::Park(const std::string& id, LetGo why) {
     parts_.steps.End(id, JobState::kCancelled, cause);
     return;
   }
-  // A client may have continued the job since it began to let go. A client may
-  // also have paused a job that was about to give way.
+  // A client may have continued the job since its preemption began. A client
+  // may also have paused a job that was about to be preempted.
   const bool paused = active->pause;
-  if (!paused && why == LetGo::kGiveWay) ++active->job.preemptions;
+  if (!paused && why == PreemptionCause::kPriority) ++active->job.preemptions;
   parts_.steps.Enqueue(*active, paused ? JobState::kPaused : JobState::kQueued);
 }
 

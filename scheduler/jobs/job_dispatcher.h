@@ -1,6 +1,6 @@
 // The job table as the job runner sees it. It tells which job starts next and
-// on which devices, and when a job is to let go of them. The runner tells it
-// how a job ended.
+// on which devices, and when a job is preempted. The runner tells it how a job
+// ended.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 
@@ -17,11 +17,12 @@ namespace fgnn {
 
 struct JobTableParts;
 
-// Why a job that runs is to let go of its devices at a batch boundary.
-enum class LetGo : uint8_t {
-  kNo,
+// Why a job that runs is preempted: it lets go of its devices at a batch
+// boundary, and may go on later.
+enum class PreemptionCause : uint8_t {
+  kNone,      // The job keeps its devices.
   kPause,     // A client asked for it.
-  kGiveWay,   // A job of higher priority needs the devices.
+  kPriority,  // A job of higher priority needs the devices.
   kTimeIsUp,  // The job's time limit is used up.
   kGrow,  // The job is to start again with more devices, which have come free.
   kServiceEnds,  // The service ends, and its next start goes on with the job.
@@ -55,16 +56,16 @@ class JobDispatcher {
   // Makes the run folder the job's own (FolderUse::kOwn); that is in the store
   // once this returns OK. ResourceExhausted: the store's disk is full.
   absl::Status OwnFolder(const std::string& id);
-  // Returns why the job is to let go of its devices; kNo: it keeps them.
-  LetGo ShouldLetGo(const std::string& id);
+  // Returns why the job is to be preempted now.
+  PreemptionCause PreemptCause(const std::string& id);
   // Notes that the job goes on with its devices, as its checkpoint could not be
   // written.
   void KeepOn(const std::string& id, const absl::Status& why);
-  // Takes the devices of a job that has let go of them. The caller has released
+  // Takes the devices of a job that was preempted. The caller has released
   // all that the job had there, and the run folder has what the job goes on
   // from. The job becomes PAUSED or QUEUED, or CANCELLED if it was cancelled
-  // meanwhile. `why` is not kNo or kTimeIsUp.
-  void Park(const std::string& id, LetGo why);
+  // meanwhile. `why` is not kNone or kTimeIsUp.
+  void Park(const std::string& id, PreemptionCause why);
   // Counts a failed start. Returns true if the job is queued (or paused) again
   // and will go on from its newest checkpoint.
   bool TryAgain(const std::string& id, const absl::Status& error);

@@ -84,12 +84,12 @@ void JobQueue::AddRunning(const ActiveJob& active, Deadline now) {
   job.id = active.job.id;
   job.priority = active.job.priority;
   job.is_leaving = !active.cancel.ok() || active.pause;
-  job.can_give_way = !job.is_leaving && now >= stay.stays_until;
+  job.can_be_preempted = !job.is_leaving && now >= stay.stays_until;
   job.started = stay.number;
   job.devices = active.devices;
   job.most_seconds = SecondsLeftOf(active.job, stay.uncharged.Seconds());
   job.wanted = active.wanted;
-  job.gains_by_more = stay.gains_by_more && job.can_give_way;
+  job.gains_by_more = stay.gains_by_more && job.can_be_preempted;
   if (stay.stays_until > now) {
     order_until_ = std::min(order_until_, stay.stays_until);
   }
@@ -138,8 +138,8 @@ std::string JobQueue::ReasonOf(const ActiveJob& active) {
                         snapshot_);
 }
 
-// A job gives way to jobs of higher priority alone.
-bool JobQueue::MayAskToLeave(const ActiveJob& active) const {
+// Only jobs of higher priority preempt a job.
+bool JobQueue::MayPreempt(const ActiveJob& active) const {
   return active.stay->gains_by_more ||
          num_queued_of_.upper_bound(active.job.priority) !=
              num_queued_of_.end();
@@ -171,7 +171,7 @@ void JobQueue::Charge(ActiveJob& active) {
   SetChanged();
 }
 
-void JobQueue::LetGo(ActiveJob& active) {
+void JobQueue::ReleaseDevices(ActiveJob& active) {
   Charge(active);
   active.stay.reset();
   active.job.waiting_for.clear();

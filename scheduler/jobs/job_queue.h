@@ -55,9 +55,9 @@ class JobQueue {
 
   // Returns whether one more job may run.
   bool HasRoom() const;
-  // Returns whether the order may ask a running job to let go of its devices.
+  // Returns whether the order may preempt a running job.
   // Is quick, while the order of thousands of jobs takes milliseconds.
-  bool MayAskToLeave(const ActiveJob& active) const;
+  bool MayPreempt(const ActiveJob& active) const;
   // Makes the order anew, since time limits have come nearer, and returns
   // whether a job may start now.
   bool CanStart();
@@ -67,7 +67,7 @@ class JobQueue {
   // Charges the job's seconds on its devices.
   void Charge(ActiveJob& active);
   // Takes the job's devices away; other jobs may have them from now on.
-  void LetGo(ActiveJob& active);
+  void ReleaseDevices(ActiveJob& active);
   // Returns whether the job was interrupted and can have its earlier devices
   // before other jobs do.
   bool MayTakeOver(const ActiveJob& active) const;

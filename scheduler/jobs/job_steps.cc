@@ -27,7 +27,7 @@ void JobSteps::Enqueue(ActiveJob& active, JobState state) {
     active.job.progress.edges_per_second = 0;
     active.job.progress.seconds_left = -1;
     active.job.progress.phase = std::string(NameOf(state));
-    queue_->LetGo(active);
+    queue_->ReleaseDevices(active);
   }
   active.job.devices.clear();
   if (state == JobState::kQueued) {
@@ -68,7 +68,7 @@ void JobSteps::EndOne(const std::string& id, JobState state,
   if (jobs_->HasEnded(id)) return;
   ActiveJob& active = jobs_->at(id);
   Job& job = active.job;
-  if (active.runs()) queue_->LetGo(active);
+  if (active.runs()) queue_->ReleaseDevices(active);
   queue_->Remove(active);
   job.error = error;
   job.finished_ms = UnixMilliseconds();

@@ -32,7 +32,7 @@ DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
     held_ |= job.devices.resources;
     holders_.push_back({.most_seconds = job.most_seconds,
                         .priority = job.priority,
-                        .can_give_way = job.can_give_way,
+                        .can_be_preempted = job.can_be_preempted,
                         .is_leaving = job.is_leaving,
                         .started = job.started});
   }
@@ -174,15 +174,15 @@ void DeviceLedger::ReserveResources(const Reservation& reservation) {
   });
 }
 
-std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
+std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
     const QueuedJob& job) const {
-  // Holders that may give way, in the order in which they would be chosen.
+  // Holders that may be preempted, in the order in which they would be chosen.
   std::vector<size_t> candidates;
   bool any_leaves = false;
   for (size_t i = 0; i < holders_.size(); ++i) {
     const Holder& holder = holders_[i];
     any_leaves |= holder.is_leaving;
-    if (holder.can_give_way && !holder.is_leaving &&
+    if (holder.can_be_preempted && !holder.is_leaving &&
         holder.priority < job.priority) {
       candidates.push_back(i);
     }
@@ -235,7 +235,7 @@ std::optional<std::vector<size_t>> DeviceLedger::FindWhoGivesWay(
   return chosen;
 }
 
-void DeviceLedger::GiveWay(const std::vector<size_t>& running) {
+void DeviceLedger::Preempt(const std::vector<size_t>& running) {
   for (const size_t one : running) holders_[one].is_leaving = true;
   ++promised_;
 }

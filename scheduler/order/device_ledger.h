@@ -29,14 +29,13 @@ class DeviceLedger {
   // Reserves devices for a job that cannot start, and returns what it reserved.
   Reservation Reserve(const QueuedJob& job);
 
-  // Returns the running jobs (indices in the snapshot) that are to give way to
-  // the job. It can start once they, and the jobs that leave already, have
+  // Returns the running jobs (indices in the snapshot) that are to be preempted
+  // for the job. It can start once they, and the jobs that leave already, have
   // left. nullopt: that would not be enough.
-  std::optional<std::vector<size_t>> FindWhoGivesWay(
-      const QueuedJob& job) const;
-  // Notes that these running jobs give way to a job that will run instead of
-  // them.
-  void GiveWay(const std::vector<size_t>& running);
+  std::optional<std::vector<size_t>> FindPreempted(const QueuedJob& job) const;
+  // Notes that these running jobs are preempted for a job that will run instead
+  // of them.
+  void Preempt(const std::vector<size_t>& running);
 
   // Returns the running jobs that get more devices, and reserves these for
   // them. Only devices that no other job has or has reserved are given. Call it
@@ -47,7 +46,7 @@ class DeviceLedger {
   struct Holder {
     double most_seconds = 0;
     int32_t priority = 0;
-    bool can_give_way = false;
+    bool can_be_preempted = false;
     bool is_leaving = false;
     uint64_t started = 0;
   };

@@ -1,5 +1,5 @@
-// Chooses the fewest holders that have to let go, so that enough of what they
-// hold comes free. Pure.
+// Chooses the fewest holders to preempt, so that enough of what they hold comes
+// free. Pure.
 #ifndef FGNN_SCHEDULER_ORDER_FEWEST_H_
 #define FGNN_SCHEDULER_ORDER_FEWEST_H_
 
@@ -9,7 +9,7 @@
 
 namespace fgnn {
 
-// Candidates are 0 to num_candidates - 1; lower ones are to let go first.
+// Candidates are 0 to num_candidates - 1; lower ones are preempted first.
 // targets[t] are the candidates that hold target t, each once; the target comes
 // free if all of them are chosen. Returns the smallest set that frees `need`
 // targets and has at least `at_least` candidates. Among sets of equal size,

@@ -78,8 +78,8 @@ bool Has(const std::vector<std::string>& ids, const std::string& id) {
 
 }  // namespace
 
-bool JobOrder::gives_way(const std::string& id) const {
-  return Has(give_way, id);
+bool JobOrder::is_preempted(const std::string& id) const {
+  return Has(preempted, id);
 }
 
 bool JobOrder::grows(const std::string& id) const { return Has(grow, id); }
@@ -104,11 +104,11 @@ JobOrder OrderJobs(const QueueSnapshot& snapshot) {
       ledger.Start(job, *devices);
       continue;
     }
-    if (const auto leave = ledger.FindWhoGivesWay(job); leave.has_value()) {
+    if (const auto leave = ledger.FindPreempted(job); leave.has_value()) {
       for (const size_t one : *leave) {
-        order.give_way.push_back(snapshot.running[one].id);
+        order.preempted.push_back(snapshot.running[one].id);
       }
-      ledger.GiveWay(*leave);
+      ledger.Preempt(*leave);
     }
     const DeviceLedger::Reservation made = ledger.Reserve(job);
     wait.reserved = made.resources;

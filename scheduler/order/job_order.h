@@ -22,9 +22,9 @@
 // coming.
 //
 // If running jobs of lower priority keep a job from starting, the fewest of
-// them that free its devices give way. Among equally many, the jobs of the
-// lowest priority give way, then the youngest. No job gives way if that would
-// not be enough.
+// them that free its devices are preempted. Among equally many, the jobs of the
+// lowest priority are preempted, then the youngest. No job is preempted if that
+// would not be enough.
 //
 // Free devices that no job waits for go to running jobs that asked for a number
 // of devices and have less than their maximum. The job has to gain more than
@@ -65,7 +65,7 @@ struct QueuedJob {
 struct RunningJob {
   std::string id = {};
   int32_t priority = 0;
-  bool can_give_way = true;
+  bool can_be_preempted = true;
   // Whether the job lets go of its devices anyway: it was cancelled, or is to
   // pause.
   bool is_leaving = false;
@@ -117,12 +117,12 @@ struct JobOrder {
   // Queued jobs, in the order in which they would start.
   std::vector<JobWait> waits;
   std::vector<JobStart> starts;  // Jobs that may start now, side by side.
-  // Ids of running jobs that are to give way.
-  std::vector<std::string> give_way;
+  // Ids of running jobs that are preempted for others.
+  std::vector<std::string> preempted;
   // Ids of running jobs that are to start again with more devices.
   std::vector<std::string> grow;
 
-  bool gives_way(const std::string& id) const;
+  bool is_preempted(const std::string& id) const;
   bool grows(const std::string& id) const;
 };
 

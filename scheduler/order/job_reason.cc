@@ -53,7 +53,7 @@ class Obstacles {
   std::optional<std::string> Of(const ResourceSet& resources) const {
     for (const RunningJob& job : snapshot_.running) {
       if ((job.devices.resources & resources).none()) continue;
-      const bool leaves = job.is_leaving || order_.gives_way(job.id);
+      const bool leaves = job.is_leaving || order_.is_preempted(job.id);
       return absl::StrCat("which job ", job.id,
                           leaves ? " lets go of" : " has");
     }
@@ -123,7 +123,7 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
 std::string WaitForAnEnd(const JobOrder& order, const QueueSnapshot& snapshot) {
   std::vector<std::string> ids;
   for (const RunningJob& job : snapshot.running) {
-    if (job.is_leaving || order.gives_way(job.id)) {
+    if (job.is_leaving || order.is_preempted(job.id)) {
       return absl::StrCat("waits for job ", job.id,
                           " to let go of its devices");
     }

@@ -59,7 +59,7 @@ grpc::Status HostServiceAdapter::Heartbeat(
         {.name = request->name(),
          .pid = request->pid(),
          .working = request->state() == "working",
-         .turns = request->work_loop_turns(),
+         .progress = request->work_loop_turns(),
          .batches = request->batches(),
          .evaluated_permille =
              request->has_evaluated_permille()

@@ -19,7 +19,7 @@ namespace fgnn {
 JobRun::JobRun(Job job, const JobEnvironment& environment)
     : parts_(std::move(job), environment, [this] { return KeepGoing(); }),
       run_(parts_.context),
-      let_go_(&parts_) {}
+      preemption_(&parts_) {}
 
 absl::Status JobRun::Prepare() {
   RunStart start(&parts_);
@@ -28,33 +28,34 @@ absl::Status JobRun::Prepare() {
     FGNN_ASSIGN_OR_RETURN(const bool taken_over, start.TakeOver());
     if (taken_over) return absl::OkStatus();
   }
-  let_go_.AllowAnywhere(true);  // The folder has what the job goes on from.
+  preemption_.AllowAnywhere(true);  // The folder has what the job goes on from.
   return start.Begin();
 }
 
 absl::Status JobRun::RunToEnd() {
   const absl::Status prepared = Prepare();
   parts_.progress.EndPreparation();
-  let_go_.AllowAnywhere(false);
+  preemption_.AllowAnywhere(false);
   FGNN_RETURN_IF_ERROR(prepared);
   run_.environment.dispatcher->MarkRunning(run_.job.id);
   parts_.progress.BeginTraining();
-  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(run_.epochs_done));
-  if (const auto why = parts_.scores.WhyStopped(run_.epochs_done);
+  while (!IsOver()) FGNN_RETURN_IF_ERROR(RunEpoch(run_.started->epochs_done));
+  if (const auto why = parts_.scores.WhyStopped(run_.started->epochs_done);
       why.has_value()) {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  let_go_.AllowAnywhere(true);  // The last checkpoint is written.
+  preemption_.AllowAnywhere(true);  // The last checkpoint is written.
   FGNN_RETURN_IF_ERROR(Test());
   // A scheduler that died right after the last checkpoint has removed none of
   // the older ones.
-  return run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
+  return run_.started->folder.PruneCheckpoints(
+      run_.spec.training.keep_checkpoints);
 }
 
 absl::Status JobRun::Run() {
   const absl::Status status = RunToEnd();
   // If the run ended for another reason meanwhile, that reason counts.
-  if (!absl::IsAborted(status)) let_go_.Forget();
+  if (!absl::IsAborted(status)) preemption_.Forget();
   return status;
 }
 
@@ -63,7 +64,7 @@ absl::Status JobRun::KeepGoing() {
   parts_.progress.ShowWait();
   parts_.progress.ShowEvaluation();
   FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
-  return let_go_.AnywhereIfAsked();
+  return preemption_.AnywhereIfAsked();
 }
 
 absl::Status JobRun::RunEpoch(uint32_t epoch) {
@@ -86,25 +87,26 @@ absl::Status JobRun::RunEpoch(uint32_t epoch) {
   const bool is_best = parts_.scores.IsBetter(valid_score);
   FGNN_RETURN_IF_ERROR(parts_.records.WriteEpoch(facts));
   // The line is written before clients are told of the epoch.
-  run_.epochs_done = epoch + 1;
+  run_.started->epochs_done = epoch + 1;
   parts_.progress.Show();
   parts_.scores.AddEpoch(valid_score);
   parts_.records.BeginSum();
   run_.environment.dispatcher->ForgetInterruptions(run_.job.id);
   FGNN_RETURN_IF_ERROR(parts_.checkpoints.SaveEpoch(epoch, is_best));
-  parts_.planner.Replan(run_.segment.epochs - run_.epochs_done);
+  parts_.planner.Replan(run_.started->segment.epochs -
+                        run_.started->epochs_done);
   if (IsOver()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(parts_.caches.RankByOnlineCounts());
   FGNN_RETURN_IF_ERROR(parts_.caches.Adapt());
-  return let_go_.IfAsked();
+  return preemption_.IfAsked();
 }
 
 absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   JobSegment& segment = run_.executors.segment();
   // The queue may run one epoch ahead: samplers work while trainers evaluate.
-  const JobShape shape(run_.segment);
+  const JobShape shape(run_.started->segment);
   const uint64_t opened =
-      std::min<uint64_t>(epoch + 1, run_.segment.epochs - 1);
+      std::min<uint64_t>(epoch + 1, run_.started->segment.epochs - 1);
   segment.queue().OpenForSampling(shape.BatchesOfEpoch(opened).end);
   parts_.planner.BeginEpoch(&facts);
   parts_.records.BeginEpoch();
@@ -140,22 +142,23 @@ absl::Status JobRun::WaitForVersion(uint64_t version) {
     FGNN_ASSIGN_OR_RETURN(const bool done, run_.board().WaitForVersion(
                                                version, DeadlineIn(kTick)));
     const uint64_t now = run_.board().version().value_or(0);
-    if (now > run_.segment.first_version) {
+    if (now > run_.started->segment.first_version) {
       const uint64_t last = std::min<uint64_t>(now, version) - 1;
       FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
-          JobShape(run_.segment).BatchesOfStep(StepNumber(last)).end));
+          JobShape(run_.started->segment).BatchesOfStep(StepNumber(last)).end));
     }
     parts_.planner.ReplanIfDevicesChanged();
     parts_.progress.Show();
     if (done) return absl::OkStatus();
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-    FGNN_RETURN_IF_ERROR(let_go_.IfAsked());
+    FGNN_RETURN_IF_ERROR(preemption_.IfAsked());
   }
 }
 
 absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
   const uint32_t every = run_.spec.training.evaluate_every;
-  if (every == 0 || !run_.dataset.has_valid || !run_.IsDue(every, epoch)) {
+  if (every == 0 || !run_.dataset->facts.has_valid ||
+      !run_.IsDue(every, epoch)) {
     return absl::OkStatus();
   }
   parts_.progress.EnterEvaluation(absl::StrCat("evaluating epoch ", epoch + 1));
@@ -167,7 +170,7 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
 }
 
 absl::Status JobRun::Test() {
-  if (run_.spec.training.evaluate_every == 0 || !run_.dataset.has_test) {
+  if (run_.spec.training.evaluate_every == 0 || !run_.dataset->facts.has_test) {
     return absl::OkStatus();
   }
   parts_.progress.EnterEvaluation("testing");
@@ -175,7 +178,7 @@ absl::Status JobRun::Test() {
   if (parts_.scores.best().epoch.has_value()) {
     FGNN_ASSIGN_OR_RETURN(test_warning_, parts_.checkpoints.FindBestWeights());
     if (!test_warning_.empty()) return absl::OkStatus();
-    checkpoint = run_.folder->checkpoints().Best().string();
+    checkpoint = run_.started->folder.checkpoints().Best().string();
   }
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation,
                         Evaluate(checkpoint, {"test"}));
@@ -203,7 +206,7 @@ Scores JobRun::ScoresOfBest() const {
   const Objective objective = run_.spec.training.objective();
   const Scores compared = ScoresOfCompared(objective, best.score);
   if (!best.epoch.has_value()) return compared;
-  absl::StatusOr<Scores> scores = run_.folder->ScoresOf(*best.epoch);
+  absl::StatusOr<Scores> scores = run_.started->folder.ScoresOf(*best.epoch);
   if (!scores.ok()) {
     LogWarning("job {}: {}", run_.job.id, MessageOf(scores.status()));
     return compared;
@@ -215,9 +218,10 @@ Scores JobRun::ScoresOfBest() const {
 
 std::vector<std::string> JobRun::Warnings() const {
   std::vector<std::string> warnings;
-  for (const std::string& warning : {run_.validated.warning, test_warning_}) {
-    if (!warning.empty()) warnings.push_back(warning);
+  if (run_.dataset.has_value() && !run_.dataset->validated.warning.empty()) {
+    warnings.push_back(run_.dataset->validated.warning);
   }
+  if (!test_warning_.empty()) warnings.push_back(test_warning_);
   return warnings;
 }
 
@@ -228,9 +232,9 @@ void JobRun::Release() {
   restarts_ = std::max(restarts_, run_.executors.restarts());
   run_.executors.Release();
   environment.memory->Forget(run_.job.id);
-  if (run_.in_folder) {
-    absl::Status left = run_.folder->Flush();
-    left.Update(run_.folder->RemoveLeftovers());
+  if (run_.started.has_value() && run_.started->folder.is_entered()) {
+    absl::Status left = run_.started->folder.Flush();
+    left.Update(run_.started->folder.RemoveLeftovers());
     if (!left.ok()) LogError("job {}: {}", run_.job.id, MessageOf(left));
   }
   parts_.records.CloseTimeline();
@@ -248,23 +252,24 @@ SummaryScores JobRun::ScoresInSummary() const {
 
 absl::Status JobRun::WriteSummary(JobState state,
                                   const absl::Status& error) const {
-  if (!run_.folder.has_value()) return absl::OkStatus();
+  if (!run_.started.has_value()) return absl::OkStatus();
+  const StartedRun& started = *run_.started;
   // The summary of the run that was to be resumed stays. A folder in which no
   // run has begun stays free for the next job.
-  if (!run_.in_folder &&
-      (run_.job.folder == FolderUse::kResume || !run_.folder->has_begun())) {
+  if (!started.folder.is_entered() &&
+      (run_.job.folder == FolderUse::kResume || !started.folder.has_begun())) {
     return absl::OkStatus();
   }
-  return run_.folder->WriteSummary(
+  return started.folder.WriteSummary(
       {.job_id = run_.job.id,
        .state = state,
-       .epochs = run_.epochs_done,
-       .stopped_early = parts_.scores.WhyStopped(run_.epochs_done),
-       .seconds = run_.seconds_before + run_.job.run_seconds +
+       .epochs = started.epochs_done,
+       .stopped_early = parts_.scores.WhyStopped(started.epochs_done),
+       .seconds = started.seconds_before + run_.job.run_seconds +
                   parts_.progress.seconds(),
        .preparation = parts_.progress.preparation(),
        .batches_committed = parts_.records.next_seq().value(),
-       .batches_expected = JobShape(run_.segment).num_batches().value(),
+       .batches_expected = JobShape(started.segment).num_batches().value(),
        .scores = ScoresInSummary(),
        .switches = parts_.planner.switches(),
        .restarts = restarts_,

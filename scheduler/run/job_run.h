@@ -24,8 +24,8 @@
 #include "scheduler/files/run_summary.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/run/run_context.h"
-#include "scheduler/run/run_let_go.h"
 #include "scheduler/run/run_parts.h"
+#include "scheduler/run/run_preemption.h"
 #include "scheduler/store/job.h"
 
 namespace fgnn {
@@ -38,12 +38,12 @@ class JobRun {
   JobRun& operator=(const JobRun&) = delete;
 
   // Runs the job. Returns OK, or why it did not get to its end. A cancelled job
-  // returns the reason given to JobTable::Cancel(). A job that lets go of its
-  // devices returns Aborted.
+  // returns the reason given to JobTable::Cancel(). A job that is
+  // preempted returns Aborted.
   absl::Status Run();
-  // Returns why the job let go of its devices before its end; kNo: it did not.
-  // The job can go on from its folder later.
-  LetGo let_go() const { return let_go_.why(); }
+  // Returns why the job was preempted; kNone: it was not. The job can go on
+  // from its folder later.
+  PreemptionCause preemption() const { return preemption_.why(); }
   // Releases all that the job has in memory and in the daemons.
   void Release();
   // Writes the summary if the run has a folder by now. Leaves the folder alone
@@ -51,7 +51,7 @@ class JobRun {
   absl::Status WriteSummary(JobState state, const absl::Status& error) const;
   // Unlocks the run's folder, so that another job may have it. To be called
   // before the table learns that the job is over or waits again.
-  void LeaveFolder() { run_.folder.reset(); }
+  void LeaveFolder() { run_.started.reset(); }
 
  private:
   absl::Status RunToEnd();
@@ -68,14 +68,16 @@ class JobRun {
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
   absl::Status KeepGoing();
-  bool IsOver() const { return parts_.scores.IsOver(run_.epochs_done); }
+  bool IsOver() const {
+    return parts_.scores.IsOver(run_.started->epochs_done);
+  }
   Scores ScoresOfBest() const;
   SummaryScores ScoresInSummary() const;
   std::vector<std::string> Warnings() const;
 
   RunParts parts_;
   RunContext& run_;
-  RunLetGo let_go_;
+  RunPreemption preemption_;
   std::string test_warning_;  // Reason why nothing was tested; empty: none.
   uint32_t restarts_ = 0;  // Restarts of daemons, set once they are released.
 };

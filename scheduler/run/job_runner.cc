@@ -117,13 +117,13 @@ void JobRunner::RunOne(const Job& job) {
   if (!dispatcher.closed() && !dispatcher.HasQueued()) KeepDaemons();
   const bool cancelled = !dispatcher.CancelCause(job.id).ok();
   if (!status.ok() && !cancelled) {
-    if (run.let_go() == LetGo::kTimeIsUp) {
+    if (run.preemption() == PreemptionCause::kTimeIsUp) {
       status = absl::DeadlineExceededError(absl::StrCat(
           "it had devices for its time limit of ", job.time_limit_seconds,
           " s; what it has got to is in ", job.run_dir));
-    } else if (run.let_go() != LetGo::kNo) {
+    } else if (run.preemption() != PreemptionCause::kNone) {
       run.LeaveFolder();
-      dispatcher.Park(job.id, run.let_go());
+      dispatcher.Park(job.id, run.preemption());
       return;
     } else if (dispatcher.TryAgain(job.id, status)) {
       return;

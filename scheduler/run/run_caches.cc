@@ -22,7 +22,7 @@ constexpr std::string_view kOnlinePolicy = "online";
 }  // namespace
 
 absl::Status RunCaches::Rank() {
-  if (!run_.segment.plans_caches()) return absl::OkStatus();
+  if (!run_.started->segment.plans_caches()) return absl::OkStatus();
   const Stopwatch watch;
   absl::StatusOr<uint64_t> key = 0;
   if (run_.spec.cache.policy == kOnlinePolicy) {
@@ -32,17 +32,17 @@ absl::Status RunCaches::Rank() {
     key = run_.executors.ranking().RankVertices(CountsOfService());
   }
   if (!key.ok()) return Annotate(key.status(), "cache.policy");
-  run_.segment.rank_order_key = *key;
+  run_.started->segment.rank_order_key = *key;
   if (*key != 0) Log(watch.Seconds());
   return absl::OkStatus();
 }
 
 absl::Status RunCaches::RankByOnlineCounts() {
   JobSegment& segment = run_.executors.segment();
-  if (!run_.segment.plans_caches() ||
+  if (!run_.started->segment.plans_caches() ||
       segment.cache_plan().rank_order_key != 0 ||
       run_.spec.cache.policy != kOnlinePolicy ||
-      run_.epochs_done < run_.spec.cache.epochs) {
+      run_.started->epochs_done < run_.spec.cache.epochs) {
     return absl::OkStatus();
   }
   progress_.EnterPhase("ranking what was counted");
@@ -71,11 +71,11 @@ std::filesystem::path RunCaches::CountsOfService() const {
 absl::Status RunCaches::Adapt() {
   JobSegment& segment = run_.executors.segment();
   const CachePlan plan = segment.cache_plan();
-  if (!run_.segment.plans_caches()) return absl::OkStatus();
+  if (!run_.started->segment.plans_caches()) return absl::OkStatus();
   CacheUse use = UseOf(plan);
   // Devices that have changed roles get the caches of their new roles.
   segment.devices().CacheAsPlanned();
-  if (!run_.segment.shares_table()) {
+  if (!run_.started->segment.shares_table()) {
     use.standbys.next_count = segment.devices().NumStandbyCaches();
     use.trainers.next_count =
         run_.spec.num_trainers() - use.standbys.next_count;
@@ -92,7 +92,7 @@ absl::Status RunCaches::Adapt() {
   use.have_bytes = std::min(run_.spec.limits.memory_bytes.value_or(UINT64_MAX),
                             available + use.peak_bytes);
   CacheRows rows = AdaptedCacheRows(use);
-  if (run_.segment.shares_table()) rows.standby = rows.trainer;
+  if (run_.started->segment.shares_table()) rows.standby = rows.trainer;
   CachePlan next = plan;
   next.rows = rows.trainer;
   next.standby_rows = rows.standby;
@@ -107,13 +107,14 @@ absl::Status RunCaches::Adapt() {
 
 CacheUse RunCaches::UseOf(const CachePlan& plan) {
   const CacheSpec& cache = run_.spec.cache;
-  const DatasetShape& shape = run_.dataset.shape;
+  const DatasetShape& shape = run_.dataset->facts.shape;
   CacheUse use;
   use.row_bytes = shape.feature_row_bytes;
-  use.trainers.most_rows =
-      cache.capacity.has_value() ? run_.segment.cache_rows : shape.num_nodes;
+  use.trainers.most_rows = cache.capacity.has_value()
+                               ? run_.started->segment.cache_rows
+                               : shape.num_nodes;
   use.trainers.rows = plan.rows;
-  if (run_.segment.shares_table()) {  // All trainers hold one table.
+  if (run_.started->segment.shares_table()) {  // All trainers hold one table.
     use.trainers.count = 1;
     use.trainers.next_count = 1;
     return use;
@@ -122,18 +123,18 @@ CacheUse RunCaches::UseOf(const CachePlan& plan) {
   use.standbys.count = run_.executors.segment().devices().NumStandbyCaches();
   use.trainers.count = run_.spec.num_trainers() - use.standbys.count;
   use.standbys.most_rows = cache.standby_capacity.has_value()
-                               ? run_.segment.standby_cache_rows
+                               ? run_.started->segment.standby_cache_rows
                                : use.trainers.most_rows;
   if (!run_.spec.has_standbys()) use.standbys.most_rows = 0;
   return use;
 }
 
 bool RunCaches::HasStandbyCaches() const {
-  return run_.spec.has_standbys() && !run_.segment.shares_table();
+  return run_.spec.has_standbys() && !run_.started->segment.shares_table();
 }
 
 std::string RunCaches::Describe(const CacheRows& rows) const {
-  if (run_.segment.shares_table()) {
+  if (run_.started->segment.shares_table()) {
     return absl::StrCat("all trainers share a table of ", rows.trainer,
                         " vertices");
   }
@@ -145,7 +146,8 @@ std::string RunCaches::Describe(const CacheRows& rows) const {
 
 void RunCaches::Log(double ranking_seconds) const {
   LogInfo("job {}: {} by {}, ranked in {:.1f} s", run_.job.id,
-          Describe({run_.segment.cache_rows, run_.segment.standby_cache_rows}),
+          Describe({run_.started->segment.cache_rows,
+                    run_.started->segment.standby_cache_rows}),
           run_.spec.cache.policy, ranking_seconds);
 }
 

@@ -33,10 +33,10 @@ absl::Status RunCheckpoints::SaveWithin(uint32_t epoch, uint64_t version) {
   progress_.EnterPhase(absl::StrCat("saving step ", version));
   bool saved = false;
   FGNN_RETURN_IF_ERROR(SaveTolerantly(
-      run_.folder->checkpoints().OfStep(epoch, version), epoch, saved));
+      run_.started->folder.checkpoints().OfStep(epoch, version), epoch, saved));
   if (saved) {
-    const absl::Status pruned =
-        run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
+    const absl::Status pruned = run_.started->folder.PruneCheckpoints(
+        run_.spec.training.keep_checkpoints);
     // The next checkpoint tells of a folder that has gone meanwhile.
     if (!absl::IsNotFound(pruned)) FGNN_RETURN_IF_ERROR(pruned);
   }
@@ -48,13 +48,15 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   const RunScores::Best best_before = scores_.best();
   if (is_best) scores_.SetBest({.score = scores_.valid(), .epoch = epoch});
   const TrainingSpec& training = run_.spec.training;
-  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
-  const bool is_last = scores_.IsOver(run_.epochs_done);
+  const CheckpointFolder& checkpoints = run_.started->folder.checkpoints();
+  const bool is_last = scores_.IsOver(run_.started->epochs_done);
   const uint64_t steps = training.checkpoint_steps;
   const bool is_due =
       is_last || run_.IsDue(training.checkpoint_every, epoch) ||
       (steps > 0 &&
-       JobShape(run_.segment).StepsOfEpoch(epoch).end.value() % steps == 0);
+       JobShape(run_.started->segment).StepsOfEpoch(epoch).end.value() %
+               steps ==
+           0);
   if (!is_due && !is_best) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving epoch ", epoch + 1));
   const std::filesystem::path path =
@@ -65,7 +67,7 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   if (saved && is_due) {
     absl::Status kept = is_best ? checkpoints.MakeBest(path) : absl::OkStatus();
     if (kept.ok()) {
-      kept = run_.folder->PruneCheckpoints(training.keep_checkpoints);
+      kept = run_.started->folder.PruneCheckpoints(training.keep_checkpoints);
     }
     if (!kept.ok()) {
       // The next checkpoint tells of a folder that has gone meanwhile.
@@ -76,7 +78,7 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
   if (is_last && !saved) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the last checkpoint could not be written to ",
-        run_.folder->path().string(), "; see the log of the trainers"));
+        run_.started->folder.path().string(), "; see the log of the trainers"));
   }
   return absl::OkStatus();
 }
@@ -84,12 +86,13 @@ absl::Status RunCheckpoints::SaveEpoch(uint32_t epoch, bool is_best) {
 // A checkpoint must not rely on lines that are not on disk, so they are written
 // and synced first.
 absl::StatusOr<std::string> RunCheckpoints::State() {
-  FGNN_RETURN_IF_ERROR(run_.folder->Flush());
-  FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths, run_.folder->Sync());
+  FGNN_RETURN_IF_ERROR(run_.started->folder.Flush());
+  FGNN_ASSIGN_OR_RETURN(const RunFolder::Lengths lengths,
+                        run_.started->folder.Sync());
   return RunStateToJson(
-      {.batches_per_epoch = run_.segment.batches_per_epoch,
+      {.batches_per_epoch = run_.started->segment.batches_per_epoch,
        .next_seq = records_.next_seq(),
-       .dataset_content = run_.validated.content,
+       .dataset_content = run_.dataset->validated.content,
        .batch_dependency = run_.spec.sampling.batch_dependency,
        .matched_window = run_.spec.sampling.matched_window(),
        .sum = records_.sum(),
@@ -104,9 +107,9 @@ absl::Status RunCheckpoints::Save(const std::filesystem::path& path,
                                   uint64_t version, uint32_t epochs_done) {
   // A trainer reaches the folder by its name, and refuses another one that has
   // the name by then. It is held meanwhile, so that no other gets its id.
-  FGNN_RETURN_IF_ERROR(run_.folder->held().CheckName());
+  FGNN_RETURN_IF_ERROR(run_.started->folder.held().CheckName());
   FGNN_ASSIGN_OR_RETURN(const HeldFolder held,
-                        run_.folder->checkpoints().Hold());
+                        run_.started->folder.checkpoints().Hold());
   FGNN_ASSIGN_OR_RETURN(const FolderId folder, held.Id());
   FGNN_ASSIGN_OR_RETURN(const std::string state, State());
   return run_.executors.calls().SaveCheckpoint(path, folder, version,
@@ -136,7 +139,8 @@ absl::Status RunCheckpoints::SaveTolerantly(const std::filesystem::path& path,
   if (saved) {
     TellOfRecovery();
     lost_ = 0;
-    if (path != run_.folder->checkpoints().Best()) saved_version_ = version;
+    if (path != run_.started->folder.checkpoints().Best())
+      saved_version_ = version;
     return absl::OkStatus();
   }
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
@@ -159,7 +163,7 @@ void RunCheckpoints::TellOfLoss(const std::filesystem::path& path,
       "checkpoint ", path.filename().string(), " could not be written: ",
       MessageOf(why), "; training goes on, but the job fails after ",
       kLostCheckpoints, " of them in a row, or with the last one; ",
-      WayOut(why.code(), run_.folder->path().string(), run_.job.id)));
+      WayOut(why.code(), run_.started->folder.path().string(), run_.job.id)));
 }
 
 void RunCheckpoints::TellOfRecovery() {
@@ -174,17 +178,18 @@ absl::Status RunCheckpoints::SaveHeld(uint64_t version) {
   // Before its first step the job starts anew.
   if (version == 0 || saved_version_ == version) return absl::OkStatus();
   progress_.EnterPhase(absl::StrCat("saving step ", version));
-  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
-  const JobShape shape(run_.segment);
+  const CheckpointFolder& checkpoints = run_.started->folder.checkpoints();
+  const JobShape shape(run_.started->segment);
   const StepNumber step(version);
   const bool whole_epochs =
       step == shape.StepsOfEpoch(shape.EpochOfStep(step)).begin;
   const std::filesystem::path path =
-      whole_epochs ? checkpoints.OfEpoch(run_.epochs_done)
-                   : checkpoints.OfStep(run_.epochs_done, version);
-  FGNN_RETURN_IF_ERROR(Save(path, version, run_.epochs_done));
+      whole_epochs ? checkpoints.OfEpoch(run_.started->epochs_done)
+                   : checkpoints.OfStep(run_.started->epochs_done, version);
+  FGNN_RETURN_IF_ERROR(Save(path, version, run_.started->epochs_done));
   saved_version_ = version;
-  return run_.folder->PruneCheckpoints(run_.spec.training.keep_checkpoints);
+  return run_.started->folder.PruneCheckpoints(
+      run_.spec.training.keep_checkpoints);
 }
 
 // The metrics have an epoch's score before its checkpoint is written. So they
@@ -195,12 +200,12 @@ absl::Status RunCheckpoints::FindSavedBest() {
   if (!scores_.best().epoch.has_value()) return absl::OkStatus();
   const absl::StatusOr<CheckpointProfile> best =
       run_.executors.calls().DescribeCheckpoint(
-          run_.folder->checkpoints().Best());
+          run_.started->folder.checkpoints().Best());
   if (absl::IsUnavailable(best.status())) return best.status();
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   if (absl::IsNotFound(best.status())) {
-    const SegmentOptions& segment = run_.segment;
-    const HeldFolder& folder = run_.folder->held();
+    const SegmentOptions& segment = run_.started->segment;
+    const HeldFolder& folder = run_.started->folder.held();
     return folder.Named(scores_.ForgetBestSince(
         JobShape(segment).EpochOfStep(StepNumber(segment.first_version)),
         folder.path()));
@@ -213,11 +218,11 @@ absl::Status RunCheckpoints::FindSavedBest() {
   const absl::StatusOr<RunState> state = RunStateFromJson(best->run_state);
   if (!state.ok() || !state->best_epoch.has_value() ||
       *state->best_epoch + 1 != best->epochs_done ||
-      *state->best_epoch >= run_.epochs_done) {
+      *state->best_epoch >= run_.started->epochs_done) {
     return absl::OkStatus();
   }
   FGNN_ASSIGN_OR_RETURN(const Scores scores,
-                        run_.folder->ScoresOf(*state->best_epoch));
+                        run_.started->folder.ScoresOf(*state->best_epoch));
   // With another score the file is of another run, which was trained
   // differently.
   if (!scores.compared().has_value() ||
@@ -241,7 +246,7 @@ absl::StatusOr<bool> RunCheckpoints::IsOf(const std::filesystem::path& path,
 // A run that went on from before its best epoch may find the file of another
 // epoch that was the best until then.
 absl::StatusOr<std::string> RunCheckpoints::FindBestWeights() {
-  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const CheckpointFolder& checkpoints = run_.started->folder.checkpoints();
   const uint32_t epochs = *scores_.best().epoch + 1;
   FGNN_ASSIGN_OR_RETURN(const bool is_best, IsOf(checkpoints.Best(), epochs));
   if (is_best) return "";

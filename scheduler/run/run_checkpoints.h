@@ -37,8 +37,8 @@ class RunCheckpoints {
   // one. To be called after the epoch. ResourceExhausted: the last checkpoint
   // could not be written.
   absl::Status SaveEpoch(uint32_t epoch, bool is_best);
-  // Writes the checkpoint of a held version, so that the job may let go of its
-  // devices. Returns any error; none is tolerated here.
+  // Writes the checkpoint of a held version, so that the job may be preempted.
+  // Returns any error; none is tolerated here.
   absl::Status SaveHeld(uint64_t version);
 
   // Sets the best epoch of a taken over run to the epoch of best.safetensors.

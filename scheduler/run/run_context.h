@@ -33,6 +33,20 @@ struct JobEnvironment {
   ShortageClock clock = MonotonicClock::now;
 };
 
+// The dataset of a run, as a sampler has validated it.
+struct RunDataset {
+  ValidatedDataset validated;
+  DatasetFacts facts;
+};
+
+// A run that has its folder.
+struct StartedRun {
+  RunFolder folder;
+  SegmentOptions segment;
+  double seconds_before = 0;  // Seconds that jobs before this one spent on it.
+  uint32_t epochs_done = 0;   // Number of epochs with a line in the metrics.
+};
+
 // Not thread-safe: for the job's thread.
 struct RunContext {
   // `keep_going`: see KeepGoing in executors/executor_calls.h.
@@ -51,18 +65,11 @@ struct RunContext {
   const JobEnvironment environment;
   JobExecutors executors;
 
-  // Known once the dataset is validated:
-  DatasetFacts dataset;
-  ValidatedDataset validated;
-  SegmentOptions segment;  // Planned segment, once it is planned.
-  // Folder of the run; nullopt: it has none yet.
-  std::optional<RunFolder> folder;
-  // Whether the run writes into the folder. Until then the folder is that of an
-  // earlier run.
-  bool in_folder = false;
-  // Seconds that jobs before this one spent on the run.
-  double seconds_before = 0;
-  uint32_t epochs_done = 0;  // Number of epochs with a line in the metrics.
+  // Dataset of the run; nullopt: it is not validated yet.
+  std::optional<RunDataset> dataset;
+  // The run in its folder; nullopt: it has none yet. A start that fails later
+  // leaves it here, for the summary.
+  std::optional<StartedRun> started;
 };
 
 }  // namespace fgnn

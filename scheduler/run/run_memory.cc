@@ -32,9 +32,9 @@ void RunMemory::Measure() {
   const JobExecutors& executors = run_.executors;
   const MemoryUse use = run_.executors.MeasureMemory();
   peak_bytes_ = std::max(peak_bytes_, use.resident_bytes);
-  epoch_peak_bytes_ = std::max(
-      epoch_peak_bytes_, use.anonymous_bytes + SegmentBytes(run_.segment) +
-                             executors.shared_bytes());
+  epoch_peak_bytes_ = std::max(epoch_peak_bytes_,
+                               use.anonymous_bytes + executors.segment_bytes() +
+                                   executors.shared_bytes());
   run_.environment.memory->SetTaken(
       run_.job.id, use.anonymous_bytes -
                        std::min(use.anonymous_bytes, unplanned_bytes_) +

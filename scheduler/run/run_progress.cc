@@ -78,11 +78,11 @@ void RunProgress::BeginTraining() {
   Show();
 }
 
-void RunProgress::ShowDataset() {
+void RunProgress::ShowDataset(const RunDataset& dataset) {
   run_.environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
-        progress.warning = run_.validated.warning;
-        progress.dataset_content = run_.validated.content;
+        progress.warning = dataset.validated.warning;
+        progress.dataset_content = dataset.validated.content;
       });
 }
 
@@ -94,8 +94,7 @@ void RunProgress::ShowWait() {
   run_.environment.dispatcher->SetWaitingFor(run_.job.id, wait);
 }
 
-void RunProgress::ShowSize() {
-  const SegmentOptions& segment = run_.segment;
+void RunProgress::ShowSize(const SegmentOptions& segment) {
   run_.environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
         progress.epochs = run_.spec.training.epochs;
@@ -109,7 +108,7 @@ void RunProgress::Show() {
   const JobEnvironment& environment = run_.environment;
   environment.dispatcher->UpdateProgress(
       run_.job.id, [&](JobProgress& progress) {
-        progress.epochs_done = run_.epochs_done;
+        progress.epochs_done = run_.started->epochs_done;
         progress.batches_committed = records_.next_seq().value();
         progress.loss = records_.sum().loss();
         progress.edges_per_second = records_.edges_per_second();

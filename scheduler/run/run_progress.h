@@ -33,11 +33,11 @@ class RunProgress {
   // Notes that the first epoch is about to be trained.
   void BeginTraining();
 
-  void ShowDataset();
+  void ShowDataset(const RunDataset& dataset);
   // Shows which daemons the run waits for, if that has changed.
   void ShowWait();
-  // Shows how many epochs and batches there are.
-  void ShowSize();
+  // Shows how many epochs and batches the segment has.
+  void ShowSize(const SegmentOptions& segment);
   // Shows how far the run is.
   void Show();
   // Shows the scores of the test.

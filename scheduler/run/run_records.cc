@@ -24,15 +24,15 @@ void RunRecords::GoOnFrom(const RunState& state) {
 
 absl::Status RunRecords::OpenTimeline() {
   if (!run_.job.trace) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(
-      timeline_,
-      RunTimeline::Open(run_.folder->held(), run_.job.started_ms, next_seq_));
+  FGNN_ASSIGN_OR_RETURN(timeline_,
+                        RunTimeline::Open(run_.started->folder.held(),
+                                          run_.job.started_ms, next_seq_));
   return absl::OkStatus();
 }
 
 void RunRecords::CloseTimeline() {
   if (!timeline_.has_value()) return;
-  const absl::Status closed = timeline_->Close(run_.folder->held());
+  const absl::Status closed = timeline_->Close(run_.started->folder.held());
   if (!closed.ok()) LogError("job {}: {}", run_.job.id, MessageOf(closed));
   timeline_.reset();
 }
@@ -55,9 +55,9 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     if (timeline_.has_value()) AddToTimeline(*record);
   }
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
-  absl::Status written = run_.folder->AppendDigests(digests);
+  absl::Status written = run_.started->folder.AppendDigests(digests);
   if (timeline_.has_value()) {
-    written.Update(timeline_->Write(run_.folder->held()));
+    written.Update(timeline_->Write(run_.started->folder.held()));
   }
   return CheckHeldLines(written);
 }
@@ -78,7 +78,7 @@ absl::Status RunRecords::WriteEpoch(const EpochFacts& facts) {
     totals->AddEpoch(facts.switches);
   }
   const absl::Status written =
-      run_.folder->AppendMetrics(MetricsLine(facts, sum_));
+      run_.started->folder.AppendMetrics(MetricsLine(facts, sum_));
   if (written.ok()) {
     if (writes_lost_ > 0) LogInfo("job {}: its lines are written", run_.job.id);
     writes_lost_ = 0;
@@ -98,7 +98,7 @@ absl::Status RunRecords::WriteEpoch(const EpochFacts& facts) {
 }
 
 absl::Status RunRecords::CheckHeldLines(const absl::Status& written) const {
-  const size_t held = run_.folder->held_bytes() +
+  const size_t held = run_.started->folder.held_bytes() +
                       (timeline_.has_value() ? timeline_->held_bytes() : 0);
   return held <= kMostHeldBytes ? absl::OkStatus() : written;
 }

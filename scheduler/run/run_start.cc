@@ -26,17 +26,18 @@ constexpr std::chrono::milliseconds kTryStoreEvery{500};
 
 }  // namespace
 
-absl::Status RunStart::OpenDataset() {
+absl::StatusOr<RunDataset> RunStart::OpenDataset() {
   FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
-  FGNN_ASSIGN_OR_RETURN(run_.validated, run_.executors.ValidateDataset());
+  RunDataset dataset;
+  FGNN_ASSIGN_OR_RETURN(dataset.validated, run_.executors.ValidateDataset());
   // What the sampler read may have been a link until now.
   FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
-  FGNN_ASSIGN_OR_RETURN(run_.dataset, LookAtDataset(run_.spec));
-  if (!run_.validated.warning.empty()) {
-    LogWarning("job {}: {}", run_.job.id, run_.validated.warning);
+  FGNN_ASSIGN_OR_RETURN(dataset.facts, LookAtDataset(run_.spec));
+  if (!dataset.validated.warning.empty()) {
+    LogWarning("job {}: {}", run_.job.id, dataset.validated.warning);
   }
-  parts_.progress.ShowDataset();
-  return absl::OkStatus();
+  parts_.progress.ShowDataset(dataset);
+  return dataset;
 }
 
 absl::Status RunStart::CheckDatasetIsInRoot() const {
@@ -51,33 +52,39 @@ absl::Status RunStart::Begin() {
   progress.EnterPreparation("validating data");
   // A sampler validates the data while the other daemons start up.
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
-  FGNN_RETURN_IF_ERROR(OpenDataset());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset());
   progress.EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   progress.EnterPreparation("measuring");
-  FGNN_ASSIGN_OR_RETURN(run_.segment, Plan());
-  progress.ShowSize();
-  FGNN_RETURN_IF_ERROR(OpenFolder());
+  FGNN_ASSIGN_OR_RETURN(const SegmentOptions segment, Plan());
+  progress.ShowSize(segment);
+  FGNN_ASSIGN_OR_RETURN(run_.started, OpenFolder(segment));
+  if (run_.job.folder != FolderUse::kMake) FGNN_RETURN_IF_ERROR(PlanToGoOn());
   FGNN_RETURN_IF_ERROR(parts_.caches.Rank());
+  FGNN_RETURN_IF_ERROR(Attach());
+  FGNN_RETURN_IF_ERROR(WaitForFirstWeights());
+  if (!run_.started->folder.is_entered()) FGNN_RETURN_IF_ERROR(EnterFolder());
+  return parts_.records.OpenTimeline();
+}
+
+absl::Status RunStart::Attach() {
+  RunProgress& progress = parts_.progress;
   progress.EnterPreparation("attaching daemons");
-  FGNN_RETURN_IF_ERROR(run_.executors.OpenSegment(run_.segment));
+  FGNN_RETURN_IF_ERROR(run_.executors.OpenSegment(run_.started->segment));
   // Trainers fill their caches when they are attached, so the plan comes first.
   parts_.planner.Begin(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-  if (run_.segment.first_version > 0) {
-    progress.EnterPreparation(
-        absl::StrCat("loading ", point_->checkpoint.filename().string()));
-    FGNN_ASSIGN_OR_RETURN(
-        const std::string warning,
-        run_.executors.calls().LoadCheckpoint(point_->checkpoint));
-    if (!warning.empty()) {
-      LogWarning("job {}: {}", run_.job.id, warning);
-      progress.ShowCheckpoints(warning);
-    }
+  if (run_.started->segment.first_version == 0) return absl::OkStatus();
+  progress.EnterPreparation(
+      absl::StrCat("loading ", point_->checkpoint.filename().string()));
+  FGNN_ASSIGN_OR_RETURN(
+      const std::string warning,
+      run_.executors.calls().LoadCheckpoint(point_->checkpoint));
+  if (!warning.empty()) {
+    LogWarning("job {}: {}", run_.job.id, warning);
+    progress.ShowCheckpoints(warning);
   }
-  FGNN_RETURN_IF_ERROR(WaitForFirstWeights());
-  if (!run_.in_folder) FGNN_RETURN_IF_ERROR(EnterFolder());
-  return parts_.records.OpenTimeline();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FoundPath> RunStart::FindByRights(
@@ -87,13 +94,13 @@ absl::StatusOr<FoundPath> RunStart::FindByRights(
       run_.environment.host->options().state_dir, run_dir);
 }
 
-absl::StatusOr<RunFolder> RunStart::KeepFolder() const {
+absl::StatusOr<RunFolder> RunStart::KeepFolder(double seconds_before) const {
   if (run_.job.folder == FolderUse::kResume) {
     return absl::FailedPreconditionError(
         "it had not begun to write into the folder that it resumes");
   }
   return RunFolder::Keep(
-      run_.job.run_dir, Record(),
+      run_.job.run_dir, Record(seconds_before),
       [this](const std::filesystem::path& path) { return FindByRights(path); });
 }
 
@@ -101,8 +108,8 @@ absl::StatusOr<bool> RunStart::TakeOver() {
   FGNN_ASSIGN_OR_RETURN(JobSegment* const kept,
                         run_.executors.FindKeptSegment());
   if (kept == nullptr) return false;
-  run_.seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
-  absl::StatusOr<RunFolder> folder = KeepFolder();
+  const double seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
+  absl::StatusOr<RunFolder> folder = KeepFolder(seconds_before);
   // A stopped queue cannot be opened again.
   absl::StatusOr<RunState> state =
       !folder.ok() ? folder.status()
@@ -123,19 +130,20 @@ absl::StatusOr<bool> RunStart::TakeOver() {
     run_.executors.Release();
     return false;
   }
-  run_.folder = *std::move(folder);
-  run_.in_folder = true;
-  run_.segment = kept->options();
-  run_.epochs_done = static_cast<uint32_t>(
-      JobShape(run_.segment).PlaceInEpoch(state->next_seq).epoch);
+  run_.started = StartedRun{
+      .folder = *std::move(folder),
+      .segment = kept->options(),
+      .seconds_before = seconds_before,
+      .epochs_done = static_cast<uint32_t>(
+          JobShape(kept->options()).PlaceInEpoch(state->next_seq).epoch)};
   FGNN_RETURN_IF_ERROR(SetState(*state));
   FGNN_RETURN_IF_ERROR(run_.executors.TakeOver());
   parts_.planner.TakeOver(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
-  parts_.progress.ShowSize();
+  parts_.progress.ShowSize(run_.started->segment);
   LogInfo("job {}: taken over at step {}", run_.job.id,
           run_.board().version().value_or(0));
-  FGNN_RETURN_IF_ERROR(OpenDataset());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset());
   FGNN_RETURN_IF_ERROR(parts_.checkpoints.FindSavedBest());
   FGNN_RETURN_IF_ERROR(FinishStop());
   return true;
@@ -143,8 +151,8 @@ absl::StatusOr<bool> RunStart::TakeOver() {
 
 absl::Status RunStart::FinishStop() {
   const uint64_t version = run_.board().version().value_or(0);
-  if (version == run_.segment.first_version) return absl::OkStatus();
-  const JobShape shape(run_.segment);
+  if (version == run_.started->segment.first_version) return absl::OkStatus();
+  const JobShape shape(run_.started->segment);
   FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
       shape.BatchesOfStep(StepNumber(version - 1)).end));
   // If training may go beyond this version, the work of the stop was done.
@@ -152,24 +160,25 @@ absl::Status RunStart::FinishStop() {
     return absl::OkStatus();
   const uint64_t epochs = shape.EpochOfStep(StepNumber(version));
   if (StepNumber(version) != shape.StepsOfEpoch(epochs).begin) {
-    return parts_.checkpoints.SaveWithin(run_.epochs_done, version);
+    return parts_.checkpoints.SaveWithin(run_.started->epochs_done, version);
   }
   // An epoch without a line of metrics is not done. The run then begins with
   // that epoch and finds nothing left to train.
-  if (run_.epochs_done < epochs) return absl::OkStatus();
-  const uint32_t epoch = run_.epochs_done - 1;
-  FGNN_ASSIGN_OR_RETURN(const Scores scores, run_.folder->ScoresOf(epoch));
+  if (run_.started->epochs_done < epochs) return absl::OkStatus();
+  const uint32_t epoch = run_.started->epochs_done - 1;
+  FGNN_ASSIGN_OR_RETURN(const Scores scores,
+                        run_.started->folder.ScoresOf(epoch));
   return parts_.checkpoints.SaveEpoch(
       epoch, parts_.scores.IsBetter(scores.compared()));
 }
 
-RunRecord RunStart::Record() const {
+RunRecord RunStart::Record(double seconds_before) const {
   return {.job_id = run_.job.id,
           .user = run_.job.user,
           .digest = run_.job.digest,
           .trace = run_.job.trace,
           .service = run_.environment.host->options().state_dir.string(),
-          .seconds_before = run_.seconds_before};
+          .seconds_before = seconds_before};
 }
 
 // After a crash, a job would be refused its own folder if the store did not
@@ -188,32 +197,36 @@ absl::Status RunStart::OwnFolder() {
   return owned;
 }
 
-absl::Status RunStart::OpenFolder() {
+absl::StatusOr<StartedRun> RunStart::OpenFolder(const SegmentOptions& segment) {
   const auto find = [this](const std::filesystem::path& path) {
     return FindByRights(path);
   };
   if (run_.job.folder == FolderUse::kMake) {
-    FGNN_ASSIGN_OR_RETURN(
-        run_.folder, RunFolder::Create(
-                         run_.job.run_dir, ToYaml(*run_.job.spec), Record(),
-                         [this] { return OwnFolder(); }, find));
-    run_.in_folder = true;
-    return absl::OkStatus();
+    FGNN_ASSIGN_OR_RETURN(RunFolder made,
+                          RunFolder::Create(
+                              run_.job.run_dir, ToYaml(*run_.job.spec),
+                              Record(/*seconds_before=*/0),
+                              [this] { return OwnFolder(); }, find));
+    return StartedRun{.folder = std::move(made), .segment = segment};
   }
-  FGNN_ASSIGN_OR_RETURN(run_.folder, RunFolder::Reopen(run_.job.run_dir, find));
-  run_.seconds_before = SecondsBefore(run_.folder->held().path(), run_.job.id);
-  return PlanToGoOn();
+  FGNN_ASSIGN_OR_RETURN(RunFolder folder,
+                        RunFolder::Reopen(run_.job.run_dir, find));
+  const double seconds_before =
+      SecondsBefore(folder.held().path(), run_.job.id);
+  return StartedRun{.folder = std::move(folder),
+                    .segment = segment,
+                    .seconds_before = seconds_before};
 }
 
 absl::Status RunStart::PlanToGoOn() {
   FGNN_ASSIGN_OR_RETURN(
       point_,
-      FindResumePoint(*run_.folder, run_.segment,
+      FindResumePoint(run_.started->folder, run_.started->segment,
                       {.seed = run_.spec.training.seed,
                        .batch_dependency = run_.spec.sampling.batch_dependency,
                        .matched_window = run_.spec.sampling.matched_window(),
                        .dataset = run_.spec.dataset,
-                       .dataset_content = run_.validated.content},
+                       .dataset_content = run_.dataset->validated.content},
                       [this](const std::filesystem::path& path) {
                         return run_.executors.calls().DescribeCheckpoint(path);
                       }));
@@ -221,10 +234,10 @@ absl::Status RunStart::PlanToGoOn() {
     LogInfo("job {}: has no checkpoint; starts anew", run_.job.id);
     return absl::OkStatus();
   }
-  run_.segment.first_version = point_->version;
+  run_.started->segment.first_version = point_->version;
   parts_.checkpoints.GoOnFrom(point_->version);
-  run_.epochs_done = static_cast<uint32_t>(
-      JobShape(run_.segment).EpochOfStep(StepNumber(point_->version)));
+  run_.started->epochs_done = static_cast<uint32_t>(
+      JobShape(run_.started->segment).EpochOfStep(StepNumber(point_->version)));
   LogInfo("job {}: goes on from {}, batch {}", run_.job.id,
           point_->checkpoint.string(), point_->state.next_seq.value());
   return absl::OkStatus();
@@ -234,9 +247,9 @@ absl::Status RunStart::EnterFolder() {
   if (run_.job.folder == FolderUse::kResume) {
     FGNN_RETURN_IF_ERROR(OwnFolder());
   }
-  run_.in_folder = true;
-  FGNN_RETURN_IF_ERROR(run_.folder->GoOn(ToYaml(*run_.job.spec), Record()));
-  FGNN_RETURN_IF_ERROR(GoBackTo(point_, *run_.folder));
+  FGNN_RETURN_IF_ERROR(run_.started->folder.GoOn(
+      ToYaml(*run_.job.spec), Record(run_.started->seconds_before)));
+  FGNN_RETURN_IF_ERROR(GoBackTo(point_, run_.started->folder));
   if (!point_.has_value()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(SetState(point_->state));
   return MakeBestIfItWas(*point_);
@@ -245,17 +258,17 @@ absl::Status RunStart::EnterFolder() {
 // The earlier run may have ended after saving the epoch and before making it
 // the best one.
 absl::Status RunStart::MakeBestIfItWas(const ResumePoint& point) {
-  const CheckpointFolder& checkpoints = run_.folder->checkpoints();
+  const CheckpointFolder& checkpoints = run_.started->folder.checkpoints();
   const std::optional<uint32_t> best = parts_.scores.best().epoch;
   const bool is_best =
-      point.checkpoint == checkpoints.OfEpoch(run_.epochs_done) &&
-      best.has_value() && *best + 1 == run_.epochs_done;
+      point.checkpoint == checkpoints.OfEpoch(run_.started->epochs_done) &&
+      best.has_value() && *best + 1 == run_.started->epochs_done;
   return is_best ? checkpoints.MakeBest(point.checkpoint) : absl::OkStatus();
 }
 
 absl::Status RunStart::SetState(const RunState& state) {
   parts_.records.GoOnFrom(state);
-  const HeldFolder& folder = run_.folder->held();
+  const HeldFolder& folder = run_.started->folder.held();
   return folder.Named(parts_.scores.GoOnFrom(state, folder.path()));
 }
 
@@ -263,8 +276,8 @@ absl::StatusOr<SegmentOptions> RunStart::Plan() {
   PlanInput input;
   input.job_key = HashString(run_.job.id);
   input.spec = run_.spec;
-  input.dataset = run_.dataset.shape;
-  const uint64_t batches = BatchesPerEpoch(run_.dataset.shape.num_train,
+  input.dataset = run_.dataset->facts.shape;
+  const uint64_t batches = BatchesPerEpoch(run_.dataset->facts.shape.num_train,
                                            run_.spec.sampling.batch_size);
   FGNN_ASSIGN_OR_RETURN(
       const std::vector<SamplingProfile> sampling,
@@ -307,9 +320,10 @@ absl::StatusOr<SegmentOptions> RunStart::Plan() {
 absl::Status RunStart::WaitForFirstWeights() {
   while (true) {
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-    FGNN_ASSIGN_OR_RETURN(const bool there,
-                          run_.board().WaitForVersion(
-                              run_.segment.first_version, DeadlineIn(kTick)));
+    FGNN_ASSIGN_OR_RETURN(
+        const bool there,
+        run_.board().WaitForVersion(run_.started->segment.first_version,
+                                    DeadlineIn(kTick)));
     if (there) return absl::OkStatus();
   }
 }

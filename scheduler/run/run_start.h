@@ -39,25 +39,27 @@ class RunStart {
       const std::filesystem::path& run_dir) const;
   // Takes the folder of a run that goes on. FailedPrecondition: the folder is
   // still as an earlier run left it.
-  absl::StatusOr<RunFolder> KeepFolder() const;
+  absl::StatusOr<RunFolder> KeepFolder(double seconds_before) const;
   // Does what the earlier scheduler may have left undone at the last stop.
   absl::Status FinishStop();
   // Has the dataset validated, reads its sizes, and reports its warnings.
-  absl::Status OpenDataset();
+  absl::StatusOr<RunDataset> OpenDataset();
   absl::Status CheckDatasetIsInRoot() const;
   absl::StatusOr<SegmentOptions> Plan();
-  // Makes the run's folder, or finds the point in it from which the run goes
-  // on. An earlier run's folder is not changed yet, so that it stays as it is
-  // if the run does not get to train.
-  absl::Status OpenFolder();
+  // Makes the run's folder, or takes that of an earlier run. The latter is not
+  // changed yet, so that it stays as it is if the run does not get to train.
+  absl::StatusOr<StartedRun> OpenFolder(const SegmentOptions& segment);
   absl::Status OwnFolder();
+  // Finds the point in the folder from which the run goes on.
   absl::Status PlanToGoOn();
+  // Makes the segment, attaches all daemons and loads the first weights.
+  absl::Status Attach();
   // Begins to write into an earlier run's folder, back at that point.
   absl::Status EnterFolder();
   absl::Status MakeBestIfItWas(const ResumePoint& point);
   absl::Status SetState(const RunState& state);
   absl::Status WaitForFirstWeights();
-  RunRecord Record() const;
+  RunRecord Record(double seconds_before) const;
 
   RunParts& parts_;
   RunContext& run_;

@@ -78,8 +78,8 @@ struct Job {
   uint32_t retries = 0;   // Most failed starts after which it starts again.
   uint32_t attempts = 0;  // Number of failed starts so far.
   uint32_t time_limit_seconds = 0;  // Limit of run_seconds; 0: none.
-  uint32_t preemptions = 0;  // Number of times that it gave way to another job.
-  double run_seconds = 0;    // Seconds with devices, over all starts.
+  uint32_t preemptions = 0;   // Number of times that another job preempted it.
+  double run_seconds = 0;     // Seconds with devices, over all starts.
   double device_seconds = 0;  // Seconds with devices, summed over them.
   // Devices that it has, or had at its end; none while it waits.
   std::vector<Device> devices;

@@ -5,7 +5,7 @@
 //     │ ▼         │            │
 //   QUEUED ──▶ PREPARING ──▶ RUNNING ──▶ COMPLETED
 //     ││ ▲        │ │ │        │ │ │
-//     ││ └────────┴─┼─┼────────┘ │ │   (it gave way, or is tried again)
+//     ││ └────────┴─┼─┼────────┘ │ │   (it is preempted, or tried again)
 //     ││            │ └─▶ FAILED ◀─┤
 //     ││            ▼            ▼ │
 //     ││         CANCELLING ◀──────┘

@@ -16,9 +16,9 @@
 namespace fgnn {
 namespace {
 
-// A turn: its owner and work. The word's `generation` has the device's last
-// work and the number of its wakes. Both stay when the turn ends.
-using TurnWord = OwnedWord<DeviceWork>;
+// A role slice: its owner and work. The word's `generation` has the device's
+// last work and the number of its wakes. Both stay when the slice ends.
+using SliceWord = OwnedWord<DeviceWork>;
 constexpr int kLastBits = 2;
 constexpr uint64_t kLastMask = (1 << kLastBits) - 1;
 
@@ -33,35 +33,35 @@ bool IsWork(DeviceWork work) {
   return work == DeviceWork::kSample || work == DeviceWork::kTrain;
 }
 
-bool IsHeld(TurnWord turn) {
-  return IsDaemon(turn.owner) && IsWork(turn.state);
+bool IsHeld(SliceWord slice) {
+  return IsDaemon(slice.owner) && IsWork(slice.state);
 }
 
-DeviceWork LastOf(TurnWord turn) {
-  const auto last = static_cast<DeviceWork>(turn.generation & kLastMask);
+DeviceWork LastOf(SliceWord slice) {
+  const auto last = static_cast<DeviceWork>(slice.generation & kLastMask);
   return IsWork(last) ? last : DeviceWork::kNothing;
 }
 
-uint64_t WakesOf(TurnWord turn) { return turn.generation >> kLastBits; }
+uint64_t WakesOf(SliceWord slice) { return slice.generation >> kLastBits; }
 
-TurnWord Nobody(TurnWord turn, DeviceWork last) {
+SliceWord Nobody(SliceWord slice, DeviceWork last) {
   return {DeviceWork::kNothing, kNoOwner,
-          (WakesOf(turn) << kLastBits) | static_cast<uint64_t>(last)};
+          (WakesOf(slice) << kLastBits) | static_cast<uint64_t>(last)};
 }
 
-SharedWord TurnWordOf(const Segment& segment, uint32_t device) {
-  return SharedWord(segment.regions().device(device).turn);
+SharedWord SliceWordOf(const Segment& segment, uint32_t device) {
+  return SharedWord(segment.regions().device(device).slice);
 }
 
-TurnWord LoadTurn(const Segment& segment, uint32_t device) {
-  return TurnWord::Unpack(
-      TurnWordOf(segment, device).load(std::memory_order_acquire));
+SliceWord LoadSlice(const Segment& segment, uint32_t device) {
+  return SliceWord::Unpack(
+      SliceWordOf(segment, device).load(std::memory_order_acquire));
 }
 
-bool MoveTurn(const Segment& segment, uint32_t device, TurnWord from,
-              TurnWord to) {
+bool MoveSlice(const Segment& segment, uint32_t device, SliceWord from,
+               SliceWord to) {
   uint64_t expected = from.Pack();
-  return TurnWordOf(segment, device)
+  return SliceWordOf(segment, device)
       .compare_exchange_strong(expected, to.Pack(), std::memory_order_acq_rel,
                                std::memory_order_relaxed);
 }
@@ -161,7 +161,7 @@ DevicePlan RoleOf(uint64_t number) {
   return plan == DevicePlan::kLost ? DevicePlan::kSample : plan;
 }
 
-// Whether a device that has no turn to train may get one in time to share the
+// Whether a device that has no slice to train may get one in time to share the
 // open steps.
 bool MayTrain(const SwitchSnapshot& snapshot) {
   switch (snapshot.plan) {
@@ -284,44 +284,45 @@ double DeviceTable::TakeLongestWake(uint32_t device) {
   return LoadSeconds(taken);
 }
 
-bool DeviceTable::TryTakeTurn(uint32_t device, DeviceWork work) {
+bool DeviceTable::TryTakeSlice(uint32_t device, DeviceWork work) {
   if (num_devices() == 0 || owner_ == kNoOwner || !IsWork(work)) return false;
-  const TurnWord now = LoadTurn(*segment_, device);
+  const SliceWord now = LoadSlice(*segment_, device);
   if (IsHeld(now)) return false;
   const DeviceWork last = LastOf(now);
   const bool wakes = work == DeviceWork::kTrain && last != DeviceWork::kTrain &&
                      plan(device) == DevicePlan::kSample;
   const uint64_t num_wakes = WakesOf(now) + (wakes ? 1 : 0);
-  return MoveTurn(
+  return MoveSlice(
       *segment_, device, now,
       {work, owner_, (num_wakes << kLastBits) | static_cast<uint64_t>(last)});
 }
 
-void DeviceTable::EndTurn(uint32_t device, DeviceWork last_done) {
+void DeviceTable::EndSlice(uint32_t device, DeviceWork last_done) {
   if (num_devices() == 0) return;
-  const TurnWord now = LoadTurn(*segment_, device);
+  const SliceWord now = LoadSlice(*segment_, device);
   if (!IsHeld(now) || now.owner != owner_) return;
   const DeviceWork last = IsWork(last_done) ? last_done : LastOf(now);
-  if (MoveTurn(*segment_, device, now, Nobody(now, last))) Announce();
+  if (MoveSlice(*segment_, device, now, Nobody(now, last))) Announce();
 }
 
 DeviceWork DeviceTable::working(uint32_t device) const {
   if (num_devices() == 0) return DeviceWork::kNothing;
-  const TurnWord turn = LoadTurn(*segment_, device);
-  return IsHeld(turn) ? turn.state : DeviceWork::kNothing;
+  const SliceWord slice = LoadSlice(*segment_, device);
+  return IsHeld(slice) ? slice.state : DeviceWork::kNothing;
 }
 
 uint64_t DeviceTable::wakes(uint32_t device) const {
-  return num_devices() == 0 ? 0 : WakesOf(LoadTurn(*segment_, device));
+  return num_devices() == 0 ? 0 : WakesOf(LoadSlice(*segment_, device));
 }
 
-bool DeviceTable::ReclaimTurnsOf(OwnerIndex dead_owner) {
+bool DeviceTable::ReclaimSlicesOf(OwnerIndex dead_owner) {
   if (num_devices() == 0 || dead_owner == kNoOwner) return false;
   bool reclaimed = false;
   for (uint32_t device = 0; device < num_devices(); ++device) {
-    const TurnWord turn = LoadTurn(*segment_, device);
-    if (!IsHeld(turn) || turn.owner != dead_owner) continue;
-    reclaimed |= MoveTurn(*segment_, device, turn, Nobody(turn, LastOf(turn)));
+    const SliceWord slice = LoadSlice(*segment_, device);
+    if (!IsHeld(slice) || slice.owner != dead_owner) continue;
+    reclaimed |=
+        MoveSlice(*segment_, device, slice, Nobody(slice, LastOf(slice)));
   }
   // Announced even if nothing was reclaimed: an earlier reaper may have died
   // before its announcement.
@@ -337,7 +338,7 @@ SwitchSnapshot DeviceTable::SnapshotOf(uint32_t device,
                                        SwitchSnapshot of_all) const {
   of_all.plan = plan(device);
   of_all.standby_seconds = times(device).standby;
-  if (num_devices() > 0) of_all.last = LastOf(LoadTurn(*segment_, device));
+  if (num_devices() > 0) of_all.last = LastOf(LoadSlice(*segment_, device));
   return of_all;
 }
 

@@ -1,11 +1,12 @@
-// Devices that have one role at a time: the owner of each device's turn, its
-// plan, and the seconds of its batches. Each device has a sampler and a trainer
-// attached, and only one of the two works. Before each fetch they ask
-// NextWork() of shared/switching and take the device's turn, without a call to
-// the scheduler or a lock.
+// Devices that have one role at a time: the owner of each device's role slice,
+// its plan, and the seconds of its batches. Each device has a sampler and a
+// trainer attached, and only one of the two works. Before each fetch they ask
+// NextWork() of shared/switching and take a role slice of the device, without a
+// call to the scheduler or a lock. A slice is the time in which one of the two
+// works, for one batch or for many.
 //
 // Each device has one 64-bit word. One compare-and-swap makes each step of the
-// word. So a process that is killed anywhere leaves a turn that the reaper can
+// word. So a process that is killed anywhere leaves a slice that the reaper can
 // end:
 //
 //   nobody(last) ──take──▶ working(owner, what, last) ──end──▶ nobody(last')
@@ -25,10 +26,11 @@ namespace fgnn {
 
 // A process's view of the table. Thread-safe. Borrows the segment. A device
 // index beyond the last device is reduced to the range. A segment without
-// devices has no plans, times or turns.
+// devices has no plans, times or slices.
 class DeviceTable {
  public:
-  // `owner`: index of this process, as in GlobalQueue; kNoOwner takes no turns.
+  // `owner`: index of this process, as in GlobalQueue; kNoOwner takes no
+  // slices.
   DeviceTable(Segment* segment, OwnerIndex owner);
 
   uint32_t num_devices() const;
@@ -63,15 +65,15 @@ class DeviceTable {
   void AddSampleTime(uint32_t device, double seconds);
   void AddTrainTime(uint32_t device, double seconds);
 
-  // Takes the device's turn for the work. At most one owner at a time holds the
-  // turn of a device. Returns false if an owner, this one included, holds the
-  // turn already.
-  bool TryTakeTurn(uint32_t device, DeviceWork work);
-  // Ends the turn. Does nothing if this owner does not hold it. `last_done`:
+  // Takes a slice of the device for the work. At most one owner at a time holds
+  // the slice of a device. Returns false if an owner, this one included, holds
+  // it already.
+  bool TryTakeSlice(uint32_t device, DeviceWork work);
+  // Ends the slice. Does nothing if this owner does not hold it. `last_done`:
   // the device's last work; kNothing keeps the last work of before. The other
   // daemon of the device looks again at once.
-  void EndTurn(uint32_t device, DeviceWork last_done);
-  // Returns the work of the turn; kNothing: no owner holds the turn.
+  void EndSlice(uint32_t device, DeviceWork last_done);
+  // Returns the work of the slice; kNothing: no owner holds it.
   DeviceWork working(uint32_t device) const;
   // Number of times that the device went over to training while it was planned
   // to sample.
@@ -86,9 +88,9 @@ class DeviceTable {
   double TakeLongestWake(uint32_t device);
 
   // Scheduler only, and only after the kernel has said that every process with
-  // this index is dead. Ends the turns of the owner. Idempotent. Returns true
-  // if the owner held a turn.
-  bool ReclaimTurnsOf(OwnerIndex dead_owner);
+  // this index is dead. Ends the slices of the owner. Idempotent. Returns true
+  // if the owner held a slice.
+  bool ReclaimSlicesOf(OwnerIndex dead_owner);
 
   // Returns the argument for NextWork(), from queue, board and this table.
   // Reads each slot's word once and locks nothing meanwhile.

@@ -157,7 +157,7 @@ class GlobalQueue {
   // at all reads it before it looks.
   uint32_t frees() const;
   // Waits until one of these: a slot became free since `seen`, the sampling
-  // limit moved, a device's turn ended, or 100 ms or the deadline passed. The
+  // limit moved, a device's slice ended, or 100 ms or the deadline passed. The
   // caller then looks again. Returns Cancelled once the job was stopped.
   absl::Status WaitForFree(uint32_t seen, Deadline deadline) const;
 

@@ -56,7 +56,7 @@ static_assert(std::is_trivially_copyable_v<ControlWords>);
 // The words of a device that takes turns; see device_table.h. The daemons of a
 // device read the first cache line before each fetch.
 struct DeviceWords {
-  alignas(64) uint64_t turn;
+  alignas(64) uint64_t slice;
   uint64_t plan;       // released + 1:8 (0: no released plan) | plan:8
   uint64_t cached_as;  // The DevicePlan by which the trainer caches.
   alignas(64) uint64_t sample_seconds;  // The bits of a double, as below.

@@ -101,7 +101,7 @@ absl::Status ExecutorDaemon::ServeUntilStopped() {
   BoundedLog log(LogPath(options_.state_dir, options_.name));
   while (!stop_->WaitUntil(DeadlineIn(kLongestWait))) {
     log.RotateIfLarge();
-    if (LoopsTurn()) manager_.SayAlive();
+    if (HasProgress()) manager_.SayAlive();
   }
   LogInfo("stopping");
   manager_.SayStopping();
@@ -225,20 +225,21 @@ void ExecutorDaemon::LeaveJob() {
 WorkReport ExecutorDaemon::Report() {
   WorkReport report = seat_.Report();
   const MutexLock lock(&mutex_);
-  report.work_loop_turns += turns_of_calls_;
+  report.progress += progress_of_calls_;
   for (const WatchedCall* call : watched_calls_) {
     const CallActivity activity = call->look_();
-    report.work_loop_turns += activity.turns;
+    report.progress += activity.progress;
     report.working |= activity.working;
   }
   return report;
 }
 
-bool ExecutorDaemon::LoopsTurn() {
+bool ExecutorDaemon::HasProgress() {
   const WorkReport report = Report();
-  const bool turn = !report.working || report.work_loop_turns != turns_seen_;
-  turns_seen_ = report.work_loop_turns;
-  return turn;
+  const bool has_progress =
+      !report.working || report.progress != progress_seen_;
+  progress_seen_ = report.progress;
+  return has_progress;
 }
 
 ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,
@@ -251,7 +252,7 @@ ExecutorDaemon::WatchedCall::WatchedCall(ExecutorDaemon* daemon,
 ExecutorDaemon::WatchedCall::~WatchedCall() {
   const MutexLock lock(&daemon_->mutex_);
   daemon_->watched_calls_.erase(this);
-  daemon_->turns_of_calls_ += look_().turns;
+  daemon_->progress_of_calls_ += look_().progress;
 }
 
 void ExecutorDaemon::ShutDown() {

@@ -78,8 +78,9 @@ class JobStarter {
 
 // Progress of a watched call.
 struct CallActivity {
-  uint64_t turns = 0;  // Number that must change while the call works.
-  // Whether the call does work that takes no longer than a work loop's turn.
+  uint64_t progress = 0;  // Number that must change while the call works.
+  // Whether the call does work that takes no longer than a round of a work
+  // loop.
   bool working = false;
 };
 
@@ -158,9 +159,9 @@ class ExecutorDaemon : private ExecutorHandler {
   absl::StatusOr<HostSession*> Session();
   void LeaveJob();
   WorkReport Report();
-  // Returns true if all work loops have turned since the call before, or none
-  // has work. For the thread of ServeUntilStopped().
-  bool LoopsTurn();
+  // Returns true if all work loops have made progress since the call before, or
+  // none has work. For the thread of ServeUntilStopped().
+  bool HasProgress();
   void ShutDown();
 
   const ExecutorDaemonOptions options_;
@@ -168,7 +169,7 @@ class ExecutorDaemon : private ExecutorHandler {
   JobStarter* const starter_;
   const SignalWaiter* const stop_;
   ServiceManager manager_;
-  uint64_t turns_seen_ = 0;  // Turns at the last call of LoopsTurn().
+  uint64_t progress_seen_ = 0;  // Progress at the last call of HasProgress().
 
   JobSeat seat_;
 
@@ -179,8 +180,8 @@ class ExecutorDaemon : private ExecutorHandler {
   CondVar registered_;  // Signals that session_ is there.
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
   std::set<const WatchedCall*> watched_calls_ ABSL_GUARDED_BY(mutex_);
-  // Turns of watched calls that have ended.
-  uint64_t turns_of_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Progress of watched calls that have ended.
+  uint64_t progress_of_calls_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Last member: it calls the members above.
   std::unique_ptr<ExecutorServer> server_;

@@ -36,9 +36,10 @@ struct HostSessionOptions {
 // The state of a daemon's work. The session asks for it before each heartbeat,
 // on its own thread. Must not block.
 struct WorkReport {
-  // Number that rises while all work loops of the job turn. The scheduler kills
-  // a daemon that works while this number does not change for long.
-  uint64_t work_loop_turns = 0;
+  // Number that rises while all work loops of the job make progress. The
+  // scheduler kills a daemon that works while this number does not change for
+  // long.
+  uint64_t progress = 0;
   uint64_t batches = 0;  // Number of batches finished since the start.
   // Whether the daemon is attached to a job and not about to leave it, or in a
   // watched call.

@@ -58,7 +58,7 @@ std::unique_ptr<ExecutorJob> JobSeat::BeginToLeave() {
     LogInfo("waiting for {} calls to end", num_users_);
   }
   before_.batches += job_->batches();
-  before_.work_loop_turns += job_->turns();
+  before_.progress += job_->progress();
   return std::move(job_);
 }
 
@@ -122,7 +122,7 @@ WorkReport JobSeat::Report() const {
   // job.
   report.working = job_ != nullptr && !leaving_;
   if (job_ != nullptr) {
-    report.work_loop_turns += job_->turns();
+    report.progress += job_->progress();
     report.batches += job_->batches();
     report.evaluated_permille = job_->evaluated_permille();
   }

@@ -30,9 +30,9 @@ class ExecutorJob {
   virtual ~ExecutorJob() = default;
   // Makes the work loops, and calls that use the job, end soon.
   virtual void Stop() = 0;
-  // Returns a number that rises while every loop turns, by at most one from one
-  // call to the next.
-  virtual uint64_t turns() const = 0;
+  // Returns a number that rises while every loop makes progress, by at most one
+  // from one call to the next.
+  virtual uint64_t progress() const = 0;
   // Number of batches finished for the job so far.
   virtual uint64_t batches() const = 0;
   // Returns the thousandths that are done of the evaluation that works for the

@@ -39,7 +39,7 @@ void RunSampler(Segment* segment, uint32_t device, const Report& report) {
     uint32_t seen = queue.frees();
     SwitchSnapshot snapshot = table.Snapshot(device);
     if (NextWork(snapshot) == DeviceWork::kSample &&
-        table.TryTakeTurn(device, DeviceWork::kSample)) {
+        table.TryTakeSlice(device, DeviceWork::kSample)) {
       bool is_blocked = false;
       while (!is_blocked && NextWork(snapshot) == DeviceWork::kSample) {
         CheckAlone(*segment, TrainerOf(device));
@@ -51,8 +51,8 @@ void RunSampler(Segment* segment, uint32_t device, const Report& report) {
         snapshot.last = DeviceWork::kSample;
       }
       const bool trains_first = is_blocked && table.plan(device) != kB;
-      table.EndTurn(device,
-                    trains_first ? DeviceWork::kTrain : DeviceWork::kSample);
+      table.EndSlice(device,
+                     trains_first ? DeviceWork::kTrain : DeviceWork::kSample);
       if (!is_blocked) continue;
       seen = queue.frees();
     }
@@ -68,7 +68,7 @@ void RunTrainer(Segment* segment, uint32_t device, const Report& report) {
     const uint32_t seen = board.changes();
     SwitchSnapshot snapshot = table.Snapshot(device);
     if (NextWork(snapshot) == DeviceWork::kTrain &&
-        table.TryTakeTurn(device, DeviceWork::kTrain)) {
+        table.TryTakeSlice(device, DeviceWork::kTrain)) {
       while (NextWork(snapshot) == DeviceWork::kTrain) {
         CheckAlone(*segment, SamplerOf(device));
         const auto turn = TrainerTurn(&queue, &board, segment->options());
@@ -77,7 +77,7 @@ void RunTrainer(Segment* segment, uint32_t device, const Report& report) {
         snapshot = table.Snapshot(device);
         snapshot.last = DeviceWork::kTrain;
       }
-      table.EndTurn(device, DeviceWork::kTrain);
+      table.EndSlice(device, DeviceWork::kTrain);
       continue;
     }
     if (!board.WaitForChange(seen, FarDeadline()).ok()) ::_exit(7);
@@ -120,15 +120,15 @@ TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
           table.SetPlan(device, plans[device]);
         }
       },
-      [&](OwnerIndex owner) { table.ReclaimTurnsOf(owner); });
+      [&](OwnerIndex owner) { table.ReclaimSlicesOf(owner); });
   for (uint32_t device = 0; device < kDevices; ++device) {
     EXPECT_EQ(table.working(device), DeviceWork::kNothing);
   }
 }
 
-// Killed in its turn, it keeps the device from the other one until it is
+// Killed in its slice, it keeps the device from the other one until it is
 // reaped, and no longer.
-TEST_F(DeviceTurnsKillTest, TheReaperNamesTheTurnOfOneThatDied) {
+TEST_F(DeviceTurnsKillTest, TheReaperNamesTheSliceOfOneThatDied) {
   GlobalQueue scheduler(segment_.get(), kNoOwner);
   DeviceTable table(segment_.get(), kNoOwner);
   DeviceTable trainer(segment_.get(), TrainerOf(0));
@@ -139,18 +139,18 @@ TEST_F(DeviceTurnsKillTest, TheReaperNamesTheTurnOfOneThatDied) {
       DeviceTable mine(segment_.get(), SamplerOf(0));
       static auto slot = queue.TryClaimForWriting();
       if (!slot.ok() || !slot->has_value()) ::_exit(1);
-      if (!mine.TryTakeTurn(0, DeviceWork::kSample)) ::_exit(1);
+      if (!mine.TryTakeSlice(0, DeviceWork::kSample)) ::_exit(1);
       reports_.report()();
       WaitToBeKilled();
     });
     ASSERT_TRUE(reports_.Await(1));
   }
   EXPECT_EQ(table.working(0), DeviceWork::kSample);
-  EXPECT_FALSE(trainer.TryTakeTurn(0, DeviceWork::kTrain));
+  EXPECT_FALSE(trainer.TryTakeSlice(0, DeviceWork::kTrain));
   EXPECT_EQ(scheduler.ReclaimSlotsOf(SamplerOf(0)).size(), 1U);
-  EXPECT_TRUE(table.ReclaimTurnsOf(SamplerOf(0)));
-  EXPECT_FALSE(table.ReclaimTurnsOf(SamplerOf(0)));
-  EXPECT_TRUE(trainer.TryTakeTurn(0, DeviceWork::kTrain));
+  EXPECT_TRUE(table.ReclaimSlicesOf(SamplerOf(0)));
+  EXPECT_FALSE(table.ReclaimSlicesOf(SamplerOf(0)));
+  EXPECT_TRUE(trainer.TryTakeSlice(0, DeviceWork::kTrain));
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ TEST_F(RunFolderFaultTest, TheJobGetsItsFolderWhereverTheSchedulerIsKilled) {
       GTEST_SKIP() << "this machine does not allow ptrace";
     }
     claims.insert(*claimed_);
-    const auto again = *claimed_ == 1 ? RunFolder::Reopen(RunDir())
-                                      : RunFolder::Create(RunDir(), "job", {});
+    auto again = *claimed_ == 1 ? RunFolder::Reopen(RunDir())
+                                : RunFolder::Create(RunDir(), "job", {});
     ASSERT_THAT(again.status(), IsOk()) << "killed at stop " << last_stop;
     ASSERT_THAT(again->GoOn("job", {}), IsOk()) << "killed at " << last_stop;
     fs::remove_all(temp_ / "runs");

@@ -1,5 +1,5 @@
-"""Many jobs on one service: who goes first, who gives way, and that a job that
-let go of its devices ends as one that never did."""
+"""Many jobs on one service: who goes first, who is preempted, and that a
+preempted job ends as one that never was."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ class JobServiceTest(harness.ServiceTest):
         listed = self.service.json('jobs', '--state', 'paused', '--search',
                                    'long one', '--user', paused['user'])
         self.assertEqual([job['job_id'] for job in listed['jobs']], [low])
-        # It stays paused over a kill, and gives way to nobody meanwhile.
+        # It stays paused over a kill, and nobody preempts it meanwhile.
         self.service.kill_scheduler()
         self.service.fgnn('up')
         self.assertEqual(self.show(low)['state'], 'paused')

@@ -1,5 +1,5 @@
 // The interface by which a trainer computes on one kind of device. The work
-// loop, the source of batches and the turns of devices know only this
+// loop, the source of batches and the role slices of devices know only this
 // interface. The back end decides where features, weights and intermediate
 // results lie.
 #ifndef FGNN_TRAINER_SERVICE_BACKEND_TRAINER_BACKEND_H_

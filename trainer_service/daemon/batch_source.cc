@@ -30,9 +30,9 @@ BatchSource::~BatchSource() {
   changed_.NotifyAll();
 }
 
-std::optional<uint64_t> BatchSource::turns() const {
+std::optional<uint64_t> BatchSource::progress() const {
   if (options_.ahead == 0) return std::nullopt;
-  return turns_.load(std::memory_order_relaxed) +
+  return progress_.load(std::memory_order_relaxed) +
          features_.progress(TrainerThread::kAhead);
 }
 
@@ -169,7 +169,7 @@ bool BatchSource::WaitForEarlier(BatchSeq seq) {
                             return stopping_ || !loop_.extracts.has_value() ||
                                    *loop_.extracts > seq;
                           })) {
-    turns_.fetch_add(1, std::memory_order_relaxed);
+    progress_.fetch_add(1, std::memory_order_relaxed);
   }
   return !stopping_;
 }
@@ -196,13 +196,13 @@ void BatchSource::WorkAhead() {
   MutexLock lock(&mutex_);
   while (!changed_.WaitUntil(&lock, DeadlineIn(kTick),
                              [this] { return stopping_.load(); })) {
-    turns_.fetch_add(1, std::memory_order_relaxed);
+    progress_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 absl::Status BatchSource::LoopAhead() {
   while (!stopping_) {
-    turns_.fetch_add(1, std::memory_order_relaxed);
+    progress_.fetch_add(1, std::memory_order_relaxed);
     {
       MutexLock lock(&mutex_);
       const bool may_claim = changed_.WaitUntil(

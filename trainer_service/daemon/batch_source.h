@@ -40,8 +40,8 @@ struct BatchSourceOptions {
   TrainerReport report = {};
 };
 
-// One caller at a time, but for turns(). If `ahead` is not 0, a thread of the
-// source works ahead.
+// One caller at a time, but for progress(). If `ahead` is not 0, a thread of
+// the source works ahead.
 class BatchSource {
  public:
   // Borrows the back end and the segment. The cache follows the segment's plan
@@ -86,7 +86,7 @@ class BatchSource {
 
   // Returns a number that rises while the thread that works ahead lives;
   // nullopt: there is no such thread. Any thread.
-  std::optional<uint64_t> turns() const;
+  std::optional<uint64_t> progress() const;
 
  private:
   // What a thread does between two batches.
@@ -122,7 +122,7 @@ class BatchSource {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<bool> stopping_ = false;
-  std::atomic<uint64_t> turns_ = 0;
+  std::atomic<uint64_t> progress_ = 0;
   std::optional<Thread> thread_;  // Last: it uses the fields above.
 };
 

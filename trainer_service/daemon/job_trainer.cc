@@ -60,7 +60,8 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
                      std::max(spec.num_trainers(), 1u)},
            .report = std::move(report)},
           backend, segment) {
-  if (segment->options().num_devices > 0) turn_.emplace(segment, owner, device);
+  if (segment->options().num_devices > 0)
+    slice_.emplace(segment, owner, device);
 }
 
 absl::StatusOr<bool> JobTrainer::DoNext() {
@@ -69,8 +70,8 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   const bool waits_for_checkpoint =
       segment_->options().first_version > 0 && !board_.version().has_value();
   if (waits_for_checkpoint) return false;
-  if (turn_.has_value() && !turn_->held()) {
-    if (!turn_->Take()) {
+  if (slice_.has_value() && !slice_->held()) {
+    if (!slice_->Take()) {
       source_.GiveUpCache();
       return false;
     }
@@ -80,7 +81,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   if (stepped) return true;
   FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Fetch());
   if (batch.has_value()) {
-    if (turn_.has_value()) turn_->Fetched();
+    if (slice_.has_value()) slice_->Fetched();
     // `wait` is the time in which this trainer had nothing to train. An
     // extraction in this loop, and not ahead, does not count as waiting.
     times_.fetch = times_.since_last.Restart();
@@ -89,7 +90,7 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
     FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
     return true;
   }
-  return turn_.has_value() && !turn_goes_on_ && !EndTurn();
+  return slice_.has_value() && !slice_goes_on_ && !EndSlice();
 }
 
 // Makes the next step, or the first weights. Returns false if neither is due.
@@ -116,19 +117,19 @@ absl::Status JobTrainer::Explain(const absl::Status& made,
 // Returns the next batch; nullopt: there is none. If the device is to do other
 // work, only batches that were claimed before are returned.
 absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
-  if (!turn_.has_value()) {
+  if (!slice_.has_value()) {
     FGNN_RETURN_IF_ERROR(FollowCachePlan());
     return source_.Next();
   }
-  turn_goes_on_ = turn_->GoesOn();
-  if (turn_goes_on_) {
+  slice_goes_on_ = slice_->GoesOn();
+  if (slice_goes_on_) {
     FGNN_RETURN_IF_ERROR(FollowCachePlan());
-    source_.LimitAhead(turn_->ahead());
+    source_.LimitAhead(slice_->ahead());
     FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, source_.Next());
     if (batch.has_value()) return batch;
-    turn_goes_on_ = turn_->GoesOn();  // Other trainers were faster.
+    slice_goes_on_ = slice_->GoesOn();  // Other trainers were faster.
   }
-  if (turn_goes_on_) return std::nullopt;
+  if (slice_goes_on_) return std::nullopt;
   source_.LimitAhead({.batches = AheadLimit::kNothing});
   return source_.NextAhead();
 }
@@ -141,11 +142,11 @@ absl::Status JobTrainer::FollowCachePlan() {
   return absl::OkStatus();
 }
 
-bool JobTrainer::EndTurn() {
-  if (!turn_.has_value()) return true;
+bool JobTrainer::EndSlice() {
+  if (!slice_.has_value()) return true;
   source_.LimitAhead({.batches = AheadLimit::kNothing});
   if (!source_.GiveBackAhead()) return false;
-  turn_->End();
+  slice_->End();
   return true;
 }
 
@@ -216,8 +217,8 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   if (totals_ != nullptr) totals_->Add(record);
   const absl::Status released = std::move(batch.slot).Release();
   source_.GiveBack(std::move(batch.features));
-  if (turn_.has_value()) {
-    turn_->Trained(times_.fetch + double{record.sync} + double{record.train});
+  if (slice_.has_value()) {
+    slice_->Trained(times_.fetch + double{record.sync} + double{record.train});
   }
   times_.sync += times_.since_last.Restart();
   return released;

@@ -22,7 +22,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/batch_source.h"
-#include "trainer_service/daemon/device_turn.h"
+#include "trainer_service/daemon/training_slice.h"
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/sync/optimizer.h"
 #include "trainer_service/sync/step_exchange.h"
@@ -52,17 +52,17 @@ class JobTrainer {
              TrainerReport report = {});
 
   // Does the next piece of work. Returns false if there is none now, or if the
-  // device's sampler has the turn.
+  // device's sampler has its slice.
   // Cancelled: the job was stopped. Aborted: a loss, a gradient, a weight or a
   // number of the optimizer is not finite, naming epoch and batch or step.
   // DataLoss: a batch arrives damaged again and again.
   // Other errors: this trainer cannot go on with the job.
   absl::StatusOr<bool> DoNext();
 
-  // Ends the device's turn, if devices take turns, and gives back the batches
+  // Ends the device's slice, if devices take turns, and gives back the batches
   // that were extracted ahead. Returns false if a batch is being extracted: the
   // caller asks again.
-  bool EndTurn();
+  bool EndSlice();
 
   // A version of the weights that an earlier run of the job has committed.
   struct FirstWeights {
@@ -103,8 +103,8 @@ class JobTrainer {
   // training first. Any thread.
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
-  // See BatchSource::turns(). Any thread.
-  std::optional<uint64_t> turns_ahead() const { return source_.turns(); }
+  // See BatchSource::progress(). Any thread.
+  std::optional<uint64_t> progress_ahead() const { return source_.progress(); }
 
   // Number of batches that this trainer has done. Any thread.
   uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
@@ -137,10 +137,10 @@ class JobTrainer {
   TrainingTotals* const totals_;  // nullptr: nothing is added up.
   Segment* const segment_;
   GradientBoard board_;
-  // The device's turn; nullopt: devices take no turns. Declared before the
-  // source, so that the source gives its waiting batches back first.
-  std::optional<DeviceTurn> turn_;
-  bool turn_goes_on_ = true;
+  // The device's role slice; nullopt: devices take no turns. Declared before
+  // the source, so that the source gives its waiting batches back first.
+  std::optional<TrainingSlice> slice_;
+  bool slice_goes_on_ = true;
   BatchSource source_;
 
   SeedAnswers answers_;  // Answers for the batch.

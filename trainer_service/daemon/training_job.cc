@@ -153,12 +153,13 @@ void TrainingJob::Stop() {
   stopped_.Notify();
 }
 
-uint64_t TrainingJob::turns() const {
-  std::vector<uint64_t> turns = {loop_turns_.load(std::memory_order_relaxed) +
-                                 backend_->progress(TrainerThread::kLoop)};
-  const std::optional<uint64_t> ahead = trainer_.turns_ahead();
-  if (ahead.has_value()) turns.push_back(*ahead);
-  return rounds_.Look(turns);
+uint64_t TrainingJob::progress() const {
+  std::vector<uint64_t> progress = {
+      loop_progress_.load(std::memory_order_relaxed) +
+      backend_->progress(TrainerThread::kLoop)};
+  const std::optional<uint64_t> ahead = trainer_.progress_ahead();
+  if (ahead.has_value()) progress.push_back(*ahead);
+  return rounds_.Look(progress);
 }
 
 std::optional<uint32_t> TrainingJob::evaluated_permille() const {
@@ -177,22 +178,22 @@ void TrainingJob::Run() {
   }
   // The daemon belongs to the job until the scheduler detaches it. The
   // heartbeat goes on until then.
-  bool has_left = trainer_.EndTurn();
+  bool has_left = trainer_.EndSlice();
   while (!stopped_.WaitUntil(DeadlineIn(kTick))) {
-    if (!has_left) has_left = trainer_.EndTurn();
-    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+    if (!has_left) has_left = trainer_.EndSlice();
+    loop_progress_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 absl::Status TrainingJob::Loop() {
   while (!stopping_) {
-    loop_turns_.fetch_add(1, std::memory_order_relaxed);
+    loop_progress_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t seen = trainer_.changes();
     bool worked = false;
     {
-      const std::optional<WorkTurns::Turn> turn =
-          turns_.TakeForLoop(DeadlineIn(kTick));
-      if (!turn.has_value()) continue;
+      const std::optional<BackendLock::Held> held =
+          lock_.LockForLoop(DeadlineIn(kTick));
+      if (!held.has_value()) continue;
       FGNN_ASSIGN_OR_RETURN(worked, trainer_.DoNext());
     }
     if (worked) continue;
@@ -216,8 +217,8 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
                                                  const CallLimits& limits,
                                                  UniqueFd scratch) {
   const std::function<absl::Status()> check = CheckOf(limits);
-  FGNN_ASSIGN_OR_RETURN(const WorkTurns::Turn turn,
-                        turns_.TakeForCommand(limits.deadline, check));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, check));
   JobTrainer::Snapshot weights;
   if (request.checkpoint.empty()) {
     FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
@@ -249,9 +250,8 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
 
 absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
                                          const CallLimits& limits) {
-  FGNN_ASSIGN_OR_RETURN(
-      const WorkTurns::Turn turn,
-      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(JobTrainer::Snapshot snapshot,
                         trainer_.CopyNewest(true));
   // A scheduler that has died may have made this call, and training went on.
@@ -306,9 +306,8 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
 
 absl::StatusOr<std::string> TrainingJob::LoadCheckpoint(
     const std::filesystem::path& path, const CallLimits& limits) {
-  FGNN_ASSIGN_OR_RETURN(
-      const WorkTurns::Turn turn,
-      turns_.TakeForCommand(limits.deadline, CheckOf(limits)));
+  FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
+                        lock_.LockForCommand(limits.deadline, CheckOf(limits)));
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
   std::vector<std::string> warnings = {
       WarningOfOtherCode(checkpoint.info, backend_->model_options(),

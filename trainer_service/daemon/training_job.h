@@ -26,9 +26,9 @@
 #include "shared/rpc/executor_daemon.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/daemon/backend_lock.h"
 #include "trainer_service/daemon/job_trainer.h"
 #include "trainer_service/daemon/training_totals.h"
-#include "trainer_service/daemon/work_turns.h"
 #include "trainer_service/sync/exchange_factory.h"
 #include "trainer_service/sync/step_exchange.h"
 
@@ -77,7 +77,7 @@ class TrainingJob : public ExecutorJob {
   void Stop() override;
 
   // Returns a number that rises while the daemon works for the job.
-  uint64_t turns() const override;
+  uint64_t progress() const override;
   uint64_t batches() const override { return trainer_.batches(); }
   std::optional<uint32_t> evaluated_permille() const override;
   UniqueFd SharedTable() const override { return backend_->SharedTable(); }
@@ -98,9 +98,9 @@ class TrainingJob : public ExecutorJob {
   const std::unique_ptr<Segment> segment_;
   const DatasetNames names_;  // Names that checkpoints keep.
   const std::unique_ptr<StepExchange> steps_;
-  JobTrainer trainer_;  // Used by the thread that has the turn.
-  WorkTurns turns_;
-  std::atomic<uint64_t> loop_turns_ = 0;
+  JobTrainer trainer_;  // Used by the thread that has lock_.
+  BackendLock lock_;
+  std::atomic<uint64_t> loop_progress_ = 0;
   mutable LoopRounds rounds_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> evaluating_ = false;

@@ -28,7 +28,7 @@ struct DaemonHealth {
   // Facts of the last heartbeat: whether the daemon works on a job, and the
   // rounds of its work loop so far.
   bool working = false;
-  uint64_t turns = 0;
+  uint64_t progress = 0;
   // Time before which no further warning about this daemon is logged.
   Deadline quiet_until = Deadline::min();
 };

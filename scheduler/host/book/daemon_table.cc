@@ -75,7 +75,7 @@ absl::Status DaemonTable::Register(const DaemonRegistration& registration,
   daemon.health.silence = HangWatch(hang_, now);
   daemon.health.standstill = HangWatch(work_loop_, now);
   daemon.health.working = false;
-  daemon.health.turns = 0;
+  daemon.health.progress = 0;
   if (daemon.attachment.owner == kNoOwner && !registration.job_id.empty() &&
       IsDaemon(registration.owner)) {
     daemon.attachment.job_id = registration.job_id;

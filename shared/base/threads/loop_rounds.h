@@ -1,4 +1,4 @@
-// Tells whether each of several loops still turns.
+// Tells whether each of several loops still makes progress.
 #ifndef FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
 #define FGNN_SHARED_BASE_THREADS_LOOP_ROUNDS_H_
 
@@ -16,16 +16,16 @@ namespace fgnn {
 // stand still, unnoticed until the others have reached it. Thread-safe.
 class LoopRounds {
  public:
-  // Returns the number of rounds so far. `turns`: the counter of each loop,
+  // Returns the number of rounds so far. `progress`: the counter of each loop,
   // always in the same order. A round ends once every counter has changed since
   // the round before. One call ends at most one round.
-  uint64_t Look(const std::vector<uint64_t>& turns) {
+  uint64_t Look(const std::vector<uint64_t>& progress) {
     const MutexLock lock(&mutex_);
-    seen_.resize(turns.size());
-    for (size_t i = 0; i < turns.size(); ++i) {
-      if (turns[i] == seen_[i]) return rounds_;
+    seen_.resize(progress.size());
+    for (size_t i = 0; i < progress.size(); ++i) {
+      if (progress[i] == seen_[i]) return rounds_;
     }
-    seen_ = turns;
+    seen_ = progress;
     return ++rounds_;
   }
 

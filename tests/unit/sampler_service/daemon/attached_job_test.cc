@@ -342,12 +342,12 @@ TEST_F(AttachedJobTest, AStoppedJobIsNoFailure) {
                             StartSampler(*segment, OwnerIndex{1}, 2));
   GlobalQueue(segment.get(), kReader).Stop();
   // The heart goes on beating until the job is left.
-  const uint64_t before = sampler->turns();
+  const uint64_t before = sampler->progress();
   const Deadline deadline = DeadlineIn(kPatience);
-  while (sampler->turns() < before + 2 && MonotonicClock::now() < deadline) {
+  while (sampler->progress() < before + 2 && MonotonicClock::now() < deadline) {
     std::this_thread::yield();
   }
-  EXPECT_GE(sampler->turns(), before + 2);
+  EXPECT_GE(sampler->progress(), before + 2);
   sampler.reset();
   EXPECT_THAT(failures_.WaitForFirst(std::chrono::seconds(0)), IsOk());
 }

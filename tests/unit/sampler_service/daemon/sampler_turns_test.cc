@@ -51,9 +51,9 @@ class SamplerTurnsTest : public testing::Test {
 
   // Every thread has looked for work at least once meanwhile.
   static void WaitForThreeTurns(const AttachedJob& sampler) {
-    const uint64_t before = sampler.turns();
+    const uint64_t before = sampler.progress();
     const Deadline deadline = DeadlineIn(kTurnsPatience);
-    while (sampler.turns() < before + 3) {
+    while (sampler.progress() < before + 3) {
       ASSERT_LT(MonotonicClock::now(), deadline);
       std::this_thread::yield();
     }
@@ -101,7 +101,7 @@ class SamplerTurnsTest : public testing::Test {
       const uint32_t seen = board.changes();
       SwitchSnapshot snapshot = table.Snapshot(0);
       if (NextWork(snapshot) != DeviceWork::kTrain ||
-          !table.TryTakeTurn(0, DeviceWork::kTrain)) {
+          !table.TryTakeSlice(0, DeviceWork::kTrain)) {
         EXPECT_THAT(board.WaitForChange(seen, deadline), IsOk());
         continue;
       }
@@ -110,7 +110,7 @@ class SamplerTurnsTest : public testing::Test {
         snapshot = table.Snapshot(0);
         snapshot.last = DeviceWork::kTrain;
       }
-      table.EndTurn(0, DeviceWork::kTrain);
+      table.EndSlice(0, DeviceWork::kTrain);
     }
     return digests;
   }
@@ -161,11 +161,11 @@ TEST_F(SamplerTurnsTest, SamplesNothingWhileItsDeviceTrains) {
                                                       1, DevicePlan::kSample));
   GlobalQueue queue(segment_.get(), kTrainer);
   DeviceTable table(segment_.get(), kTrainer);
-  ASSERT_TRUE(table.TryTakeTurn(0, DeviceWork::kTrain));
+  ASSERT_TRUE(table.TryTakeSlice(0, DeviceWork::kTrain));
   queue.OpenForSampling(BatchSeq(job_.num_batches()));
   WaitForThreeTurns(*sampler);
   EXPECT_EQ(queue.Counts().free, 4U);
-  table.EndTurn(0, DeviceWork::kNothing);
+  table.EndSlice(0, DeviceWork::kNothing);
   FGNN_ASSERT_OK_AND_ASSIGN(const auto slot,
                             queue.ClaimForReading(BatchSeq(3), BatchSeq(4),
                                                   DeadlineIn(kTurnsPatience)));
@@ -181,7 +181,7 @@ TEST_F(SamplerTurnsTest, KeepsNoTurnWhenItCannotGoOn) {
       .OpenForSampling(BatchSeq(job_.num_batches()));
   ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(kTurnsPatience)));
   const Deadline deadline = DeadlineIn(kTurnsPatience);
-  while (!table.TryTakeTurn(0, DeviceWork::kTrain)) {
+  while (!table.TryTakeSlice(0, DeviceWork::kTrain)) {
     ASSERT_LT(MonotonicClock::now(), deadline);
     std::this_thread::yield();
   }

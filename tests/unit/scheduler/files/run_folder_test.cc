@@ -199,11 +199,13 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
   {
     std::set<std::string> with_lock = NamesIn(temp / "run");
     with_lock.insert(kRunLockName);
-    FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
+    FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder,
                               RunFolder::Reopen(temp / "run"));
     EXPECT_EQ(NamesIn(temp / "run"), with_lock);
     EXPECT_EQ(Read(temp / "run/job.yaml"), "dataset: x\n");
+    EXPECT_FALSE(folder.is_entered());
     FGNN_ASSERT_OK(folder.GoOn("dataset: y\n", {}));
+    EXPECT_TRUE(folder.is_entered());
   }
   EXPECT_EQ(Read(temp / "run/job.yaml"), "dataset: y\n");
   EXPECT_EQ(Read(temp / "run/metrics.jsonl"), "one\n");
@@ -215,8 +217,7 @@ TEST(RunFolderTest, IsReopenedWithWhatItHolds) {
                   fs::path(kMovedAway).filename().string(),
                   "model.tmp-backup"));
   // A run that ended before it had a folder has one now.
-  FGNN_ASSERT_OK_AND_ASSIGN(const RunFolder folder,
-                            RunFolder::Reopen(temp / "new"));
+  FGNN_ASSERT_OK_AND_ASSIGN(RunFolder folder, RunFolder::Reopen(temp / "new"));
   FGNN_ASSERT_OK(folder.GoOn("dataset: x\n", {}));
   EXPECT_EQ(Read(temp / "new/job.yaml"), "dataset: x\n");
 }

@@ -49,7 +49,7 @@ TEST_F(DaemonDevicesTest, OfADevicesDaemonsOneWorksAndTheOtherStandsBy) {
       const auto mapped,
       Segment::Attach(UniqueFd(::dup(segment_->fd())), HashString("job")));
   ASSERT_TRUE(
-      DeviceTable(mapped.get(), owner).TryTakeTurn(1, DeviceWork::kTrain));
+      DeviceTable(mapped.get(), owner).TryTakeSlice(1, DeviceWork::kTrain));
   EXPECT_EQ(state_of("trainer.1"), DaemonState::kWorking);
   EXPECT_EQ(state_of("sampler.1"), DaemonState::kStandby);
   End(daemon("trainer.1"));

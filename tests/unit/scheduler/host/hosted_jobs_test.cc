@@ -62,11 +62,11 @@ TEST_F(TwoJobsTest, EachHasTheDaemonsOfItsDevice) {
 
 class StandstillTest : public HostedJobsTest {
  protected:
-  absl::Status Beat(const std::string& name, bool working, uint64_t turns) {
+  absl::Status Beat(const std::string& name, bool working, uint64_t progress) {
     return host_->Heartbeat({.name = name,
                              .pid = processes_[name]->pid(),
                              .working = working,
-                             .turns = turns,
+                             .progress = progress,
                              .job_id = "",
                              .failure = absl::OkStatus()});
   }

@@ -113,47 +113,47 @@ TEST_F(JobQueueTest, DeletingJobsAndARestartGiveNoUserMore) {
   EXPECT_EQ(Start(), second);
 }
 
-TEST_F(JobQueueTest, TheRunningJobGivesWayToOneOfHigherPriorityAlone) {
+TEST_F(JobQueueTest, OnlyAHigherPriorityPreemptsTheRunningJob) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
   Submit({.user = "other"});
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
   const std::string high = Submit({.priority = 1});
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
   EXPECT_EQ(JobOf(high).waiting_for,
             "next; waits for job " + low + " to let go of its devices");
-  table_->dispatcher().Park(low, LetGo::kGiveWay);
+  table_->dispatcher().Park(low, PreemptionCause::kPriority);
   EXPECT_EQ(StateOf(low), JobState::kQueued);
   EXPECT_EQ(JobOf(low).preemptions, 1U);
   EXPECT_TRUE(JobOf(low).resume);
   EXPECT_EQ(Start(), high);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(high), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(high), PreemptionCause::kNone);
   Reopen();  // The one that ran goes on, the other waits as it did.
   EXPECT_EQ(JobOf(low).preemptions, 1U);
   EXPECT_EQ(Start(), high);
 }
 
-TEST_F(JobQueueTest, AnInterruptedJobGoesFirstAndThenGivesWay) {
+TEST_F(JobQueueTest, AnInterruptedJobGoesFirstAndThenIsPreempted) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
   const std::string high = Submit({.priority = 1});
   Reopen();
   ASSERT_EQ(Start(), low);  // Its daemons may still be at work.
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
-  table_->dispatcher().Park(low, LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
+  table_->dispatcher().Park(low, PreemptionCause::kPriority);
   EXPECT_EQ(Start(), high);
 }
 
-TEST_F(JobQueueTest, OneThatCannotLetGoKeepsOn) {
+TEST_F(JobQueueTest, OneThatCannotBePreemptedKeepsOn) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
   Submit({.priority = 1});
-  ASSERT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
+  ASSERT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
   table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
   // A pause is asked for by hand, and answered.
   FGNN_ASSERT_OK(table_->Pause(low));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPause);
   EXPECT_EQ(table_->PauseAnswer(low), std::nullopt);
   table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(table_->PauseAnswer(low),
@@ -176,8 +176,8 @@ TEST_F(JobQueueTest, APausedJobWaitsForContinueAlsoAfterARestart) {
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
-  table_->dispatcher().Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kPause);
+  table_->dispatcher().Park(id, PreemptionCause::kPause);
   EXPECT_EQ(StateOf(id), JobState::kPaused);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
   EXPECT_EQ(JobOf(id).preemptions, 0U);
@@ -200,8 +200,8 @@ TEST_F(JobQueueTest, AnInterruptedJobIsPausedOnceItsDaemonsHaveLetGo) {
   // Others would be held back after so many interruptions.
   ASSERT_TRUE(table_->dispatcher().StartNext(Deadline::min()).has_value());
   table_->dispatcher().MarkRunning(id);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
-  table_->dispatcher().Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kPause);
+  table_->dispatcher().Park(id, PreemptionCause::kPause);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
   EXPECT_EQ(StateOf(id), JobState::kPaused);
 }
@@ -210,10 +210,10 @@ TEST_F(JobQueueTest, APauseThatIsTakenBackLeavesTheJobQueued) {
   const std::string id = Submit();
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  ASSERT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kPause);
+  ASSERT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kPause);
   FGNN_ASSERT_OK(table_->Continue(id));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
-  table_->dispatcher().Park(id, LetGo::kPause);  // It had begun to.
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kNone);
+  table_->dispatcher().Park(id, PreemptionCause::kPause);  // It had begun to.
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   EXPECT_EQ(table_->PauseAnswer(id), absl::OkStatus());
 }
@@ -223,8 +223,8 @@ TEST_F(JobQueueTest, ACancelledJobIsNotParked) {
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
   FGNN_ASSERT_OK(table_->Cancel(id, absl::CancelledError("by hand")));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
-  table_->dispatcher().Park(id, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kNone);
+  table_->dispatcher().Park(id, PreemptionCause::kPause);
   EXPECT_EQ(StateOf(id), JobState::kCancelled);
 }
 
@@ -236,7 +236,7 @@ TEST_F(JobQueueTest, AJobRunsAfterThoseThatItNames) {
                                          std::min(first, second) + ", " +
                                          std::max(first, second));
   ASSERT_EQ(Start(), first);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(first), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(first), PreemptionCause::kNone);
   Complete(first);
   Reopen();
   EXPECT_EQ(JobOf(last).waiting_for, "waits for job " + second);
@@ -326,7 +326,7 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   const std::string id = Submit({.time_limit_seconds = 1});
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
-  table_->dispatcher().Park(id, LetGo::kPause);
+  table_->dispatcher().Park(id, PreemptionCause::kPause);
   table_.reset();
   {  // As if it had had devices for a while.
     JobStore store = JobStore::Open(folder_ / "jobs.sqlite").value();
@@ -337,15 +337,15 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   Reopen();
   FGNN_ASSERT_OK(table_->Continue(id));
   ASSERT_EQ(Start(), id);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kTimeIsUp);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kTimeIsUp);
   // Its last checkpoint is not tried again at each tick.
   table_->dispatcher().KeepOn(id, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kNone);
   const std::string other = Submit({.time_limit_seconds = 3600});
   table_->dispatcher().End(id, JobState::kFailed,
                            absl::DeadlineExceededError("up"));
   ASSERT_EQ(Start(), other);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(other), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(other), PreemptionCause::kNone);
 }
 
 TEST_F(JobQueueTest, ListsByWhatIsKnownAndGoesOnBehindAJob) {

@@ -149,8 +149,8 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
   Reopen({"cpu:4", "cpu:5", "cpu:6"});
   EXPECT_THAT(Start(high), ElementsAre("cpu:0"));
   EXPECT_THAT(Start(one), ElementsAre("cpu:1"));
-  // What let go of them goes on where there is room.
-  table_->dispatcher().Park(one, LetGo::kGiveWay);
+  // What was preempted goes on where there is room.
+  table_->dispatcher().Park(one, PreemptionCause::kPriority);
   EXPECT_THAT(JobOf(one).devices, IsEmpty());
   EXPECT_THAT(Start(other), ElementsAre("cpu:2"));
   EXPECT_THAT(Start(one), ElementsAre("cpu:4"));
@@ -184,31 +184,32 @@ TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
   FGNN_ASSERT_OK(table_->Pause(other));
   EXPECT_EQ(table_->PauseAnswer(other), std::nullopt);
   EXPECT_THAT(Start(other), ElementsAre("cpu:1"));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(other), LetGo::kPause);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(one), LetGo::kNo);
-  table_->dispatcher().Park(other, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(other), PreemptionCause::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(one), PreemptionCause::kNone);
+  table_->dispatcher().Park(other, PreemptionCause::kPause);
   EXPECT_EQ(JobOf(other).state, JobState::kPaused);
   EXPECT_EQ(table_->counts().running, 1U);
   EXPECT_EQ(table_->counts().paused, 1U);
 }
 
-TEST_F(JobTableDevicesTest, OnlyThoseInTheWayGiveWay) {
+TEST_F(JobTableDevicesTest, OnlyThoseInTheWayArePreempted) {
   const std::string low = Submit("cpu:0", {.priority = -2});
   const std::string lower = Submit("cpu:1", {.priority = -3});
   Start(low);
   Start(lower);
   const std::string high = Submit("cpu:0 cpu:2");
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kGiveWay);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(lower), PreemptionCause::kNone);
   // It keeps on: the other one alone would not be enough.
   table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(low), LetGo::kNo);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(lower), PreemptionCause::kNone);
   const std::string any = Submit("1", {.priority = 1});
   EXPECT_THAT(Start(any), ElementsAre("cpu:2"));
   const std::string more = Submit("1", {.priority = 1});
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(lower), LetGo::kGiveWay);
-  table_->dispatcher().Park(lower, LetGo::kGiveWay);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(lower),
+            PreemptionCause::kPriority);
+  table_->dispatcher().Park(lower, PreemptionCause::kPriority);
   EXPECT_EQ(JobOf(lower).preemptions, 1U);
   EXPECT_THAT(Start(more), ElementsAre("cpu:1"));
 }
@@ -221,9 +222,9 @@ TEST_F(JobTableDevicesTest, EachIsPausedCancelledAndTriedAgainByItself) {
   Start(two);
   Start(three);
   FGNN_ASSERT_OK(table_->Pause(one));
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(one), LetGo::kPause);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(two), LetGo::kNo);
-  table_->dispatcher().Park(one, LetGo::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(one), PreemptionCause::kPause);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(two), PreemptionCause::kNone);
+  table_->dispatcher().Park(one, PreemptionCause::kPause);
   EXPECT_TRUE(
       table_->dispatcher().TryAgain(two, absl::UnavailableError("gone")));
   EXPECT_EQ(JobOf(two).state, JobState::kQueued);
@@ -306,7 +307,7 @@ TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
   ASSERT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
   const std::string named = Submit("cpu:0", {.priority = 1});
   const std::string other = Submit("cpu:1 cpu:2", {.priority = 1});
-  table_->dispatcher().Park(grows, LetGo::kGiveWay);
+  table_->dispatcher().Park(grows, PreemptionCause::kPriority);
   Start(named);
   Start(other);
   Complete(named);
@@ -316,25 +317,25 @@ TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
         grows, [&](JobProgress& progress) { progress.seconds_left = seconds; });
   };
   set_seconds_left(1000);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kNone)
       << "nothing is free";
   Complete(other);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kGrow);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kGrow);
   set_seconds_left(1);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kNone)
       << "it is soon over";
   set_seconds_left(1000);
   const std::string waits = Submit("3");
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kNone)
       << "they are reserved";
   ASSERT_TRUE(table_->Cancel(waits, absl::CancelledError("")).ok());
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kGrow);
-  table_->dispatcher().Park(grows, LetGo::kGrow);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kGrow);
+  table_->dispatcher().Park(grows, PreemptionCause::kGrow);
   EXPECT_EQ(JobOf(grows).preemptions, 1U) << "as before";
   EXPECT_TRUE(JobOf(grows).resume);
   EXPECT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
   set_seconds_left(1000);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(grows), LetGo::kNo)
+  EXPECT_EQ(table_->dispatcher().PreemptCause(grows), PreemptionCause::kNone)
       << "it has its most";
 }
 

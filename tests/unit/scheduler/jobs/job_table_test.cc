@@ -234,14 +234,15 @@ TEST_F(JobTableTest, AClosedTableTakesAndStartsNothing) {
   EXPECT_FALSE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
 }
 
-TEST_F(JobTableTest, JobsOfAClosedTableLetGoOnlyIfTheyAreKept) {
+TEST_F(JobTableTest, JobsOfAClosedTableArePreemptedOnlyIfTheyAreKept) {
   const std::string id = Submit();
   Start();
   table_->Close();
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kNo);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kNone);
   table_->Close(/*keeps_jobs=*/true);
-  EXPECT_EQ(table_->dispatcher().ShouldLetGo(id), LetGo::kServiceEnds);
-  table_->dispatcher().Park(id, LetGo::kServiceEnds);
+  EXPECT_EQ(table_->dispatcher().PreemptCause(id),
+            PreemptionCause::kServiceEnds);
+  table_->dispatcher().Park(id, PreemptionCause::kServiceEnds);
   EXPECT_EQ(StateOf(id), JobState::kQueued);
   EXPECT_FALSE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
 }

@@ -190,7 +190,7 @@ TEST(JobOrderRandomTest, TheOrderDoesNotDependOnThatOfTheSnapshot) {
     QueueSnapshot other = snapshot;
     std::reverse(other.queued.begin(), other.queued.end());
     const JobOrder reversed = OrderJobs(other);
-    ASSERT_EQ(order.give_way, reversed.give_way);
+    ASSERT_EQ(order.preempted, reversed.preempted);
     for (size_t i = 0; i < order.waits.size(); ++i) {
       ASSERT_EQ(snapshot.queued[order.waits[i].job].id,
                 other.queued[reversed.waits[i].job].id);
@@ -225,7 +225,7 @@ std::map<std::string, double> StartTimes(
       started[start.id] = now;
       ends[start.id] = now + ends_in(start.id, job->most_seconds);
       snapshot.running.push_back({.id = start.id,
-                                  .can_give_way = false,
+                                  .can_be_preempted = false,
                                   .devices = start.devices,
                                   .most_seconds = job->most_seconds});
       snapshot.queued.erase(job);
@@ -251,7 +251,7 @@ TEST(JobOrderRandomTest, TheFirstThatWaitsStartsNoLaterForThoseBehindIt) {
     Chance chance(seed + kCases);
     std::map<std::string, double> lasts;
     for (RunningJob& job : snapshot.running) {
-      job.can_give_way = false;
+      job.can_be_preempted = false;
       job.is_leaving = false;
       lasts[job.id] = kBeyondLimits + chance.Below(30);
     }

@@ -162,12 +162,13 @@ TEST(JobOrderTest, AShortJobBorrowsWhatIsReservedIfItsLimitAllowsIt) {
   snapshot.queued.insert(snapshot.queued.begin(),
                          {.id = "first", .wanted = Named({"cpu:0-1"})});
   EXPECT_EQ(StartsOf(snapshot), "s:cpu:1");
-  // What lets go of its devices does so before its limit.
+  // What is preempted leaves before its limit.
   snapshot.running[0].is_leaving = true;
   EXPECT_EQ(StartsOf(snapshot), "");
 }
 
-TEST(JobOrderTest, TheFewestGiveWayAndOfThoseTheLeastImportantAndYoungest) {
+TEST(JobOrderTest,
+     TheFewestArePreemptedAndOfThoseTheLeastImportantAndYoungest) {
   QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1", "cpu:2", "cpu:3"});
   snapshot.running = {Running("one", {"cpu:0"}), Running("two", {"cpu:1-2"}),
                       Running("old", {"cpu:3"})};
@@ -178,7 +179,7 @@ TEST(JobOrderTest, TheFewestGiveWayAndOfThoseTheLeastImportantAndYoungest) {
   snapshot.running[2].started = 1;
   const auto leave_for = [&](const WantedDevices& wanted, int32_t priority) {
     snapshot.queued = {{.id = "w", .priority = priority, .wanted = wanted}};
-    return absl::StrJoin(OrderJobs(snapshot).give_way, " ");
+    return absl::StrJoin(OrderJobs(snapshot).preempted, " ");
   };
   EXPECT_EQ(leave_for(Number(1), 0), "one");
   EXPECT_EQ(leave_for(Number(2), 1), "two");
@@ -188,12 +189,12 @@ TEST(JobOrderTest, TheFewestGiveWayAndOfThoseTheLeastImportantAndYoungest) {
   EXPECT_EQ(leave_for(Named({"cpu:2-3"}), 1), "old two");
   EXPECT_EQ(leave_for(Named({"cpu:2-3"}), 0), "");
   EXPECT_EQ(leave_for(Number(1), -5), "");
-  snapshot.running[0].can_give_way = false;
+  snapshot.running[0].can_be_preempted = false;
   EXPECT_EQ(leave_for(Number(1), 0), "old");
   EXPECT_EQ(ReasonOf(snapshot, "w"),
             "next; waits for 1 device, 0 are free: cpu:0, which job one has; "
             "cpu:1, which job two has; cpu:2, which job two has; and 1 more");
-  // It lets go already: nobody else has to.
+  // It leaves already: nobody else has to.
   snapshot.running[0].is_leaving = true;
   EXPECT_EQ(leave_for(Number(1), 0), "");
   EXPECT_EQ(leave_for(Named({"cpu:0", "cpu:3"}), 0), "old");
@@ -212,20 +213,20 @@ TEST(JobOrderTest, TwoThatWaitTakeNotTheSameDeviceTwice) {
       {.id = "b", .priority = 1, .number = 2, .wanted = Number(1)},
       {.id = "c", .priority = 1, .number = 3, .wanted = Number(1)}};
   // The younger one's two devices are for two of them.
-  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::ElementsAre("s", "r"));
+  EXPECT_THAT(OrderJobs(snapshot).preempted, testing::ElementsAre("s", "r"));
 }
 
 // What would come free is kept for somebody else.
-TEST(JobOrderTest, NobodyGivesWayInVain) {
+TEST(JobOrderTest, NobodyIsPreemptedInVain) {
   QueueSnapshot snapshot = ServiceOf({"cpu:0", "cpu:1"});
   snapshot.running = {Running("stays", {"cpu:0"}), Running("r", {"cpu:1"})};
-  snapshot.running[0].can_give_way = false;
+  snapshot.running[0].can_be_preempted = false;
   snapshot.queued = {
       {.id = "both", .priority = 1, .number = 1, .wanted = Named({"cpu:0-1"})},
       {.id = "one", .priority = 1, .number = 2, .wanted = Number(1)}};
-  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::IsEmpty());
+  EXPECT_THAT(OrderJobs(snapshot).preempted, testing::IsEmpty());
   snapshot.queued.erase(snapshot.queued.begin());
-  EXPECT_THAT(OrderJobs(snapshot).give_way, testing::ElementsAre("r"));
+  EXPECT_THAT(OrderJobs(snapshot).preempted, testing::ElementsAre("r"));
 }
 
 TEST(JobOrderTest, ReasonsAreInWords) {

@@ -62,12 +62,12 @@ inline QueueSnapshot RandomSnapshot(uint64_t seed) {
     job.id = absl::StrCat("running", i);
     job.priority = static_cast<int32_t>(chance.Below(3)) - 1;
     job.is_leaving = chance.OneIn(8);
-    job.can_give_way = !job.is_leaving && !chance.OneIn(4);
+    job.can_be_preempted = !job.is_leaving && !chance.OneIn(4);
     job.started = (i * 7) % 12;
     job.devices = devices;
     if (chance.OneIn(2)) job.most_seconds = 1 + chance.Below(20);
     job.wanted = RandomWanted(chance, num_devices);
-    job.gains_by_more = job.can_give_way && job.wanted.by_number() &&
+    job.gains_by_more = job.can_be_preempted && job.wanted.by_number() &&
                         job.wanted.max > job.devices.devices.size();
   }
   const uint32_t jobs = chance.Below(12);

@@ -1,5 +1,5 @@
-// What job_order.h promises of those that run, of random queues: who gives way,
-// and who grows.
+// What job_order.h promises of those that run, of random queues: who is
+// preempted, and who grows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 namespace fgnn {
 namespace {
 
-// The fewest of those that may give way to the job, found by trying all sets;
-// nullopt: none are enough.
+// The fewest of those that may be preempted for the job, found by trying all
+// sets; nullopt: none are enough.
 std::optional<size_t> FewestByTrying(const QueuedJob& job,
                                      const QueueSnapshot& snapshot,
                                      const ResourceSet& started,
@@ -28,7 +28,7 @@ std::optional<size_t> FewestByTrying(const QueuedJob& job,
     for (size_t i = 0; i < snapshot.running.size(); ++i) {
       const RunningJob& running = snapshot.running[i];
       if ((set >> i & 1) != 0) {
-        may &= running.can_give_way && !running.is_leaving &&
+        may &= running.can_be_preempted && !running.is_leaving &&
                running.priority < job.priority;
       } else if (!running.is_leaving) {
         held |= running.devices.resources;
@@ -45,8 +45,8 @@ std::optional<size_t> FewestByTrying(const QueuedJob& job,
   return fewest;
 }
 
-TEST(RunningJobsRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
-  size_t num_give_way = 0;
+TEST(RunningJobsRandomTest, TheFewestArePreemptedThatAreEnoughAndElseNone) {
+  size_t num_preempted = 0;
   for (uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
     QueueSnapshot snapshot = RandomSnapshot(seed);
@@ -66,14 +66,14 @@ TEST(RunningJobsRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
     ResourceSet started;
     for (const JobStart& start : order.starts)
       started |= start.devices.resources;
-    EXPECT_EQ(order.give_way.size(),
+    EXPECT_EQ(order.preempted.size(),
               FewestByTrying(job, snapshot, started, order.starts.size())
                   .value_or(0));
-    if (order.give_way.empty()) continue;
-    ++num_give_way;
+    if (order.preempted.empty()) continue;
+    ++num_preempted;
     // Once they have left, and those that start have not ended, it starts.
     std::erase_if(snapshot.running, [&order](const RunningJob& running) {
-      return running.is_leaving || order.gives_way(running.id);
+      return running.is_leaving || order.is_preempted(running.id);
     });
     for (const JobStart& start : order.starts) {
       snapshot.running.push_back({.id = start.id, .devices = start.devices});
@@ -81,7 +81,7 @@ TEST(RunningJobsRandomTest, TheFewestGiveWayThatAreEnoughAndElseNone) {
     snapshot.queued = {job};
     EXPECT_EQ(OrderJobs(snapshot).starts.size(), 1U);
   }
-  EXPECT_GT(num_give_way, kCases / 50);
+  EXPECT_GT(num_preempted, kCases / 50);
 }
 
 TEST(RunningJobsRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
@@ -102,7 +102,7 @@ TEST(RunningJobsRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
     });
     std::vector<std::string> grow;
     for (const RunningJob* job : sorted) {
-      if (!job->gains_by_more || order.gives_way(job->id)) continue;
+      if (!job->gains_by_more || order.is_preempted(job->id)) continue;
       size_t has = job->devices.devices.size();
       const size_t had = has;
       for (const ServiceDevice& device : snapshot.devices) {

@@ -17,12 +17,12 @@ TEST(LoopRoundsTest, RiseWhileEveryLoopTurns) {
 TEST(LoopRoundsTest, StandStillWithAnyLoop) {
   LoopRounds rounds;
   EXPECT_EQ(rounds.Look({10, 1'000'000}), 1U);
-  for (uint64_t turns = 11; turns < 1000; ++turns) {
-    EXPECT_EQ(rounds.Look({turns, 1'000'000}), 1U);
+  for (uint64_t progress = 11; progress < 1000; ++progress) {
+    EXPECT_EQ(rounds.Look({progress, 1'000'000}), 1U);
   }
   EXPECT_EQ(rounds.Look({1000, 1'000'001}), 2U);
-  for (uint64_t turns = 1'000'002; turns < 1'001'000; ++turns) {
-    EXPECT_EQ(rounds.Look({1000, turns}), 2U);
+  for (uint64_t progress = 1'000'002; progress < 1'001'000; ++progress) {
+    EXPECT_EQ(rounds.Look({1000, progress}), 2U);
   }
 }
 

@@ -45,12 +45,12 @@ TEST_F(DeviceTableTest, TheOthersDoNotCountWhoIsLost) {
   EXPECT_EQ(scheduler_->NumTraining(), 1U);
   EXPECT_EQ(NextWork(scheduler_->Snapshot(2)), DeviceWork::kNothing);
   // Its trainer ends the batch that it is at; nobody knows what that counts as.
-  ASSERT_TRUE(trainer_->TryTakeTurn(2, DeviceWork::kTrain));
+  ASSERT_TRUE(trainer_->TryTakeSlice(2, DeviceWork::kTrain));
   EXPECT_EQ(scheduler_->NumTraining(), 2U);
   trainer_->AddTrainTime(2, 100);
   EXPECT_EQ(scheduler_->times(2).train, 4);
   EXPECT_EQ(scheduler_->times(2).standby, 0);
-  trainer_->EndTurn(2, DeviceWork::kTrain);
+  trainer_->EndSlice(2, DeviceWork::kTrain);
   // Nor does a device with nothing to sample that is lost wait to train.
   scheduler_->SetPlan(0, DevicePlan::kLost);
   scheduler_->SetPlan(1, DevicePlan::kLost);
@@ -76,14 +76,14 @@ TEST_F(DeviceTableTest, ThoseThatTrainShareAStep) {
   GlobalQueue(segment_.get(), kNoOwner).OpenForSampling(BatchSeq(30));
   scheduler_->SetPlan(2, DevicePlan::kTrain);
   EXPECT_EQ(scheduler_->NumTraining(), 1U);
-  ASSERT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
+  ASSERT_TRUE(trainer_->TryTakeSlice(0, DeviceWork::kTrain));
   EXPECT_EQ(scheduler_->NumTraining(), 2U);
   // Nothing is left to sample: anyone may wake.
   GlobalQueue queue(segment_.get(), kSampler);
   for (BatchSeq seq(0); seq < BatchSeq(4); ++seq) ProduceNext(&queue, seq);
   EXPECT_EQ(scheduler_->NumTraining(), 3U);
   // One slot comes free, for which who trains does not go back to sampling.
-  trainer_->EndTurn(0, DeviceWork::kTrain);
+  trainer_->EndSlice(0, DeviceWork::kTrain);
   GlobalQueue reader(segment_.get(), kTrainer);
   FGNN_ASSERT_OK_AND_ASSIGN(
       std::optional<ReadSlot> slot,

@@ -18,29 +18,29 @@ namespace {
 
 TEST_F(DeviceTableTest, OneOfTwoHoldsADevicesTurn) {
   EXPECT_EQ(scheduler_->working(1), DeviceWork::kNothing);
-  EXPECT_TRUE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
+  EXPECT_TRUE(sampler_->TryTakeSlice(1, DeviceWork::kSample));
   EXPECT_EQ(scheduler_->working(1), DeviceWork::kSample);
-  EXPECT_FALSE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
-  EXPECT_FALSE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
+  EXPECT_FALSE(trainer_->TryTakeSlice(1, DeviceWork::kTrain));
+  EXPECT_FALSE(sampler_->TryTakeSlice(1, DeviceWork::kSample));
   // Other devices are none of it.
-  EXPECT_TRUE(trainer_->TryTakeTurn(2, DeviceWork::kTrain));
+  EXPECT_TRUE(trainer_->TryTakeSlice(2, DeviceWork::kTrain));
   EXPECT_EQ(scheduler_->working(0), DeviceWork::kNothing);
-  // Nobody ends another one's turn.
-  trainer_->EndTurn(1, DeviceWork::kTrain);
+  // Nobody ends another one's slice.
+  trainer_->EndSlice(1, DeviceWork::kTrain);
   EXPECT_EQ(scheduler_->working(1), DeviceWork::kSample);
-  sampler_->EndTurn(1, DeviceWork::kSample);
+  sampler_->EndSlice(1, DeviceWork::kSample);
   EXPECT_EQ(LastOf(1), DeviceWork::kSample);
-  EXPECT_TRUE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
+  EXPECT_TRUE(trainer_->TryTakeSlice(1, DeviceWork::kTrain));
   EXPECT_EQ(LastOf(1), DeviceWork::kSample);
-  trainer_->EndTurn(1, DeviceWork::kTrain);
+  trainer_->EndSlice(1, DeviceWork::kTrain);
   EXPECT_EQ(LastOf(1), DeviceWork::kTrain);
   // Nothing was done.
-  EXPECT_TRUE(sampler_->TryTakeTurn(1, DeviceWork::kSample));
-  sampler_->EndTurn(1, DeviceWork::kNothing);
+  EXPECT_TRUE(sampler_->TryTakeSlice(1, DeviceWork::kSample));
+  sampler_->EndSlice(1, DeviceWork::kNothing);
   EXPECT_EQ(LastOf(1), DeviceWork::kTrain);
   // The scheduler takes none, and nobody takes one for nothing.
-  EXPECT_FALSE(scheduler_->TryTakeTurn(0, DeviceWork::kSample));
-  EXPECT_FALSE(sampler_->TryTakeTurn(0, DeviceWork::kNothing));
+  EXPECT_FALSE(scheduler_->TryTakeSlice(0, DeviceWork::kSample));
+  EXPECT_FALSE(sampler_->TryTakeSlice(0, DeviceWork::kNothing));
 }
 
 // Both reach for it at the same moment, over and over.
@@ -57,10 +57,10 @@ TEST_F(DeviceTableTest, NeverBothAtOnce) {
   const auto work = [&](DeviceTable& table, DeviceWork what) {
     for (int round = 0; round < kRounds; ++round) {
       wait_for_both(2 * round + 1);
-      const bool taken = table.TryTakeTurn(0, what);
+      const bool taken = table.TryTakeSlice(0, what);
       if (taken) ++won;
       wait_for_both(2 * round + 2);
-      if (taken) table.EndTurn(0, what);
+      if (taken) table.EndSlice(0, what);
     }
   };
   std::thread other([&] { work(*trainer_, DeviceWork::kTrain); });
@@ -73,12 +73,12 @@ TEST_F(DeviceTableTest, NeverBothAtOnce) {
 
 TEST_F(DeviceTableTest, CountsHowOftenASamplingDeviceWentOverToTraining) {
   const auto train = [this](uint32_t device) {
-    EXPECT_TRUE(trainer_->TryTakeTurn(device, DeviceWork::kTrain));
-    trainer_->EndTurn(device, DeviceWork::kTrain);
+    EXPECT_TRUE(trainer_->TryTakeSlice(device, DeviceWork::kTrain));
+    trainer_->EndSlice(device, DeviceWork::kTrain);
   };
   const auto sample = [this](uint32_t device) {
-    EXPECT_TRUE(sampler_->TryTakeTurn(device, DeviceWork::kSample));
-    sampler_->EndTurn(device, DeviceWork::kSample);
+    EXPECT_TRUE(sampler_->TryTakeSlice(device, DeviceWork::kSample));
+    sampler_->EndSlice(device, DeviceWork::kSample);
   };
   train(0);
   train(0);  // Went on.
@@ -96,21 +96,21 @@ TEST_F(DeviceTableTest, CountsHowOftenASamplingDeviceWentOverToTraining) {
 }
 
 TEST_F(DeviceTableTest, TheReaperEndsTheTurnsOfTheDead) {
-  EXPECT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
-  trainer_->EndTurn(0, DeviceWork::kTrain);
-  EXPECT_TRUE(sampler_->TryTakeTurn(0, DeviceWork::kSample));
-  EXPECT_TRUE(sampler_->TryTakeTurn(2, DeviceWork::kSample));
-  EXPECT_TRUE(trainer_->TryTakeTurn(1, DeviceWork::kTrain));
-  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kNoOwner));
-  EXPECT_TRUE(scheduler_->ReclaimTurnsOf(kSampler));
+  EXPECT_TRUE(trainer_->TryTakeSlice(0, DeviceWork::kTrain));
+  trainer_->EndSlice(0, DeviceWork::kTrain);
+  EXPECT_TRUE(sampler_->TryTakeSlice(0, DeviceWork::kSample));
+  EXPECT_TRUE(sampler_->TryTakeSlice(2, DeviceWork::kSample));
+  EXPECT_TRUE(trainer_->TryTakeSlice(1, DeviceWork::kTrain));
+  EXPECT_FALSE(scheduler_->ReclaimSlicesOf(kNoOwner));
+  EXPECT_TRUE(scheduler_->ReclaimSlicesOf(kSampler));
   EXPECT_EQ(scheduler_->working(0), DeviceWork::kNothing);
   EXPECT_EQ(scheduler_->working(2), DeviceWork::kNothing);
   EXPECT_EQ(scheduler_->working(1), DeviceWork::kTrain);
   EXPECT_EQ(LastOf(0), DeviceWork::kTrain);
-  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kSampler));
-  // One that was declared dead ends nobody's turn.
-  EXPECT_TRUE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
-  sampler_->EndTurn(0, DeviceWork::kSample);
+  EXPECT_FALSE(scheduler_->ReclaimSlicesOf(kSampler));
+  // One that was declared dead ends nobody's slice.
+  EXPECT_TRUE(trainer_->TryTakeSlice(0, DeviceWork::kTrain));
+  sampler_->EndSlice(0, DeviceWork::kSample);
   EXPECT_EQ(scheduler_->working(0), DeviceWork::kTrain);
 }
 
@@ -128,10 +128,10 @@ TEST_F(DeviceTableTest, EndsOfTurnsAndPlansAreAnnounced) {
   };
   expect_announced([&] { scheduler_->SetPlan(0, DevicePlan::kTrain); });
   expect_announced([&] { scheduler_->SetCachedAs(0, DevicePlan::kTrain); });
-  ASSERT_TRUE(sampler_->TryTakeTurn(0, DeviceWork::kSample));
-  expect_announced([&] { sampler_->EndTurn(0, DeviceWork::kSample); });
+  ASSERT_TRUE(sampler_->TryTakeSlice(0, DeviceWork::kSample));
+  expect_announced([&] { sampler_->EndSlice(0, DeviceWork::kSample); });
   // Even if there is nothing: an earlier reaper may have died.
-  expect_announced([&] { scheduler_->ReclaimTurnsOf(kSampler); });
+  expect_announced([&] { scheduler_->ReclaimSlicesOf(kSampler); });
 }
 
 TEST_F(DeviceTableTest, TrainersOfDevicesThatSampleHaveACacheOfTheirOwn) {
@@ -208,11 +208,11 @@ TEST_F(DeviceTableTest, ASegmentWithoutDevicesHasNothingToTake) {
   trainer_->AddTrainTime(0, 1);
   trainer_->AddWakeTime(0, 1);
   EXPECT_EQ(scheduler_->TakeLongestWake(0), 0);
-  EXPECT_FALSE(trainer_->TryTakeTurn(0, DeviceWork::kTrain));
-  trainer_->EndTurn(0, DeviceWork::kTrain);
+  EXPECT_FALSE(trainer_->TryTakeSlice(0, DeviceWork::kTrain));
+  trainer_->EndSlice(0, DeviceWork::kTrain);
   EXPECT_EQ(trainer_->working(0), DeviceWork::kNothing);
   EXPECT_EQ(trainer_->times(0).train, 0);
-  EXPECT_FALSE(scheduler_->ReclaimTurnsOf(kTrainer));
+  EXPECT_FALSE(scheduler_->ReclaimSlicesOf(kTrainer));
   EXPECT_EQ(trainer_->Snapshot(0).num_trainers, 0U);
   EXPECT_EQ(trainer_->NumTraining(), 1U);
 }
@@ -225,7 +225,7 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
     for (uint32_t device = 0; device < 3; ++device) {
       DeviceWords words;
       for (uint64_t* word :
-           {&words.turn, &words.plan, &words.cached_as, &words.sample_seconds,
+           {&words.slice, &words.plan, &words.cached_as, &words.sample_seconds,
             &words.train_seconds, &words.standby_seconds}) {
         *word = random() >> (random() % 64);
       }
@@ -250,10 +250,10 @@ TEST_F(DeviceTableTest, NonsenseInTheWordsLeadsNowhere) {
       EXPECT_NE(plan, DevicePlan::kLost);
     }
     NextWork(snapshot);
-    scheduler_->ReclaimTurnsOf(static_cast<OwnerIndex>(random()));
-    if (sampler_->TryTakeTurn(device, DeviceWork::kSample)) {
+    scheduler_->ReclaimSlicesOf(static_cast<OwnerIndex>(random()));
+    if (sampler_->TryTakeSlice(device, DeviceWork::kSample)) {
       EXPECT_EQ(scheduler_->working(device), DeviceWork::kSample);
-      sampler_->EndTurn(device, DeviceWork::kSample);
+      sampler_->EndSlice(device, DeviceWork::kSample);
       EXPECT_EQ(scheduler_->working(device), DeviceWork::kNothing);
     }
     trainer_->AddTrainTime(device, 1);

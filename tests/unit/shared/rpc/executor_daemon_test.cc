@@ -39,7 +39,7 @@ class FakeJob : public ExecutorJob {
   explicit FakeJob(JobLog* log) : log_(log) {}
   ~FakeJob() override { log_->ended.Notify(); }
   void Stop() override { log_->stopped.Notify(); }
-  uint64_t turns() const override { return 5; }
+  uint64_t progress() const override { return 5; }
   uint64_t batches() const override { return 3; }
 
  private:
@@ -204,7 +204,7 @@ TEST_F(ExecutorDaemonTest, CountsTheWorkOfJobsThatWereLeft) {
 TEST_F(ExecutorDaemonTest, TellsHowAWatchedCallComesAlong) {
   {
     const ExecutorDaemon::WatchedCall call(
-        &daemon_, [] { return CallActivity{.turns = 2, .working = true}; });
+        &daemon_, [] { return CallActivity{.progress = 2, .working = true}; });
     EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
       return beat.state() == "working" && beat.work_loop_turns() == 2;
     }));

@@ -59,7 +59,7 @@ class HostSessionTest : public testing::Test {
            ++reports_;
            if (works_) ++batches_;
            reported_.notify_all();
-           return WorkReport{turns_.load(), batches_.load(), working_.load(),
+           return WorkReport{progress_.load(), batches_.load(), working_.load(),
                              evaluated_permille_.load()};
          },
          [this](uint64_t generation) { return Standing(generation); },
@@ -96,7 +96,7 @@ class HostSessionTest : public testing::Test {
 
   TempFolder folder_;
   HostSessionOptions options_;
-  std::atomic<uint64_t> turns_{0};
+  std::atomic<uint64_t> progress_{0};
   std::atomic<uint64_t> batches_{0};
   std::atomic<bool> working_{false};
   std::atomic<std::optional<uint32_t>> evaluated_permille_;
@@ -169,14 +169,14 @@ TEST_F(HostSessionTest, DoesNotInsistWhereItIsRefused) {
 TEST_F(HostSessionTest, HeartbeatsTellHowWorkGoes) {
   FakeHostService service(/*generation=*/1);
   const auto server = Serve(&service);
-  turns_ = 3;
+  progress_ = 3;
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.name() == "sampler.0" && beat.pid() == ::getpid() &&
            beat.work_loop_turns() == 3 && beat.state() == "idle" &&
            beat.error_code() == 0 && !beat.has_evaluated_permille();
   }));
-  turns_ = 9;
+  progress_ = 9;
   batches_ = 5;
   evaluated_permille_ = 0;
   working_ = true;

@@ -23,7 +23,7 @@ class StoppedJob : public ExecutorJob {
  public:
   explicit StoppedJob(Notification* stopped) : stopped_(stopped) {}
   void Stop() override { stopped_->Notify(); }
-  uint64_t turns() const override { return 5; }
+  uint64_t progress() const override { return 5; }
   uint64_t batches() const override { return 3; }
 
  private:
@@ -112,7 +112,7 @@ TEST_F(JobSeatTest, KeepsAJobThatIsInUse) {
   EXPECT_NE(left, nullptr);
   EXPECT_TRUE(has_ended);
   EXPECT_EQ(seat_.Report().batches, 3U);  // As before.
-  EXPECT_EQ(seat_.Report().work_loop_turns, 5U);
+  EXPECT_EQ(seat_.Report().progress, 5U);
   user.Join();
   EXPECT_EQ(used, absl::DataLossError("of the use"));
   EXPECT_EQ(late, std::nullopt);

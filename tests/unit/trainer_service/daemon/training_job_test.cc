@@ -136,9 +136,9 @@ TEST_F(TrainingJobTest, ReportsWhyItCannotGoOnAndStaysAlive) {
   ASSERT_TRUE(failed_.WaitUntil(DeadlineIn(std::chrono::seconds(120))));
   EXPECT_THAT(failure_, StatusIs(absl::StatusCode::kAborted));
   // Its heart still beats: it is the job that failed, not the daemon.
-  const uint64_t turns = job->turns();
+  const uint64_t before = job->progress();
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
-  while (job->turns() == turns) {
+  while (job->progress() == before) {
     ASSERT_LT(MonotonicClock::now(), deadline);
     std::this_thread::yield();
   }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "sampler_service/daemon/sampling_turn.h"
+#include "sampler_service/daemon/sampling_slice.h"
 #include "shared/base/status.h"
 #include "shared/queue/device_table.h"
 #include "shared/queue/gradient_board.h"
@@ -55,10 +55,10 @@ class TurnSampler {
  private:
   void Run() {
     GlobalQueue queue(segment_.get(), SamplerOf(device_));
-    SamplingTurn turn(segment_.get(), SamplerOf(device_), device_, 1);
+    SamplingSlice slice(segment_.get(), SamplerOf(device_), device_, 1);
     while (!stopping_) {
       const uint32_t seen = queue.frees();
-      if (std::optional<SamplingTurn::Share> share = turn.Join()) {
+      if (std::optional<SamplingSlice::Share> share = slice.Join()) {
         CountClashes();
         if (SampleNext(&queue, segment_->options().job_key)) {
           share->Made();
@@ -275,7 +275,7 @@ TEST_P(TurnLayoutsTest, EndsInTheWeightsOfAJobWithoutTurns) {
   }
   EXPECT_EQ(Finish(), expected);
   for (uint32_t device = 0; device < layout.plans.size(); ++device) {
-    // Those who leave give their turns back.
+    // Those who leave give their slices back.
     EXPECT_EQ(table_->working(device), DeviceWork::kNothing);
   }
 }
@@ -321,21 +321,21 @@ TEST_F(TrainingTurnsTest, DoesNothingWhileItsDeviceSamples) {
   StartJob(Layout{"", {kT}});
   DeviceTable sampling(segment_.get(), SamplerOf(0));
   GlobalQueue sampler(segment_.get(), SamplerOf(0));
-  ASSERT_TRUE(sampling.TryTakeTurn(0, DeviceWork::kSample));
+  ASSERT_TRUE(sampling.TryTakeSlice(0, DeviceWork::kSample));
   queue_->OpenForSampling(BatchSeq(7));
   board_->OpenForTraining(StepNumber(3));
   while (SampleNext(&sampler, segment_->options().job_key)) {
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const auto trainer, Attach(0));
-  const uint64_t before = trainer->turns();
+  const uint64_t before = trainer->progress();
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
-  while (trainer->turns() < before + 3) {
+  while (trainer->progress() < before + 3) {
     ASSERT_LT(MonotonicClock::now(), deadline);
     std::this_thread::yield();
   }
   EXPECT_EQ(queue_->Counts().ready, 5U);
   EXPECT_EQ(board_->version(), std::nullopt);
-  sampling.EndTurn(0, DeviceWork::kSample);
+  sampling.EndSlice(0, DeviceWork::kSample);
   WaitForVersion(1);
 }
 
@@ -373,13 +373,13 @@ TEST_F(TrainingTurnsTest, GivesBackWhatItKeptWhenItsDeviceIsToSample) {
   EXPECT_EQ(queue_->Counts().ready, 2U);
 }
 
-// It had the device's turn, and the first weights to make.
+// It had the device's slice, and the first weights to make.
 TEST_F(TrainingTurnsTest, WhatADeadOneHeldAnotherOneTakes) {
   const std::vector<float> expected = Expected();
   StartJob(Layout{"", {kS}});
   constexpr OwnerIndex kDead{9};
   ASSERT_TRUE(
-      DeviceTable(segment_.get(), kDead).TryTakeTurn(0, DeviceWork::kTrain));
+      DeviceTable(segment_.get(), kDead).TryTakeSlice(0, DeviceWork::kTrain));
   GradientBoard dead_board(segment_.get(), kDead);
   const std::optional<StepLease> held = dead_board.TryLease();
   ASSERT_TRUE(held.has_value());
@@ -392,7 +392,7 @@ TEST_F(TrainingTurnsTest, WhatADeadOneHeldAnotherOneTakes) {
     EXPECT_EQ(table_->working(0), DeviceWork::kTrain);
     EXPECT_EQ(sampler.batches(), 0U);
     EXPECT_EQ(board_->version(), std::nullopt);
-    EXPECT_TRUE(table_->ReclaimTurnsOf(kDead));
+    EXPECT_TRUE(table_->ReclaimSlicesOf(kDead));
     ASSERT_NO_FATAL_FAILURE(WaitForVersion(kSteps));
   }
   EXPECT_EQ(Finish(), expected);

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/device_turn.h"
+#include "trainer_service/daemon/training_slice.h"
 
 #include <utility>
 
@@ -6,14 +6,15 @@
 
 namespace fgnn {
 
-DeviceTurn::DeviceTurn(Segment* segment, OwnerIndex owner, uint32_t device)
+TrainingSlice::TrainingSlice(Segment* segment, OwnerIndex owner,
+                             uint32_t device)
     : table_(segment, owner), device_(device) {}
 
-bool DeviceTurn::Take() {
+bool TrainingSlice::Take() {
   const Stopwatch since_look;
   held_ = table_.working(device_) == DeviceWork::kNothing &&
           NextWork(table_.Snapshot(device_)) == DeviceWork::kTrain &&
-          table_.TryTakeTurn(device_, DeviceWork::kTrain);
+          table_.TryTakeSlice(device_, DeviceWork::kTrain);
   is_fresh_ = held_;
   since_wake_.reset();
   if (held_ && table_.plan(device_) == DevicePlan::kSample) {
@@ -22,7 +23,7 @@ bool DeviceTurn::Take() {
   return held_;
 }
 
-bool DeviceTurn::GoesOn() {
+bool TrainingSlice::GoesOn() {
   if (std::exchange(is_fresh_, false)) return true;
   SwitchSnapshot snapshot = table_.Snapshot(device_);
   if (trained_) snapshot.last = DeviceWork::kTrain;
@@ -30,7 +31,7 @@ bool DeviceTurn::GoesOn() {
          NextWork(snapshot) == DeviceWork::kTrain;
 }
 
-AheadLimit DeviceTurn::ahead() const {
+AheadLimit TrainingSlice::ahead() const {
   const uint32_t sharers = table_.NumTraining();
   switch (table_.plan(device_)) {
     case DevicePlan::kTrain:
@@ -45,22 +46,22 @@ AheadLimit DeviceTurn::ahead() const {
   return {AheadLimit::kNothing, sharers};
 }
 
-void DeviceTurn::Fetched() {
+void TrainingSlice::Fetched() {
   if (!since_wake_.has_value()) return;
   table_.AddWakeTime(device_, since_wake_->Seconds());
   since_wake_.reset();
 }
 
-void DeviceTurn::Trained(double seconds) {
+void TrainingSlice::Trained(double seconds) {
   trained_ = true;
   table_.AddTrainTime(device_, seconds);
 }
 
-void DeviceTurn::End() {
+void TrainingSlice::End() {
   if (!std::exchange(held_, false)) return;
-  table_.EndTurn(device_, std::exchange(trained_, false)
-                              ? DeviceWork::kTrain
-                              : DeviceWork::kNothing);
+  table_.EndSlice(device_, std::exchange(trained_, false)
+                               ? DeviceWork::kTrain
+                               : DeviceWork::kNothing);
 }
 
 }  // namespace fgnn

@@ -1,8 +1,8 @@
-// The turn of a device to sample, which the threads of its sampler share. The
-// first thread that finds sampling due takes the turn. The turn ends with the
+// The role slice of a device to sample, which the threads of its sampler share.
+// The first thread that finds sampling due takes the slice. It ends with the
 // last batch under way.
-#ifndef FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
-#define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
+#ifndef FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_SLICE_H_
+#define FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_SLICE_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,45 +18,45 @@
 namespace fgnn {
 
 // Thread-safe.
-class SamplingTurn {
+class SamplingSlice {
  public:
   // Borrows the segment, which has this device.
-  SamplingTurn(Segment* segment, OwnerIndex owner, uint32_t device,
-               uint32_t num_threads);
+  SamplingSlice(Segment* segment, OwnerIndex owner, uint32_t device,
+                uint32_t num_threads);
   // Precondition: no thread has a share.
-  ~SamplingTurn();
-  SamplingTurn(const SamplingTurn&) = delete;
-  SamplingTurn& operator=(const SamplingTurn&) = delete;
+  ~SamplingSlice();
+  SamplingSlice(const SamplingSlice&) = delete;
+  SamplingSlice& operator=(const SamplingSlice&) = delete;
 
-  // The part of a thread in the turn, for one batch. Move-only.
+  // The part of a thread in the slice, for one batch. Move-only.
   class Share {
    public:
     Share(Share&& other) noexcept
-        : turn_(std::exchange(other.turn_, nullptr)),
+        : slice_(std::exchange(other.slice_, nullptr)),
           made_(other.made_),
           yields_(other.yields_) {}
     Share& operator=(Share&&) = delete;
     ~Share() {
-      if (turn_ != nullptr) turn_->End(made_, yields_);
+      if (slice_ != nullptr) slice_->End(made_, yields_);
     }
     // Notes that the thread has published a batch.
     void Made() { made_ = true; }
     // Notes that no batch can be made before this device or another one has
-    // trained. The turn ends.
+    // trained. The slice ends.
     void Yield() { yields_ = true; }
 
    private:
-    friend class SamplingTurn;
-    explicit Share(SamplingTurn* turn) : turn_(turn) {}
-    SamplingTurn* turn_;
+    friend class SamplingSlice;
+    explicit Share(SamplingSlice* slice) : slice_(slice) {}
+    SamplingSlice* slice_;
     bool made_ = false;
     bool yields_ = false;
   };
 
-  // Asks NextWork() and joins the turn. Returns nullopt if the device has other
-  // work, or none.
+  // Asks NextWork() and joins the slice. Returns nullopt if the device has
+  // other work, or none.
   std::optional<Share> Join();
-  // Ends the turn after the batches under way. No thread joins from now on.
+  // Ends the slice after the batches under way. No thread joins from now on.
   void Leave();
 
  private:
@@ -69,21 +69,21 @@ class SamplingTurn {
   const uint32_t num_threads_;
   Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
-  // Whether no thread joins until the turn has ended.
+  // Whether no thread joins until the slice has ended.
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_left_ ABSL_GUARDED_BY(mutex_) = false;
   bool yields_ ABSL_GUARDED_BY(mutex_) = false;
   // Number of shares.
   uint32_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Number of batches of this turn.
+  // Number of batches of this slice.
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
   // Time and number of batches that AddSampleTime() has not got yet.
   Stopwatch watch_ ABSL_GUARDED_BY(mutex_);
-  // Seconds of turns before this turn.
+  // Seconds of slices before this slice.
   double seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t batches_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fgnn
 
-#endif  // FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_TURN_H_
+#endif  // FGNN_SAMPLER_SERVICE_DAEMON_SAMPLING_SLICE_H_

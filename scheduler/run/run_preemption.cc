@@ -1,4 +1,4 @@
-#include "scheduler/run/run_let_go.h"
+#include "scheduler/run/run_preemption.h"
 
 #include <chrono>
 #include <cstdint>
@@ -17,21 +17,22 @@ namespace {
 // A trainer takes about this time for a step.
 constexpr std::chrono::milliseconds kStepTick{5};
 
-absl::Status LetsGo() {
+absl::Status Preempted() {
   return absl::AbortedError("it lets go of its devices");
 }
 
 }  // namespace
 
-absl::Status RunLetGo::AnywhereIfAsked() {
+absl::Status RunPreemption::AnywhereIfAsked() {
   if (!may_anywhere_) return absl::OkStatus();
-  const LetGo why = run_.environment.dispatcher->ShouldLetGo(run_.job.id);
-  if (why == LetGo::kNo) return absl::OkStatus();
+  const PreemptionCause why =
+      run_.environment.dispatcher->PreemptCause(run_.job.id);
+  if (why == PreemptionCause::kNone) return absl::OkStatus();
   why_ = why;
-  return LetsGo();
+  return Preempted();
 }
 
-absl::StatusOr<uint64_t> RunLetGo::HoldVersion() {
+absl::StatusOr<uint64_t> RunPreemption::HoldVersion() {
   while (true) {
     // While a trainer makes a step, the version cannot be held, so the next
     // version is awaited.
@@ -45,32 +46,34 @@ absl::StatusOr<uint64_t> RunLetGo::HoldVersion() {
   }
 }
 
-absl::Status RunLetGo::IfAsked() {
-  const LetGo why = run_.environment.dispatcher->ShouldLetGo(run_.job.id);
-  if (why == LetGo::kNo) return absl::OkStatus();
+absl::Status RunPreemption::IfAsked() {
+  const PreemptionCause why =
+      run_.environment.dispatcher->PreemptCause(run_.job.id);
+  if (why == PreemptionCause::kNone) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(const uint64_t version, HoldVersion());
   const absl::Cleanup let_version_go = [this] {
     run_.executors.segment().LetVersionGo();
   };
-  // If the epoch is trained, it is evaluated first and the job lets go after
-  // that.
-  const JobShape shape(run_.segment);
-  if (StepNumber(version) == shape.StepsOfEpoch(run_.epochs_done).end) {
+  // If the epoch is trained, it is evaluated first and the job is preempted
+  // after that.
+  const JobShape shape(run_.started->segment);
+  if (StepNumber(version) ==
+      shape.StepsOfEpoch(run_.started->epochs_done).end) {
     return absl::OkStatus();
   }
-  if (version > run_.segment.first_version) {
+  if (version > run_.started->segment.first_version) {
     FGNN_RETURN_IF_ERROR(parts_.records.RecordUntil(
         shape.BatchesOfStep(StepNumber(version - 1)).end));
   }
   const absl::Status saved = parts_.checkpoints.SaveHeld(version);
   if (!saved.ok()) return KeepOn(saved);
   LogInfo("job {}: lets go of its devices at step {}{}", run_.job.id, version,
-          why == LetGo::kGrow ? ", to start again with more" : "");
+          why == PreemptionCause::kGrow ? ", to start again with more" : "");
   why_ = why;
-  return LetsGo();
+  return Preempted();
 }
 
-absl::Status RunLetGo::KeepOn(const absl::Status& saved) {
+absl::Status RunPreemption::KeepOn(const absl::Status& saved) {
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());  // Cancelled, or failed.
   const absl::Status lost = Annotate(
       saved, absl::StrCat("job ", run_.job.id,
@@ -78,7 +81,8 @@ absl::Status RunLetGo::KeepOn(const absl::Status& saved) {
                           "not be written"));
   LogError("{}", MessageOf(lost));
   run_.environment.dispatcher->KeepOn(run_.job.id, lost);
-  parts_.progress.EnterPhase(absl::StrCat("epoch ", run_.epochs_done + 1));
+  parts_.progress.EnterPhase(
+      absl::StrCat("epoch ", run_.started->epochs_done + 1));
   return absl::OkStatus();
 }
 

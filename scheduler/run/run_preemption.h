@@ -1,4 +1,4 @@
-// How a run lets go of its devices before its end.
+// How a run is preempted: it lets go of its devices before its end.
 //
 // The scheduler leases the step after the newest version, as a trainer that
 // makes it would. So no trainer makes the step, and the version stays the
@@ -7,8 +7,8 @@
 // segment. They are computed again later: batches are pure functions. If the
 // scheduler dies meanwhile, it counts as a dead owner and its lease is given
 // back.
-#ifndef FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
-#define FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
+#ifndef FGNN_SCHEDULER_RUN_RUN_PREEMPTION_H_
+#define FGNN_SCHEDULER_RUN_RUN_PREEMPTION_H_
 
 #include <cstdint>
 
@@ -20,27 +20,28 @@
 namespace fgnn {
 
 // Not thread-safe: for the job's thread.
-class RunLetGo {
+class RunPreemption {
  public:
   // Borrows the run's parts.
-  explicit RunLetGo(RunParts* parts) : parts_(*parts), run_(parts->context) {}
+  explicit RunPreemption(RunParts* parts)
+      : parts_(*parts), run_(parts->context) {}
 
-  // Sets whether the run may let go at any point: only the work under way would
-  // be lost.
+  // Sets whether the run may be preempted at any point: only the work under way
+  // would be lost.
   void AllowAnywhere(bool is_allowed) { may_anywhere_ = is_allowed; }
 
-  // Returns Aborted if the job is to let go of its devices and may do so at any
-  // point; why() has the reason. Otherwise returns OK.
+  // Returns Aborted if the job is to be preempted and may be at any point;
+  // why() has the reason. Otherwise returns OK.
   absl::Status AnywhereIfAsked();
-  // Lets go between two steps if the job is to. Writes the checkpoint of the
-  // newest step first, then returns Aborted; why() has the reason. Returns OK
-  // if the job goes on.
+  // Preempts the run between two steps if the job is to be preempted. Writes
+  // the checkpoint of the newest step first, then returns Aborted; why() has
+  // the reason. Returns OK if the job goes on.
   absl::Status IfAsked();
-  // Sets why() to kNo: the run has ended for another reason.
-  void Forget() { why_ = LetGo::kNo; }
+  // Sets why() to kNone: the run has ended for another reason.
+  void Forget() { why_ = PreemptionCause::kNone; }
 
-  // Returns why the run lets go of its devices. kNo: it does not.
-  LetGo why() const { return why_; }
+  // Returns why the run is preempted; kNone: it is not.
+  PreemptionCause why() const { return why_; }
 
  private:
   // Waits until JobSegment::HoldVersion() holds the newest version, and returns
@@ -51,10 +52,10 @@ class RunLetGo {
 
   RunParts& parts_;
   RunContext& run_;
-  LetGo why_ = LetGo::kNo;
+  PreemptionCause why_ = PreemptionCause::kNone;
   bool may_anywhere_ = false;
 };
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_RUN_RUN_LET_GO_H_
+#endif  // FGNN_SCHEDULER_RUN_RUN_PREEMPTION_H_

@@ -1,4 +1,4 @@
-// Jobs that let go of their devices between two steps end as if nothing had
+// Jobs that are preempted between two steps end as if nothing had
 // happened.
 #include <string>
 
@@ -15,9 +15,9 @@ using testing::IsEmpty;
 constexpr BatchSeq kHeld(12);
 constexpr char kHeldCheckpoint[] = "epoch-0002-step-0000000007";
 
-class JobLetGoTest : public JobRunTest {
+class JobPreemptionTest : public JobRunTest {
  protected:
-  JobLetGoTest() {
+  JobPreemptionTest() {
     spec_.training.evaluate_every = 0;
     spec_.training.checkpoint_every = 0;
     Hold(kHeld);
@@ -35,7 +35,7 @@ class JobLetGoTest : public JobRunTest {
   }
 };
 
-TEST_F(JobLetGoTest, APausedJobGoesOnWithinTheEpoch) {
+TEST_F(JobPreemptionTest, APausedJobGoesOnWithinTheEpoch) {
   while_it_runs_ = [this] {
     WaitUntilHeld();
     FGNN_ASSERT_OK(table_->Pause(id_));
@@ -58,7 +58,7 @@ TEST_F(JobLetGoTest, APausedJobGoesOnWithinTheEpoch) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(JobLetGoTest, AJobGivesWayToOneOfHigherPriorityAndThenGoesOn) {
+TEST_F(JobPreemptionTest, AJobIsPreemptedByAHigherPriorityAndThenGoesOn) {
   calls_.on_save = [this](const fs::path& path) {
     if (path.stem() == kHeldCheckpoint) Hold(BatchSeq(UINT64_MAX));
   };
@@ -80,7 +80,7 @@ TEST_F(JobLetGoTest, AJobGivesWayToOneOfHigherPriorityAndThenGoesOn) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(JobLetGoTest, AnEpochThatIsDoneNeedsNoStepOfTheNext) {
+TEST_F(JobPreemptionTest, AnEpochThatIsDoneNeedsNoStepOfTheNext) {
   Hold(BatchSeq(UINT64_MAX));
   spec_.training.checkpoint_every = 2;
   int times = 0;
@@ -100,7 +100,7 @@ TEST_F(JobLetGoTest, AnEpochThatIsDoneNeedsNoStepOfTheNext) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(JobLetGoTest, WithoutACheckpointItKeepsItsDevices) {
+TEST_F(JobPreemptionTest, WithoutACheckpointItKeepsItsDevices) {
   calls_.saves = {absl::ResourceExhaustedError("disk full")};
   while_it_runs_ = [this] {
     WaitUntilHeld();
@@ -119,7 +119,7 @@ TEST_F(JobLetGoTest, WithoutACheckpointItKeepsItsDevices) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(JobLetGoTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
+TEST_F(JobPreemptionTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
   request_.time_limit_seconds = 1;
   request_.retries = 5;
   const Job job = Run();
@@ -135,7 +135,7 @@ TEST_F(JobLetGoTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
   ExpectEveryBatchOnce();
 }
 
-TEST_F(JobLetGoTest, AFailedStartIsMadeAgain) {
+TEST_F(JobPreemptionTest, AFailedStartIsMadeAgain) {
   Hold(BatchSeq(UINT64_MAX));
   request_.retries = 1;
   calls_.training = absl::InternalError("out of luck");

@@ -1,18 +1,18 @@
-#include "sampler_service/daemon/sampling_turn.h"
+#include "sampler_service/daemon/sampling_slice.h"
 
 #include <algorithm>
 
 namespace fgnn {
 
-SamplingTurn::SamplingTurn(Segment* segment, OwnerIndex owner, uint32_t device,
-                           uint32_t num_threads)
+SamplingSlice::SamplingSlice(Segment* segment, OwnerIndex owner,
+                             uint32_t device, uint32_t num_threads)
     : table_(segment, owner),
       device_(device),
       num_threads_(std::max(num_threads, 1u)) {}
 
-SamplingTurn::~SamplingTurn() { Leave(); }
+SamplingSlice::~SamplingSlice() { Leave(); }
 
-std::optional<SamplingTurn::Share> SamplingTurn::Join() {
+std::optional<SamplingSlice::Share> SamplingSlice::Join() {
   const MutexLock lock(&mutex_);
   if (ending_ || has_left_) return std::nullopt;
   SwitchSnapshot snapshot = table_.Snapshot(device_);
@@ -23,7 +23,7 @@ std::optional<SamplingTurn::Share> SamplingTurn::Join() {
     return std::nullopt;
   }
   if (!held_) {
-    if (!table_.TryTakeTurn(device_, DeviceWork::kSample)) return std::nullopt;
+    if (!table_.TryTakeSlice(device_, DeviceWork::kSample)) return std::nullopt;
     held_ = true;
     watch_.Restart();
   }
@@ -31,14 +31,14 @@ std::optional<SamplingTurn::Share> SamplingTurn::Join() {
   return Share(this);
 }
 
-void SamplingTurn::Leave() {
+void SamplingSlice::Leave() {
   const MutexLock lock(&mutex_);
   has_left_ = true;
   ending_ = true;
   EndIfIdle();
 }
 
-void SamplingTurn::End(bool made, bool yields) {
+void SamplingSlice::End(bool made, bool yields) {
   const MutexLock lock(&mutex_);
   --under_way_;
   if (made) {
@@ -53,13 +53,13 @@ void SamplingTurn::End(bool made, bool yields) {
   EndIfIdle();
 }
 
-void SamplingTurn::EndIfIdle() {
+void SamplingSlice::EndIfIdle() {
   if (!ending_ || under_way_ > 0) return;
   ending_ = false;
   if (!held_) return;
   held_ = false;
   seconds_ = batches_ > 0 ? seconds_ + watch_.Seconds() : 0;
-  // After a yield the turn ends as if the device had trained. So the device
+  // After a yield the slice ends as if the device had trained. So the device
   // samples again only when there is nothing to train. A device that shares
   // time samples again after one trained batch anyway.
   const bool trains_first =
@@ -67,14 +67,14 @@ void SamplingTurn::EndIfIdle() {
   const bool has_sampled = made_ > 0 || yields_;
   made_ = 0;
   yields_ = false;
-  table_.EndTurn(device_, trains_first  ? DeviceWork::kTrain
-                          : has_sampled ? DeviceWork::kSample
-                                        : DeviceWork::kNothing);
+  table_.EndSlice(device_, trains_first  ? DeviceWork::kTrain
+                           : has_sampled ? DeviceWork::kSample
+                                         : DeviceWork::kNothing);
 }
 
 // Adds the mean time of a batch once there are as many batches as threads. The
 // batches of the threads end at about the same time.
-void SamplingTurn::CountTime() {
+void SamplingSlice::CountTime() {
   if (batches_ < num_threads_) return;
   table_.AddSampleTime(device_, (seconds_ + watch_.Restart()) / batches_);
   seconds_ = 0;

@@ -1,4 +1,4 @@
-#include "trainer_service/daemon/work_turns.h"
+#include "trainer_service/daemon/backend_lock.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,44 +7,44 @@
 
 namespace fgnn {
 
-std::optional<WorkTurns::Turn> WorkTurns::TakeForLoop(Deadline deadline) {
+std::optional<BackendLock::Held> BackendLock::LockForLoop(Deadline deadline) {
   MutexLock lock(&mutex_);
   if (!changed_.WaitUntil(&lock, deadline,
                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                            return !taken_ && waiting_commands_ == 0;
+                            return !locked_ && waiting_commands_ == 0;
                           })) {
     return std::nullopt;
   }
-  taken_ = true;
-  return Turn(this);
+  locked_ = true;
+  return Held(this);
 }
 
-absl::StatusOr<WorkTurns::Turn> WorkTurns::TakeForCommand(
+absl::StatusOr<BackendLock::Held> BackendLock::LockForCommand(
     Deadline deadline, const std::function<absl::Status()>& check) {
   MutexLock lock(&mutex_);
   ++waiting_commands_;
   absl::Status status;
-  while (status.ok() && taken_) {
+  while (status.ok() && locked_) {
     if (MonotonicClock::now() >= deadline) {
       status = absl::DeadlineExceededError(
           "the trainer was at work until the call's deadline");
     } else if (!changed_.WaitUntil(&lock, std::min(deadline, DeadlineIn(kTick)),
                                    [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                                       mutex_) { return !taken_; })) {
+                                       mutex_) { return !locked_; })) {
       status = check();
     }
   }
   --waiting_commands_;
-  if (status.ok()) taken_ = true;
+  if (status.ok()) locked_ = true;
   // The work loop may have waited only for this command.
   changed_.NotifyAll();
   if (!status.ok()) return status;
-  return Turn(this);
+  return Held(this);
 }
 
-void WorkTurns::End() {
+void BackendLock::Unlock() {
   const MutexLock lock(&mutex_);
-  taken_ = false;
+  locked_ = false;
   changed_.NotifyAll();
 }
 
