@@ -11,8 +11,8 @@ import harness
 JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
        'training.evaluate_every': 0, 'features.store': 'disk',
        'features.match': 'off', 'cache.policy': 'degree'}
-# Seconds of work, so that kills meet it.
-LONG = {**JOB, 'training.epochs': 300, 'training.checkpoint_every': 100,
+# So long that a trainer that was killed is back well before the job ends.
+LONG = {**JOB, 'training.epochs': 1000, 'training.checkpoint_every': 100,
         'limits.restarts': 20}
 
 
