@@ -223,7 +223,7 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
     return absl::UnavailableError("the service is ending; start it again");
   }
   FGNN_RETURN_IF_ERROR(CheckHasRoom(request));
-  WantedDevices wanted = Resolve(DemandOf(*request.spec), queue_->devices());
+  WantedDevices wanted = WantedBy(*request.spec, queue_->devices());
   FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
   std::vector<std::string> after = request.after;
   FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,

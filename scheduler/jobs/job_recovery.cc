@@ -96,9 +96,8 @@ void AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
   const std::filesystem::path own = parts.intake.OwnRunDir(job.user, job.id);
   if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
   // A job whose spec cannot be read fails when it starts.
-  const DeviceDemand demand =
-      job.spec == nullptr ? DeviceDemand() : DemandOf(*job.spec);
-  WantedDevices wanted = Resolve(demand, parts.queue.devices());
+  WantedDevices wanted = WantedBy(job.spec == nullptr ? JobSpec() : *job.spec,
+                                  parts.queue.devices());
   DeviceSet had = MakeDeviceSet(job.devices);
   ActiveJob& active = parts.intake.Add(std::move(job), std::move(wanted));
   active.was_interrupted = was_interrupted;

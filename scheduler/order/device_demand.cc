@@ -8,13 +8,6 @@
 
 namespace fgnn {
 
-DeviceDemand DemandOf(const JobSpec& spec) {
-  if (!spec.device_request.has_value()) return {.devices = spec.devices};
-  return {.kind = spec.device_request->kind,
-          .min = spec.device_request->min,
-          .max = spec.device_request->max};
-}
-
 DeviceSet MakeDeviceSet(std::vector<Device> devices) {
   DeviceSet set = {.devices = std::move(devices)};
   for (const Device& device : set.devices) {
@@ -40,17 +33,17 @@ absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
   return made;
 }
 
-WantedDevices Resolve(const DeviceDemand& demand,
-                      const std::vector<ServiceDevice>& has) {
+WantedDevices WantedBy(const JobSpec& spec,
+                       const std::vector<ServiceDevice>& has) {
   WantedDevices wanted;
-  if (demand.min > 0) {
-    wanted.kind = demand.kind;
-    wanted.min = demand.min;
-    wanted.max = std::max(demand.min, demand.max);
+  if (spec.device_request.has_value() && spec.device_request->min > 0) {
+    wanted.kind = spec.device_request->kind;
+    wanted.min = spec.device_request->min;
+    wanted.max = std::max(wanted.min, spec.device_request->max);
     return wanted;
   }
-  if (!demand.devices.empty()) {
-    wanted.named = MakeDeviceSet(demand.devices);
+  if (!spec.devices.empty()) {
+    wanted.named = MakeDeviceSet(spec.devices);
     return wanted;
   }
   for (const ServiceDevice& of_service : has) {

@@ -13,17 +13,6 @@
 
 namespace fgnn {
 
-// The devices in a job's spec: by name, or a number of the service's devices.
-// Neither: all devices of the service.
-struct DeviceDemand {
-  std::vector<Device> devices = {};
-  std::string kind = "any";  // Kind of the devices: "any", "cpu" or "cuda".
-  uint32_t min = 0;          // Least number of devices; 0: not by number.
-  uint32_t max = 0;
-};
-// Returns the devices that an effective spec asks for.
-DeviceDemand DemandOf(const JobSpec& spec);
-
 // Devices that a job has or asks for. Two running jobs never have devices that
 // share a resource.
 struct DeviceSet {
@@ -40,8 +29,8 @@ struct ServiceDevice {
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices);
 
-// A demand, with the resources of the devices that it names: either all devices
-// in `named`, or `min` to `max` devices of the service.
+// The devices that a job asks for: either all devices in `named`, or `min` to
+// `max` devices of the service.
 struct WantedDevices {
   // Devices that the job has to have; unused if by number.
   DeviceSet named = {};
@@ -56,8 +45,10 @@ struct WantedDevices {
            (kind == "any" ? WordOf(DeviceKind::kCpu) : kind);
   }
 };
-WantedDevices Resolve(const DeviceDemand& demand,
-                      const std::vector<ServiceDevice>& has);
+// Returns the devices that an effective spec asks for; of a spec that asks for
+// none, all of the service.
+WantedDevices WantedBy(const JobSpec& spec,
+                       const std::vector<ServiceDevice>& has);
 
 // Returns OK if the service could ever give the job these devices.
 // InvalidArgument: it could not; the message has need and have.

@@ -231,8 +231,7 @@ absl::StatusOr<JobSpec> SpecOfBytes(const std::string& bytes) {
   if (spec.ParseFromString(bytes) && DevicesOf(spec).ok()) {
     return FromProto(spec);
   }
-  return absl::DataLossError(
-      "the job store holds a job whose spec cannot be read; submit it again");
+  return absl::DataLossError("its spec cannot be read");
 }
 
 }  // namespace fgnn

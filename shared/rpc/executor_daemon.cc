@@ -128,16 +128,17 @@ absl::StatusOr<UniqueFd> ExecutorDaemon::RequestScratch(
 }
 
 void ExecutorDaemon::Open(OpenJobRequest request) {
-  auto spec = std::make_shared<const JobSpec>(std::move(request.spec));
+  auto open = std::make_shared<const OpenJobRequest>(std::move(request));
   const MutexLock lock(&mutex_);
-  open_job_ = std::move(request.job_id);
-  spec_ = std::move(spec);
+  open_ = std::move(open);
 }
 
 absl::StatusOr<std::shared_ptr<const JobSpec>> ExecutorDaemon::SpecOf(
     const std::string& job_id) const {
   const MutexLock lock(&mutex_);
-  if (spec_ != nullptr && open_job_ == job_id) return spec_;
+  if (open_ != nullptr && open_->job_id == job_id) {
+    return std::shared_ptr<const JobSpec>(open_, &open_->spec);
+  }
   return absl::UnavailableError(
       absl::StrCat("job ", job_id, " is not open in ", options_.name));
 }

@@ -174,9 +174,8 @@ class ExecutorDaemon : private ExecutorHandler {
   JobSeat seat_;
 
   mutable Mutex mutex_;
-  // The job that was opened last, and its spec.
-  std::string open_job_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const JobSpec> spec_ ABSL_GUARDED_BY(mutex_);
+  // The job that was opened last; nullptr: none.
+  std::shared_ptr<const OpenJobRequest> open_ ABSL_GUARDED_BY(mutex_);
   CondVar registered_;  // Signals that session_ is there.
   std::unique_ptr<HostSession> session_ ABSL_GUARDED_BY(mutex_);
   std::set<const WatchedCall*> watched_calls_ ABSL_GUARDED_BY(mutex_);

@@ -24,8 +24,8 @@ struct Caller {
   CallerProof proof = CallerProof::kKernel;
   // The processes of a local caller; borrowed. nullptr for a remote one.
   const ConnectionPeers* peers = nullptr;
-  std::string address =
-      {};  // Address of a remote caller; a local one has none.
+  // Address of a remote caller; a local one has none.
+  std::string address = {};
 };
 
 // Returns the local caller with this user id. `service_user` is the id of the
