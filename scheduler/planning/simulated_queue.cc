@@ -39,7 +39,7 @@ BatchSeq SimulatedQueue::BatchSet::TakeLowest() {
 }
 
 BatchSeq SimulatedQueue::NextIn(BatchSeq seq) const {
-  TaskSlot at = shape_.SlotOf(shape_.NumberOf(seq, /*part=*/0));
+  TaskSlot at = shape_.SlotOf(shape_.NumberOf({seq}));
   ++at.generation;
   return shape_.TaskOf(shape_.TaskIn(at)).seq;
 }

@@ -41,11 +41,12 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
   std::string digests;
   RunTotals* const totals = run_.environment.totals;
   const uint64_t edges_before = sum_.edges();
-  for (; next_seq_ < last_seq; ++next_seq_) {
-    const std::optional<BatchRecord> record = run_.board().record(next_seq_);
+  const uint64_t parts = run_.executors.segment().options().parts;
+  for (const BatchPart& task : PartsOf({next_seq_, last_seq}, parts)) {
+    const std::optional<BatchRecord> record = run_.board().record(task);
     if (!record.has_value()) {
       return absl::InternalError(absl::StrCat(
-          "job ", run_.job.id, ": batch ", next_seq_.value(),
+          "job ", run_.job.id, ": batch ", task.seq.value(),
           " is committed, but the gradient board has no record of it"));
     }
     sum_.Add(*record);
@@ -53,6 +54,7 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     if (totals != nullptr) totals->AddBatch(*record);
     if (run_.job.digest) digests += DigestLine(*record);
     if (timeline_.has_value()) AddToTimeline(*record);
+    next_seq_ = task.seq + 1;
   }
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
   absl::Status written = run_.started->folder.AppendDigests(digests);

@@ -54,7 +54,7 @@ ReadSlot::ReadSlot(GlobalQueue* queue, TaskNumber task,
                    absl::Span<const std::byte> block, bool in_overflow,
                    OwnerIndex sampler)
     : queue_(queue, {task}),
-      seq_(queue->SeqOf(task)),
+      of_(queue->segment_->shape().TaskOf(task)),
       block_(block),
       in_overflow_(in_overflow),
       sampler_(sampler) {}
@@ -66,7 +66,7 @@ void ReadSlot::Abandon::operator()(GlobalQueue* queue) const {
 }
 
 absl::Status ReadSlot::Release() && {
-  if (queue_ == nullptr) return GoneError(seq_);
+  if (queue_ == nullptr) return GoneError(of_.seq);
   GlobalQueue* const queue = queue_.release();
   FGNN_RETURN_IF_ERROR(queue->Leave(task(), SlotState::kReading,
                                     SlotState::kFree,
@@ -76,7 +76,7 @@ absl::Status ReadSlot::Release() && {
 }
 
 absl::Status ReadSlot::Reject() && {
-  if (queue_ == nullptr) return GoneError(seq_);
+  if (queue_ == nullptr) return GoneError(of_.seq);
   GlobalQueue* const queue = queue_.release();
   FGNN_RETURN_IF_ERROR(
       queue->Leave(task(), SlotState::kReading, SlotState::kFree));

@@ -94,9 +94,11 @@ class WriteSlot {
 class ReadSlot {
  public:
   TaskNumber task() const { return queue_.get_deleter().task; }
-  BatchSeq seq() const { return seq_; }  // Number of the task's batch.
+  BatchSeq seq() const { return of_.seq; }  // Number of the task's batch.
+  const BatchPart& batch_part() const { return of_; }  // Its batch and part.
   // The bytes of the block that the slot names, not checked. The caller gives
-  // them to ReadTask() and compares the seq of the task with seq().
+  // them to ReadTask() and compares the task's batch and part with
+  // batch_part().
   absl::Span<const std::byte> block() const { return block_; }
   // Whether the block is the overflow block of a sampler.
   bool in_overflow() const { return in_overflow_; }
@@ -122,7 +124,7 @@ class ReadSlot {
 
   // Null once released, rejected or moved from.
   std::unique_ptr<GlobalQueue, Abandon> queue_;
-  BatchSeq seq_;
+  BatchPart of_;
   absl::Span<const std::byte> block_;
   bool in_overflow_;
   OwnerIndex sampler_;

@@ -39,9 +39,8 @@ absl::Span<const float> GradientBoard::optimizer_state(uint64_t version) const {
   return segment_->regions().optimizer_state(version);
 }
 
-absl::Span<float> GradientBoard::gradient(BatchSeq seq) {
-  return segment_->regions().gradient(
-      segment_->shape().PlaceOf(seq, /*part=*/0));
+absl::Span<float> GradientBoard::gradient(const BatchPart& task) {
+  return segment_->regions().gradient(segment_->shape().PlaceOf(task));
 }
 
 std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
@@ -58,8 +57,10 @@ std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   return OpenSteps{first, end, shape.BatchesOfStep(end - 1).end};
 }
 
-absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
+absl::Status GradientBoard::MarkDone(const BatchPart& task,
+                                     BatchRecord record) {
   const JobShape& shape = segment_->shape();
+  const BatchSeq seq = task.seq;
   const StepNumber step = shape.StepOf(seq);
   const std::optional<OpenSteps> open = FindOpenSteps();
   if (!open.has_value() || step < open->first || step >= open->end) {
@@ -74,34 +75,41 @@ absl::Status GradientBoard::MarkDone(BatchSeq seq, BatchRecord record) {
         "batch ", seq.value(), " was trained with weights ", record.staleness,
         " versions old, ", segment_->options().staleness, " are allowed"));
   }
-  if (IsDone(seq)) return absl::OkStatus();
+  if (IsDone(task)) return absl::OkStatus();
   record.seq_plus_one = seq.value() + 1;
-  StoreRecord(segment_->regions().record_words(shape.RecordOf(seq, /*part=*/0)),
-              record);
+  StoreRecord(segment_->regions().record_words(shape.RecordOf(task)), record);
   segment_->regions()
-      .done_word(shape.PlaceOf(seq, /*part=*/0))
+      .done_word(shape.PlaceOf(task))
       .store(seq.value() + 1, std::memory_order_release);
   Announce();
   return absl::OkStatus();
 }
 
-bool GradientBoard::IsDone(BatchSeq seq) const {
+bool GradientBoard::IsDone(const BatchPart& task) const {
   const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> committed = version();
   if (!committed.has_value()) return false;
-  return shape.StepOf(seq) < StepNumber(*committed) ||
+  return shape.StepOf(task.seq) < StepNumber(*committed) ||
          segment_->regions()
-                 .done_word(shape.PlaceOf(seq, /*part=*/0))
-                 .load(std::memory_order_acquire) == seq.value() + 1;
+                 .done_word(shape.PlaceOf(task))
+                 .load(std::memory_order_acquire) == task.seq.value() + 1;
+}
+
+std::vector<BatchPart> GradientBoard::TasksOf(StepNumber step) const {
+  return PartsOf(segment_->shape().BatchesOfStep(step),
+                 segment_->options().parts);
 }
 
 bool GradientBoard::AllDone(StepNumber step) const {
   const BatchRange batches = segment_->shape().BatchesOfStep(step);
-  uint32_t place = segment_->shape().PlaceOf(batches.begin, /*part=*/0);
+  const uint64_t parts = segment_->options().parts;
+  uint32_t place = segment_->shape().PlaceOf({batches.begin});
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
-    if (segment_->regions().done_word(place++).load(
-            std::memory_order_acquire) != seq.value() + 1) {
-      return false;
+    for (uint64_t part = 0; part < parts; ++part) {
+      if (segment_->regions().done_word(place++).load(
+              std::memory_order_acquire) != seq.value() + 1) {
+        return false;
+      }
     }
   }
   return true;
@@ -210,11 +218,11 @@ StepNumber GradientBoard::training_limit() const {
                         .load(std::memory_order_acquire));
 }
 
-std::optional<BatchRecord> GradientBoard::record(BatchSeq seq) const {
-  if (!IsDone(seq)) return std::nullopt;
-  return LoadRecord(segment_->regions().record_words(
-                        segment_->shape().RecordOf(seq, /*part=*/0)),
-                    seq);
+std::optional<BatchRecord> GradientBoard::record(const BatchPart& task) const {
+  if (!IsDone(task)) return std::nullopt;
+  return LoadRecord(
+      segment_->regions().record_words(segment_->shape().RecordOf(task)),
+      task.seq);
 }
 
 bool GradientBoard::ReclaimLeaseOf(OwnerIndex dead_owner) {

@@ -1,14 +1,14 @@
 // The gradient board, the weights and the ledger: how several trainers make
 // one optimizer step, and why the death of a trainer costs one batch.
 //
-// Step t of the job consumes up to W consecutive batches of one epoch
-// (JobShape). A trainer computes (weights of version t, task) -> gradient,
-// writes the gradient to the batch's place on the board and marks the place
-// done. A trainer that finds all places of step t done may lease the step. It
-// sums the gradients in batch order and makes the optimizer step into another
-// buffer. Then it publishes version t + 1, which is the commit of step t. If
-// the trainer dies before that, version t and all gradients are still there,
-// and another trainer leases the step again.
+// Step t of the job consumes up to W consecutive batches of one epoch, all
+// their parts (JobShape). A trainer computes (weights of version t, task) ->
+// gradient, writes the gradient to the task's place on the board and marks the
+// place done. A trainer that finds all places of step t done may lease the
+// step. It sums the gradients in the order of places and makes the optimizer
+// step into another buffer. Then it publishes version t + 1, which is the
+// commit of step t. If the trainer dies before that, version t and all
+// gradients are still there, and another trainer leases the step again.
 //
 // Bounded staleness (stale synchronous parallel; Ho et al., NIPS 2013): let s
 // of SegmentOptions be above 0, and t the newest version. Trainers may work on
@@ -49,7 +49,7 @@ struct OpenSteps {
   BatchSeq last_batch;  // The batches of the open steps are below it.
 };
 
-// Facts of one trained batch. The segment keeps one record per batch of the
+// Facts of one trained task. The segment keeps one record per task of the
 // epoch. So the metrics and digests of an epoch are exact, also after deaths.
 struct BatchRecord {
   uint64_t seq_plus_one = 0;  // 0: nothing recorded yet. Written last.
@@ -99,8 +99,8 @@ class StepLease {
   // until written.
   absl::Span<float> new_weights() const;
   absl::Span<float> new_optimizer_state() const;
-  // The step's gradients in batch order, each [P], and the number of seeds of
-  // each batch.
+  // The step's gradients in the order of batches, then of parts, each [P], and
+  // the number of seeds of each task.
   std::vector<absl::Span<const float>> gradients() const;
   std::vector<uint32_t> num_seeds() const;
   // Publishes the new version: other processes see it from now on.
@@ -111,7 +111,7 @@ class StepLease {
   StepLease(GradientBoard* board, uint64_t new_version)
       : board_(board), new_version_(new_version) {}
   void Abandon();
-  BatchRange batches() const;  // Batches whose gradients make this step.
+  std::vector<BatchPart> tasks() const;  // Tasks whose gradients make the step.
   GradientBoard* board_;
   uint64_t new_version_;
 };
@@ -131,18 +131,17 @@ class GradientBoard {
   absl::Span<const float> weights(uint64_t version) const;
   absl::Span<const float> optimizer_state(uint64_t version) const;
 
-  // The place for the gradient of batch `seq`, [P]. The caller holds the
-  // batch's ReadSlot and seq belongs to an open step.
-  absl::Span<float> gradient(BatchSeq seq);
-  // Marks the gradient of batch `seq` complete. Fills in
-  // `record.seq_plus_one`. Returns OK without a change if seq is done already:
-  // its reader died before it could release the slot. Returns
-  // FailedPrecondition if seq is not in the open steps, or if
-  // `record.staleness` is above s.
-  absl::Status MarkDone(BatchSeq seq, BatchRecord record);
-  // Whether the batch's gradient is on the board or its step is committed. The
-  // caller then only has to release the batch's slot.
-  bool IsDone(BatchSeq seq) const;
+  // Returns the place for the gradient of the task, [P]. The caller holds the
+  // task's ReadSlot, and the batch belongs to an open step.
+  absl::Span<float> gradient(const BatchPart& task);
+  // Marks the gradient of the task complete. Fills in `record.seq_plus_one`.
+  // Returns OK without a change if the task is done already: its reader died
+  // before it could release the slot. Returns FailedPrecondition if the batch
+  // is not in the open steps, or if `record.staleness` is above s.
+  absl::Status MarkDone(const BatchPart& task, BatchRecord record);
+  // Returns whether the task's gradient is on the board or its step is
+  // committed. The caller then only has to release the task's slot.
+  bool IsDone(const BatchPart& task) const;
   // Returns the step from the newest version and up to s steps after it. No
   // step is beyond the end of the epoch or the limit of OpenForTraining().
   // Returns nullopt if no step is open (yet).
@@ -183,11 +182,13 @@ class GradientBoard {
   void OpenForTraining(StepNumber limit);
   StepNumber training_limit() const;
 
-  // Returns the record of batch `seq` of the open epoch; nullopt if the batch
-  // is not done. A record is never torn. The same batch of the next epoch
-  // overwrites it. So the caller reads an epoch's records before the next epoch
-  // is opened for training.
-  std::optional<BatchRecord> record(BatchSeq seq) const;
+  // Returns all tasks of the step, in the order of their places.
+  std::vector<BatchPart> TasksOf(StepNumber step) const;
+  // Returns the record of a task of the open epoch; nullopt if the task is not
+  // done. A record is never torn. The same task of the next epoch overwrites
+  // it. So the caller reads an epoch's records before the next epoch is opened
+  // for training.
+  std::optional<BatchRecord> record(const BatchPart& task) const;
 
   // Scheduler only, once the owner is dead. Returns true if the owner held the
   // lease.

@@ -52,4 +52,14 @@ BatchPart JobShape::TaskOf(TaskNumber number) const {
           part};
 }
 
+std::vector<BatchPart> PartsOf(const BatchRange& batches, uint64_t num_parts) {
+  std::vector<BatchPart> parts;
+  for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
+    for (uint32_t part = 0; part < num_parts; ++part) {
+      parts.push_back({seq, part});
+    }
+  }
+  return parts;
+}
+
 }  // namespace fgnn

@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "shared/base/strong_number.h"
 #include "shared/base/types.h"
@@ -121,19 +122,19 @@ class JobShape {
   // Returns the place of a task's gradient on the board, below num_places().
   // The places of a step follow each other in the order of batches, then of
   // parts.
-  uint32_t PlaceOf(BatchSeq seq, uint32_t part) const {
-    const BatchPlace place = PlaceInEpoch(seq);
+  uint32_t PlaceOf(const BatchPart& task) const {
+    const BatchPlace place = PlaceInEpoch(task.seq);
     const uint64_t batch =
-        StepOf(seq).value() % open_steps_ * batches_per_step_ +
+        StepOf(task.seq).value() % open_steps_ * batches_per_step_ +
         place.batch % batches_per_step_;
-    return static_cast<uint32_t>(batch * parts_ + part);
+    return static_cast<uint32_t>(batch * parts_ + task.part);
   }
 
   // Number of records of an epoch, and the index of a task's record, below
   // num_records().
   uint64_t num_records() const { return batches_per_epoch_ * parts_; }
-  uint64_t RecordOf(BatchSeq seq, uint32_t part) const {
-    return PlaceInEpoch(seq).batch * parts_ + part;
+  uint64_t RecordOf(const BatchPart& task) const {
+    return PlaceInEpoch(task.seq).batch * parts_ + task.part;
   }
 
   // Whether this host samples and trains the batch.
@@ -147,11 +148,11 @@ class JobShape {
     return TaskNumber(epochs_ * local_per_epoch_ * parts_);
   }
   // Returns the number of a task. The batch is local.
-  TaskNumber NumberOf(BatchSeq seq, uint32_t part) const {
+  TaskNumber NumberOf(const BatchPart& task) const {
     // Where all batches are local, no division is needed.
     const uint64_t batch =
-        all_are_local() ? seq.value() : LocalBatchesBelow(seq);
-    return TaskNumber(batch * parts_ + part);
+        all_are_local() ? task.seq.value() : LocalBatchesBelow(task.seq);
+    return TaskNumber(batch * parts_ + task.part);
   }
   // Returns the batch and part of task `number`, which is below num_tasks().
   BatchPart TaskOf(TaskNumber number) const;
@@ -159,7 +160,7 @@ class JobShape {
   // have no tasks.
   TaskRange TasksOf(const BatchRange& batches) const {
     const auto first_from = [this](BatchSeq seq) {
-      return NumberOf(std::min(seq, num_batches()), 0);
+      return NumberOf({std::min(seq, num_batches())});
     };
     return {first_from(batches.begin), first_from(batches.end)};
   }
@@ -199,6 +200,9 @@ class JobShape {
   uint64_t local_places_;     // LW
   uint64_t local_per_epoch_;  // LB
 };
+
+// Returns all parts of the batches, in the order of places.
+std::vector<BatchPart> PartsOf(const BatchRange& batches, uint64_t num_parts);
 
 }  // namespace fgnn
 

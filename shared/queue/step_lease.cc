@@ -52,25 +52,23 @@ absl::Span<float> StepLease::new_optimizer_state() const {
   return board_->segment_->regions().optimizer_state(new_version_);
 }
 
-BatchRange StepLease::batches() const {
+std::vector<BatchPart> StepLease::tasks() const {
   if (board_ == nullptr || is_initial()) return {};
-  return board_->segment_->shape().BatchesOfStep(StepNumber(new_version_ - 1));
+  return board_->TasksOf(StepNumber(new_version_ - 1));
 }
 
 std::vector<absl::Span<const float>> StepLease::gradients() const {
-  const BatchRange range = batches();
   std::vector<absl::Span<const float>> gradients;
-  for (BatchSeq seq = range.begin; seq < range.end; ++seq) {
-    gradients.push_back(board_->gradient(seq));
+  for (const BatchPart& task : tasks()) {
+    gradients.push_back(board_->gradient(task));
   }
   return gradients;
 }
 
 std::vector<uint32_t> StepLease::num_seeds() const {
-  const BatchRange range = batches();
   std::vector<uint32_t> num_seeds;
-  for (BatchSeq seq = range.begin; seq < range.end; ++seq) {
-    const auto record = board_->record(seq);
+  for (const BatchPart& task : tasks()) {
+    const auto record = board_->record(task);
     num_seeds.push_back(record.has_value() ? record->num_seeds : 0);
   }
   return num_seeds;

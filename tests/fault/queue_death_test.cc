@@ -152,9 +152,9 @@ TEST_P(QueueDeathTest, TrainerWithHalfAGradient) {
     Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
     static auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(30));
     Check(slot.ok() && slot->has_value());
-    trainer_board_.gradient(BatchSeq(0))[0] = 12345;
+    trainer_board_.gradient({BatchSeq(0)})[0] = 12345;
   });
-  EXPECT_FALSE(board_.IsDone(BatchSeq(0)));
+  EXPECT_FALSE(board_.IsDone({BatchSeq(0)}));
   ReclaimAndFinish(1);
 }
 
@@ -165,13 +165,13 @@ TEST_P(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
     Check(lease.has_value() && MakeExactStep(*std::move(lease)).ok());
     static auto slot = trainer_.TryClaimForReading(BatchSeq(0), BatchSeq(30));
     Check(slot.ok() && slot->has_value());
-    const absl::Span<float> gradient = trainer_board_.gradient(BatchSeq(0));
+    const absl::Span<float> gradient = trainer_board_.gradient({BatchSeq(0)});
     for (size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = ExactGradient(BatchSeq(0), i);
     }
-    Check(trainer_board_.MarkDone(BatchSeq(0), {.num_seeds = 1}).ok());
+    Check(trainer_board_.MarkDone({BatchSeq(0)}, {.num_seeds = 1}).ok());
   });
-  EXPECT_TRUE(board_.IsDone(BatchSeq(0)));
+  EXPECT_TRUE(board_.IsDone({BatchSeq(0)}));
   ReclaimAndFinish(1);
 }
 
@@ -198,16 +198,17 @@ TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
       Check(SamplerTurn(&sampler_, NoWait()).ok());
       Check(TrainerTurn(&trainer_, &trainer_board_, Options()).ok());
       // TrainerTurn() makes the step itself once all three are there.
-      if (trainer_board_.IsDone(BatchSeq(0)) &&
-          trainer_board_.IsDone(BatchSeq(1))) {
+      if (trainer_board_.IsDone({BatchSeq(0)}) &&
+          trainer_board_.IsDone({BatchSeq(1)})) {
         Check(SamplerTurn(&sampler_, NoWait()).ok());
         auto slot = trainer_.TryClaimForReading(BatchSeq(2), BatchSeq(3));
         if (!slot.ok() || !slot->has_value()) continue;
-        const absl::Span<float> gradient = trainer_board_.gradient(BatchSeq(2));
+        const absl::Span<float> gradient =
+            trainer_board_.gradient({BatchSeq(2)});
         for (size_t i = 0; i < gradient.size(); ++i) {
           gradient[i] = ExactGradient(BatchSeq(2), i);
         }
-        Check(trainer_board_.MarkDone(BatchSeq(2), {.num_seeds = 1}).ok());
+        Check(trainer_board_.MarkDone({BatchSeq(2)}, {.num_seeds = 1}).ok());
         Check(std::move(**slot).Release().ok());
       }
     }
@@ -232,7 +233,7 @@ TEST_P(QueueDeathTest, TrainerWithABatchOfTheLastOpenStep) {
       Check(claimed.ok());
       if (!claimed->has_value()) continue;
       slot = *std::move(claimed);
-      trainer_board_.gradient(seq)[0] = 12345;
+      trainer_board_.gradient({seq})[0] = 12345;
       return;
     }
     Check(false);
@@ -246,7 +247,7 @@ TEST_P(QueueDeathTest, TrainerWithABatchOfTheLastOpenStep) {
     ASSERT_THAT(TrainerTurn(&next, &next_board, Options()), IsOk());
   }
   EXPECT_EQ(board_.version(), step);
-  EXPECT_FALSE(board_.IsDone(seq));
+  EXPECT_FALSE(board_.IsDone({seq}));
   ReclaimAndFinish(1);
 }
 

@@ -39,16 +39,16 @@ absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Claim(
 absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Check(
     ReadSlot slot) {
   const BatchSeq seq = slot.seq();
-  if (board_.IsDone(seq)) {
+  if (board_.IsDone(slot.batch_part())) {
     FGNN_RETURN_IF_ERROR(std::move(slot).Release());
     return std::nullopt;
   }
   // While this trainer holds the slot and the batch is not done, the step stays
   // open.
   absl::StatusOr<TaskView> task = ReadTask(slot.block(), job_key_);
-  if (task.ok() && task->seq != seq) {
-    task = absl::DataLossError(
-        absl::StrCat("the block holds batch ", task->seq.value()));
+  if (task.ok() && BatchPart{task->seq, task->part} != slot.batch_part()) {
+    task = absl::DataLossError(absl::StrCat("the block holds part ", task->part,
+                                            " of batch ", task->seq.value()));
   }
   if (!task.ok()) {
     FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));

@@ -212,7 +212,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
   record.train = Seconds(times_.since_last.Restart());
   record.trained_ns = MonotonicNanoseconds();
-  FGNN_RETURN_IF_ERROR(board_.MarkDone(task.seq, record));
+  FGNN_RETURN_IF_ERROR(board_.MarkDone({task.seq, task.part}, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
   if (totals_ != nullptr) totals_->Add(record);
   const absl::Status released = std::move(batch.slot).Release();
@@ -240,10 +240,10 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const StepNumber step = segment_->shape().StepOf(seq);
   const uint64_t version = board_.version().value_or(step.value());
   record->staleness = static_cast<uint32_t>(step - StepNumber(version));
-  FGNN_ASSIGN_OR_RETURN(
-      const BatchResult result,
-      backend_->Gradient({version, board_.weights(version)}, batch,
-                         extracted.features.get(), board_.gradient(seq)));
+  FGNN_ASSIGN_OR_RETURN(const BatchResult result,
+                        backend_->Gradient({version, board_.weights(version)},
+                                           batch, extracted.features.get(),
+                                           board_.gradient({seq, task.part})));
   FGNN_RETURN_IF_ERROR(CheckLoss(result.loss, batch, optimizer_.learning_rate,
                                  backend_->model_options().objective));
   record->loss = static_cast<float>(result.loss);

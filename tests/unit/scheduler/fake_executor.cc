@@ -110,7 +110,7 @@ void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
   while ((paused_ || seq.value() == hold_on_) && !stop_ && !queue_->stopped()) {
     std::this_thread::sleep_for(kPause);
   }
-  const absl::Span<float> gradient = board_->gradient(seq);
+  const absl::Span<float> gradient = board_->gradient({seq});
   std::fill(gradient.begin(), gradient.end(), 1.0F);
   BatchRecord record;
   record.digest =
@@ -119,7 +119,7 @@ void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
   record.num_edges = 100;
   record.num_input_nodes = 50;
   record.loss = 1.0F / static_cast<float>(seq.value() + 1);
-  if (board_->MarkDone(seq, record).ok()) {
+  if (board_->MarkDone({seq}, record).ok()) {
     (void)std::move(**slot).Release();
   }
 }

@@ -39,7 +39,6 @@ NcclExchange::NcclExchange(int device, Segment* segment, OwnerIndex owner,
                            std::unique_ptr<NcclMember> member,
                            StepGradients gradients)
     : device_(device),
-      segment_(segment),
       board_(segment, owner),
       on_board_(segment, owner),
       gradients_(std::move(gradients)),
@@ -62,10 +61,12 @@ absl::StatusOr<bool> NcclExchange::TryStep(Make make) {
 DevicePlaceFinder NcclExchange::DevicePlaces() {
   return [this](absl::Span<const float> host) -> float* {
     const StepNumber step(board_.version().value_or(0));
-    const BatchRange batches = segment_->shape().BatchesOfStep(step);
-    for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
-      if (board_.gradient(seq).data() != host.data()) continue;
-      return gradients_.PlaceOf(seq - batches.begin, step);
+    size_t index = 0;
+    for (const BatchPart& task : board_.TasksOf(step)) {
+      if (board_.gradient(task).data() == host.data()) {
+        return gradients_.PlaceOf(index, step);
+      }
+      ++index;
     }
     return nullptr;
   };
@@ -112,21 +113,20 @@ absl::StatusOr<bool> NcclExchange::Exchange(StepNumber step, uint64_t group) {
   FGNN_ASSIGN_OR_RETURN(const bool all_ready, member_->SayReady(group, step));
   if (!all_ready) return false;
   FGNN_RETURN_IF_ERROR(ChooseDevice(device_));
-  const BatchRange batches = segment_->shape().BatchesOfStep(step);
   std::vector<uint32_t> roots;
   std::vector<uint32_t> num_seeds;
   std::vector<absl::Span<const float>> host;
-  for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
-    const std::optional<BatchRecord> record = board_.record(seq);
+  for (const BatchPart& task : board_.TasksOf(step)) {
+    const std::optional<BatchRecord> record = board_.record(task);
     const std::optional<uint32_t> root =
         record.has_value() ? member_->RankOf(record->trainer) : std::nullopt;
     if (!root.has_value()) {
       return absl::UnavailableError(
-          absl::StrCat("the trainer of batch ", seq.value(), " is gone"));
+          absl::StrCat("the trainer of batch ", task.seq.value(), " is gone"));
     }
     roots.push_back(*root);
     num_seeds.push_back(record->num_seeds);
-    host.push_back(board_.gradient(seq));
+    host.push_back(board_.gradient(task));
   }
   FGNN_ASSIGN_OR_RETURN(NcclGroup* const found, member_->Find(group));
   if (found == nullptr) return false;

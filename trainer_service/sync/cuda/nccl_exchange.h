@@ -72,7 +72,6 @@ class NcclExchange final : public StepExchange {
   absl::StatusOr<bool> MakeStep(StepNumber step, Place place, Make make);
 
   const int device_;
-  Segment* const segment_;
   GradientBoard board_;
   BoardExchange on_board_;
   StepGradients gradients_;

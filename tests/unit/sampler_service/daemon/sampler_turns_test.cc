@@ -77,7 +77,7 @@ class SamplerTurnsTest : public testing::Test {
                               ReadTask(slot->block(), job_.job_key()));
     EXPECT_EQ(task.seq, BatchSeq(digests->size()));
     digests->push_back(task.digest);
-    FGNN_ASSERT_OK(board.MarkDone(task.seq, {}));
+    FGNN_ASSERT_OK(board.MarkDone({task.seq}, {}));
     FGNN_ASSERT_OK((*std::move(slot)).Release());
   }
 

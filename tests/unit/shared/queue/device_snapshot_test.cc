@@ -133,7 +133,7 @@ SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
   const std::optional<OpenSteps> open = board.FindOpenSteps();
   SwitchSnapshot counted;
   for (BatchSeq seq(0); seq < shape.num_batches(); ++seq) {
-    const TaskNumber task = shape.NumberOf(seq, /*part=*/0);
+    const TaskNumber task = shape.NumberOf({seq});
     const SlotWord word = slots.Load(task);
     const bool is_here = word.generation == slots.GenerationOf(task);
     const bool is_gone = word.generation > slots.GenerationOf(task);

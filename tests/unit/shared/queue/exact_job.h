@@ -78,19 +78,19 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
       auto slot, queue->TryClaimForReading(BatchSeq(0), open->last_batch));
   if (!slot.has_value()) return Turn::kNothingToDo;
   const BatchSeq seq = slot->seq();
-  if (!board->IsDone(seq)) {
+  if (!board->IsDone({seq})) {
     if (!HoldsTestTask(slot->block(), seq)) {
       return absl::DataLossError(
           absl::StrCat("torn task of batch ", seq.value()));
     }
-    absl::Span<float> gradient = board->gradient(seq);
+    absl::Span<float> gradient = board->gradient({seq});
     for (size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = ExactGradient(seq, i);
     }
     BatchRecord record;
     record.num_seeds = 1;
     record.digest = static_cast<uint32_t>(seq.value());
-    FGNN_RETURN_IF_ERROR(board->MarkDone(seq, record));
+    FGNN_RETURN_IF_ERROR(board->MarkDone({seq}, record));
   }
   FGNN_RETURN_IF_ERROR(std::move(*slot).Release());
   return Turn::kDone;
@@ -117,7 +117,7 @@ inline void ExpectExactResult(Segment* segment) {
   EXPECT_EQ(counts.free, options.num_slots);
   for (BatchSeq seq = num_batches - options.batches_per_epoch;
        seq < num_batches; ++seq) {
-    const std::optional<BatchRecord> record = board.record(seq);
+    const std::optional<BatchRecord> record = board.record({seq});
     ASSERT_TRUE(record.has_value()) << "batch " << seq.value();
     EXPECT_EQ(record->digest, static_cast<uint32_t>(seq.value()));
   }
@@ -147,7 +147,7 @@ inline void FinishAlone(Segment* segment, OwnerIndex sampler,
         trainer_queue.TryClaimForReading(BatchSeq(0), BatchSeq(UINT64_MAX));
     ASSERT_THAT(late, IsOk());
     if (late->has_value()) {
-      ASSERT_TRUE(board.IsDone((*late)->seq()));
+      ASSERT_TRUE(board.IsDone({(*late)->seq()}));
       ASSERT_THAT(std::move(**late).Release(), IsOk());
       continue;
     }

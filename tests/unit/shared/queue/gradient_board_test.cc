@@ -44,10 +44,10 @@ class GradientBoardTest : public testing::Test {
     std::fill(span.begin(), span.end(), value);
   }
   void Finish(BatchSeq seq) {
-    Fill(board_.gradient(seq), static_cast<float>(seq.value()));
+    Fill(board_.gradient({seq}), static_cast<float>(seq.value()));
     BatchRecord record;
     record.num_seeds = static_cast<uint32_t>(seq.value() + 1);
-    ASSERT_THAT(board_.MarkDone(seq, record), IsOk());
+    ASSERT_THAT(board_.MarkDone({seq}, record), IsOk());
   }
   // The new weights are the old ones plus every gradient.
   void MakeStep() {
@@ -101,14 +101,14 @@ TEST_F(GradientBoardTest, AWholeJobIsSummedInStepsOfTheirBatches) {
     for (uint64_t left = open.size(); left-- > 0;) {
       const BatchSeq seq = open.begin + left;
       EXPECT_FALSE(board_.TryLease().has_value());
-      EXPECT_FALSE(board_.IsDone(seq));
+      EXPECT_FALSE(board_.IsDone({seq}));
       Finish(seq);
-      EXPECT_TRUE(other_.IsDone(seq));
+      EXPECT_TRUE(other_.IsDone({seq}));
     }
     MakeStep();
     EXPECT_EQ(other_.version(), step.value() + 1);
-    EXPECT_TRUE(other_.IsDone(open.begin));
-    EXPECT_FALSE(other_.IsDone(open.end));
+    EXPECT_TRUE(other_.IsDone({open.begin}));
+    EXPECT_FALSE(other_.IsDone({open.end}));
   }
   EXPECT_FALSE(board_.FindOpenSteps().has_value());
   EXPECT_FALSE(board_.TryLease().has_value());
@@ -137,34 +137,35 @@ TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
 
 TEST_F(GradientBoardTest, StepsOpenAtTheGateAlone) {
   PublishInitialWeights();
-  EXPECT_THAT(board_.MarkDone(BatchSeq(0), {}), FailedPrecondition("no step"));
+  EXPECT_THAT(board_.MarkDone({BatchSeq(0)}, {}),
+              FailedPrecondition("no step"));
   scheduler_.OpenForTraining(StepNumber(1));
   scheduler_.OpenForTraining(StepNumber(0));  // Never lowers.
   EXPECT_EQ(board_.training_limit(), StepNumber(1));
-  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}),
+  EXPECT_THAT(board_.MarkDone({BatchSeq(3)}, {}),
               FailedPrecondition("open are 0 to 0"));
   for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
   MakeStep();
   EXPECT_FALSE(board_.FindOpenSteps().has_value());
-  EXPECT_THAT(board_.MarkDone(BatchSeq(3), {}), FailedPrecondition());
+  EXPECT_THAT(board_.MarkDone({BatchSeq(3)}, {}), FailedPrecondition());
   // Of a committed step: the gradient would overwrite a later batch's.
-  EXPECT_TRUE(board_.IsDone(BatchSeq(1)));
-  EXPECT_THAT(board_.MarkDone(BatchSeq(1), {}), FailedPrecondition());
+  EXPECT_TRUE(board_.IsDone({BatchSeq(1)}));
+  EXPECT_THAT(board_.MarkDone({BatchSeq(1)}, {}), FailedPrecondition());
 }
 
 TEST_F(GradientBoardTest, ABatchIsRecordedOnce) {
   PublishInitialWeights();
   scheduler_.OpenForTraining(StepNumber(100));
-  EXPECT_FALSE(board_.record(BatchSeq(1)).has_value());
+  EXPECT_FALSE(board_.record({BatchSeq(1)}).has_value());
   BatchRecord record;
   record.digest = 7;
   record.loss = 0.5F;
   record.sync = 3;
   record.trainer = kTrainer;
-  ASSERT_THAT(board_.MarkDone(BatchSeq(1), record), IsOk());
+  ASSERT_THAT(board_.MarkDone({BatchSeq(1)}, record), IsOk());
   record.digest = 8;
-  ASSERT_THAT(other_.MarkDone(BatchSeq(1), record), IsOk());  // Done already.
-  const std::optional<BatchRecord> stored = scheduler_.record(BatchSeq(1));
+  ASSERT_THAT(other_.MarkDone({BatchSeq(1)}, record), IsOk());  // Done already.
+  const std::optional<BatchRecord> stored = scheduler_.record({BatchSeq(1)});
   ASSERT_TRUE(stored.has_value());
   EXPECT_EQ(stored->seq_plus_one, 2U);
   EXPECT_EQ(stored->digest, 7U);
@@ -181,10 +182,10 @@ TEST_F(GradientBoardTest, RecordsStayUntilTheNextEpochsBatch) {
     if (board_.FindOpenSteps()->last_batch == seq + 1) MakeStep();
   }
   Finish(BatchSeq(10));
-  EXPECT_FALSE(board_.record(BatchSeq(0)).has_value());
-  EXPECT_EQ(board_.record(BatchSeq(10))->num_seeds, 11U);
-  EXPECT_EQ(board_.record(BatchSeq(9))->num_seeds, 10U);
-  EXPECT_FALSE(board_.record(BatchSeq(19)).has_value());
+  EXPECT_FALSE(board_.record({BatchSeq(0)}).has_value());
+  EXPECT_EQ(board_.record({BatchSeq(10)})->num_seeds, 11U);
+  EXPECT_EQ(board_.record({BatchSeq(9)})->num_seeds, 10U);
+  EXPECT_FALSE(board_.record({BatchSeq(19)}).has_value());
 }
 
 TEST_F(GradientBoardTest, ADeadLeaseholderLeavesEverythingAsItWas) {
@@ -247,7 +248,7 @@ TEST_F(StaleBoardTest, AsManyStepsAreOpenAsWeightsMayBeOld) {
   scheduler_.OpenForTraining(StepNumber(100));
   EXPECT_EQ(Open(), std::pair(uint64_t{0}, uint64_t{2}));
   EXPECT_EQ(board_.FindOpenSteps()->last_batch, BatchSeq(9));
-  EXPECT_THAT(board_.MarkDone(BatchSeq(9), {}),
+  EXPECT_THAT(board_.MarkDone({BatchSeq(9)}, {}),
               FailedPrecondition("batch 9 belongs to step 3, but those open "
                                  "are 0 to 2"));
   for (const uint64_t seq : {0, 1, 2}) Finish(BatchSeq(seq));
@@ -297,13 +298,13 @@ TEST_F(StaleBoardTest, WeightsStayAsLongAsABatchMayNeedThem) {
   BatchRecord record;
   record.num_seeds = 7;
   record.staleness = 3;
-  EXPECT_THAT(board_.MarkDone(BatchSeq(6), record),
+  EXPECT_THAT(board_.MarkDone({BatchSeq(6)}, record),
               FailedPrecondition("3 versions old, 2 are allowed"));
-  EXPECT_FALSE(board_.IsDone(BatchSeq(6)));
+  EXPECT_FALSE(board_.IsDone({BatchSeq(6)}));
   record.staleness = 2;
-  Fill(board_.gradient(BatchSeq(6)), 6);
-  ASSERT_THAT(board_.MarkDone(BatchSeq(6), record), IsOk());
-  EXPECT_EQ(scheduler_.record(BatchSeq(6))->staleness, 2U);
+  Fill(board_.gradient({BatchSeq(6)}), 6);
+  ASSERT_THAT(board_.MarkDone({BatchSeq(6)}, record), IsOk());
+  EXPECT_EQ(scheduler_.record({BatchSeq(6)})->staleness, 2U);
   MakeStep();
   EXPECT_EQ(board_.weights(3)[32], 136);
 }

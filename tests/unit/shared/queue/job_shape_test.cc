@@ -179,9 +179,9 @@ TEST(JobShapeTest, CountsStepsPlacesAndRecordsAsTheReference) {
       EXPECT_EQ(shape.PlaceInEpoch(seq), counted.in_epoch);
       EXPECT_EQ(shape.StepOf(seq), counted.step);
       EXPECT_EQ(shape.EpochOfStep(counted.step), epoch);
-      EXPECT_EQ(shape.PlaceOf(seq, part), counted.place);
+      EXPECT_EQ(shape.PlaceOf({seq, part}), counted.place);
       EXPECT_LT(counted.place, shape.num_places());
-      EXPECT_EQ(shape.RecordOf(seq, part), counted.record);
+      EXPECT_EQ(shape.RecordOf({seq, part}), counted.record);
       EXPECT_EQ(shape.IsLocal(seq), counted.host == host);
       of_step.try_emplace(counted.step, BatchRange{seq, seq})
           .first->second.end = seq + 1;
@@ -208,7 +208,7 @@ TEST(JobShapeTest, NumbersThisHostsTasksWithoutGapsAndBack) {
         TaskSlot at;
         for (const CountedTask& counted : CountTasks(options, ends)) {
           if (counted.host != host) continue;
-          EXPECT_EQ(shape.NumberOf(counted.task.seq, counted.task.part), next);
+          EXPECT_EQ(shape.NumberOf(counted.task), next);
           EXPECT_EQ(shape.TaskOf(next), counted.task);
           EXPECT_EQ(shape.SlotOf(next), at);
           EXPECT_EQ(shape.TaskIn(at), next);
@@ -286,8 +286,7 @@ class FakeHost {
 
   // A gradient of this host, or one that another has sent.
   void MarkDone(const BatchPart& task) {
-    std::optional<BatchPart>& place =
-        board_.at(shape_.PlaceOf(task.seq, task.part));
+    std::optional<BatchPart>& place = board_.at(shape_.PlaceOf(task));
     EXPECT_FALSE(place.has_value());  // Nobody else's is overwritten.
     place = task;
   }
@@ -296,7 +295,7 @@ class FakeHost {
   std::vector<BatchPart> Step() {
     std::vector<BatchPart> tasks;
     const BatchRange batches = shape_.BatchesOfStep(next_);
-    uint32_t place = shape_.PlaceOf(batches.begin, 0);
+    uint32_t place = shape_.PlaceOf({batches.begin});
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
       for (uint32_t part = 0; part < parts_; ++part) {
         if (board_.at(place) != BatchPart{seq, part}) return {};
@@ -305,7 +304,7 @@ class FakeHost {
       }
     }
     for (const BatchPart& task : tasks) {
-      board_.at(shape_.PlaceOf(task.seq, task.part)).reset();
+      board_.at(shape_.PlaceOf(task)).reset();
     }
     ++next_;
     return tasks;

@@ -64,8 +64,8 @@ TEST_P(ResumedJobTest, TheFirstWeightsAreThoseOfItsVersion) {
   EXPECT_EQ(board.version(), GetParam());
   EXPECT_EQ(board.weights(GetParam())[0], 7.0F);
   for (BatchSeq seq(0); seq < BatchSeq(30); ++seq) {
-    EXPECT_EQ(board.IsDone(seq), seq < first_seq_) << seq.value();
-    EXPECT_EQ(board.record(seq), std::nullopt) << seq.value();
+    EXPECT_EQ(board.IsDone({seq}), seq < first_seq_) << seq.value();
+    EXPECT_EQ(board.record({seq}), std::nullopt) << seq.value();
   }
 }
 

@@ -275,10 +275,10 @@ TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
     if (auto slot = trainer.TryClaimForReading(BatchSeq(0), BatchSeq(100));
         slot.ok() && *slot) {
       (void)ReadTask((*slot)->block(), kTestJob);
-      (void)board.MarkDone((*slot)->seq(), {});
+      (void)board.MarkDone({(*slot)->seq()}, {});
       (void)std::move(**slot).Release();
     }
-    (void)board.record(BatchSeq(3));
+    (void)board.record({BatchSeq(3)});
     if (auto lease = board.TryLease()) {
       (void)lease->num_seeds();
       for (const auto gradient : lease->gradients()) {

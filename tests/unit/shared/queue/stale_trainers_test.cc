@@ -57,7 +57,7 @@ class StaleTrainersTest : public testing::Test {
     if (!open.has_value() || open->first != StepNumber(seq.value()))
       return false;
     for (BatchSeq other = seq + 1; other < open->last_batch; ++other) {
-      if (!board.IsDone(other)) return false;
+      if (!board.IsDone({other})) return false;
     }
     return true;
   }
@@ -76,12 +76,12 @@ class StaleTrainersTest : public testing::Test {
       ASSERT_LT(MonotonicClock::now(), deadline_);
     }
     EXPECT_TRUE(IsAll(board.weights(version), version));
-    const absl::Span<float> gradient = board.gradient(seq);
+    const absl::Span<float> gradient = board.gradient({seq});
     std::fill(gradient.begin(), gradient.end(),
               static_cast<float>(seq.value()));
     BatchRecord record;
     record.staleness = static_cast<uint32_t>(seq.value() - version);
-    ASSERT_THAT(board.MarkDone(seq, record), IsOk());
+    ASSERT_THAT(board.MarkDone({seq}, record), IsOk());
     batches_of_[record.staleness].fetch_add(1);
   }
 

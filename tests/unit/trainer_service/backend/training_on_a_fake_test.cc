@@ -106,7 +106,7 @@ TEST_F(TrainingOnAFakeTest, TrainsAJobOnTheBoard) {
     EXPECT_EQ(backend_->progress(TrainerThread::kLoop) +
                   backend_->progress(TrainerThread::kAhead),
               kBatches.value());
-    const std::optional<BatchRecord> record = board.record(kBatches - 1);
+    const std::optional<BatchRecord> record = board.record({kBatches - 1});
     ASSERT_TRUE(record.has_value());
     EXPECT_EQ(record->num_cache_hits, record->num_input_nodes);
     EXPECT_EQ(record->loss, 0.5F);

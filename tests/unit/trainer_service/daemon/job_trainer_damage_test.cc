@@ -75,10 +75,10 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
     batch.seed = 5;
     GradientBoard board(segment_.get(), OwnerIndex{9});
     FGNN_ASSERT_OK(other.backend->host().model().Gradient(
-        board.weights(0), batch, board.gradient(BatchSeq(0))));
+        board.weights(0), batch, board.gradient({BatchSeq(0)})));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
-    FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), record));
+    FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, record));
   }
   while (scheduler_board_->version() == 0U) {
     FGNN_ASSERT_OK(trainer.trainer->DoNext());

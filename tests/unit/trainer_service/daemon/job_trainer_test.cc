@@ -54,7 +54,7 @@ TEST_F(JobTrainerTest, ACacheChangesWhereFeaturesComeFromAndNothingElse) {
   const auto hits = [&] {
     uint64_t sum = 0;
     for (BatchSeq seq(7); seq < kBatches; ++seq) {
-      const std::optional<BatchRecord> record = scheduler_board_->record(seq);
+      const std::optional<BatchRecord> record = scheduler_board_->record({seq});
       if (!record.has_value()) ADD_FAILURE() << "batch " << seq.value();
       sum += record.value_or(BatchRecord()).num_cache_hits;
     }
@@ -154,7 +154,7 @@ TEST_P(JobPrecisionTest, WeightsAreBitIdenticalForOneTwoAndThreeTrainers) {
     }
     EXPECT_EQ(batches, kBatches.value());
     EXPECT_EQ(scheduler_queue_->Counts().free, segment_->options().num_slots);
-    const auto last = scheduler_board_->record(kBatches - 1);
+    const auto last = scheduler_board_->record({kBatches - 1});
     ASSERT_TRUE(last.has_value());
     // What a batch weighs: its pairs, or its seeds.
     EXPECT_EQ(last->num_seeds, links() ? 9U : 3U);
@@ -194,7 +194,7 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     const absl::Span<std::byte> block(buffer.Reserve(1 << 14), 1 << 14);
     FGNN_ASSERT_OK(WriteMadeUpTask(block, job_key(), seq));
     FGNN_ASSERT_OK_AND_ASSIGN(const TaskView task, ReadTask(block, job_key()));
-    const std::optional<BatchRecord> record = scheduler_board_->record(seq);
+    const std::optional<BatchRecord> record = scheduler_board_->record({seq});
     ASSERT_TRUE(record.has_value()) << seq.value();
     EXPECT_EQ(record->sampler, sampler_of[seq.value()]);
     EXPECT_EQ(record->trainer, OwnerIndex{2});
@@ -227,11 +227,11 @@ TEST_F(JobTrainerTest, TrainsABatchWithoutSeeds) {
   }
   EXPECT_EQ(scheduler_board_->version(), 1U);
   const std::optional<BatchRecord> record =
-      scheduler_board_->record(BatchSeq(1));
+      scheduler_board_->record({BatchSeq(1)});
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->num_seeds, 0U);
   EXPECT_EQ(record->loss, 0);
-  EXPECT_THAT(scheduler_board_->gradient(BatchSeq(1)), testing::Each(0.0F));
+  EXPECT_THAT(scheduler_board_->gradient({BatchSeq(1)}), testing::Each(0.0F));
 }
 
 class JobObjectiveTest : public JobTrainerTest,
@@ -253,13 +253,13 @@ TEST_P(JobObjectiveTest, LearnsWhatTheFeaturesSay) {
   while (scheduler_board_->version().value_or(0) < kSteps) {
     Sample();
     FGNN_ASSERT_OK(trainer.trainer->DoNext());
-    if (const auto record = scheduler_board_->record(BatchSeq(0));
+    if (const auto record = scheduler_board_->record({BatchSeq(0)});
         record.has_value() && first_loss == 0) {
       first_loss = static_cast<double>(record->loss);
     }
   }
   for (BatchSeq seq(7); seq < BatchSeq(14); ++seq) {
-    const auto record = scheduler_board_->record(seq);
+    const auto record = scheduler_board_->record({seq});
     ASSERT_TRUE(record.has_value());
     last_loss += static_cast<double>(record->loss) / 7;
   }

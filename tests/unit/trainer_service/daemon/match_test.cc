@@ -272,7 +272,7 @@ class MatchedJobTest : public testing::Test {
     }
     records_.clear();
     for (BatchSeq seq(7); seq < BatchSeq(14); ++seq) {
-      records_.push_back(board.record(seq).value_or(BatchRecord()));
+      records_.push_back(board.record({seq}).value_or(BatchRecord()));
     }
     const absl::Span<const float> weights = board.weights(6);
     return {weights.begin(), weights.end()};

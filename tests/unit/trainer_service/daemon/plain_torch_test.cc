@@ -115,7 +115,7 @@ class PlainTorchTest : public testing::Test {
     const BatchSeq end =
         segment->shape().BatchesOfStep(StepNumber(limit - 1)).end;
     for (BatchSeq seq = first; seq < end; ++seq) {
-      const std::optional<BatchRecord> record = board.record(seq);
+      const std::optional<BatchRecord> record = board.record({seq});
       ASSERT_TRUE(record.has_value()) << seq.value();
       trained->staleness.push_back(record->staleness);
     }
@@ -131,7 +131,7 @@ class PlainTorchTest : public testing::Test {
     board.OpenForTraining(StepNumber(limit));
     const BatchSeq end = board.FindOpenSteps()->last_batch;
     for (BatchSeq seq = first + 1; seq < end; ++seq) {
-      for (uint32_t seen = board.changes(); !board.IsDone(seq);
+      for (uint32_t seen = board.changes(); !board.IsDone({seq});
            seen = board.changes()) {
         ASSERT_LT(MonotonicClock::now(), deadline_);
         FGNN_ASSERT_OK(board.WaitForChange(seen, deadline_));

@@ -76,7 +76,7 @@ class StoredRowsJobTest : public testing::Test {
     FGNN_RETURN_IF_ERROR(GradientFromCopies(task, spec.training.seed));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
-    FGNN_RETURN_IF_ERROR(board_->MarkDone(task.seq, record));
+    FGNN_RETURN_IF_ERROR(board_->MarkDone({task.seq}, record));
     return (*std::move(slot)).Release();
   }
 
@@ -102,7 +102,7 @@ class StoredRowsJobTest : public testing::Test {
     return backend_->host()
         .model()
         .Gradient(board_->weights(shape.StepOf(task.seq).value()), batch,
-                  board_->gradient(task.seq))
+                  board_->gradient({task.seq}))
         .status();
   }
 

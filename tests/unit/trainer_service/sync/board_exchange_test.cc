@@ -69,10 +69,10 @@ TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
       one.TryStep([](const StepTensors& step) { return Fill(step, 1); }));
   FGNN_ASSERT_OK_AND_ASSIGN(const bool early, one.TryStep(unexpected));
   EXPECT_FALSE(early);
-  std::fill_n(board.gradient(BatchSeq(0)).begin(), kParameters, 5.0F);
+  std::fill_n(board.gradient({BatchSeq(0)}).begin(), kParameters, 5.0F);
   BatchRecord record;
   record.num_seeds = 4;
-  FGNN_ASSERT_OK(board.MarkDone(BatchSeq(0), record));
+  FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, record));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const bool made, one.TryStep([&](const StepTensors& step) {
         EXPECT_FALSE(step.is_initial());

@@ -144,15 +144,15 @@ class NcclExchangeTest : public testing::Test {
         segment_->shape().BatchesOfStep(StepNumber(version));
     bool marked = false;
     for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
-      if (seq.value() % of != part || board->IsDone(seq)) continue;
-      WriteGradient(seq, board->weights(version), board->gradient(seq));
+      if (seq.value() % of != part || board->IsDone({seq})) continue;
+      WriteGradient(seq, board->weights(version), board->gradient({seq}));
       if (left_to != nullptr && seq.value() % 4 < 2) {
-        EXPECT_TRUE(LeaveOnDevice(*left_to, board->gradient(seq)));
+        EXPECT_TRUE(LeaveOnDevice(*left_to, board->gradient({seq})));
       }
       BatchRecord record;
       record.num_seeds = static_cast<uint32_t>(5 + seq.value() % 3);
       record.trainer = owner;
-      EXPECT_THAT(board->MarkDone(seq, record), IsOk());
+      EXPECT_THAT(board->MarkDone({seq}, record), IsOk());
       marked = true;
     }
     return marked;
@@ -261,9 +261,9 @@ TEST_F(NcclExchangeTest, WantsGradientsOfTheNextStepAlone) {
   EXPECT_THAT(Train(*exchange, OwnerIndex{1}, 0, 1, /*steps=*/2), IsOk());
   const BatchRange batches = segment_->shape().BatchesOfStep(StepNumber(2));
   const DevicePlaceFinder find = exchange->DevicePlaces();
-  float* const first = find(board.gradient(batches.begin));
+  float* const first = find(board.gradient({batches.begin}));
   ASSERT_NE(first, nullptr);
-  EXPECT_EQ(find(board.gradient(batches.begin + 1)), first + kParameters);
+  EXPECT_EQ(find(board.gradient({batches.begin + 1})), first + kParameters);
   EXPECT_EQ(find(std::vector<float>(kParameters)), nullptr);
 }
 
