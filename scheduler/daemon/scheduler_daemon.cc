@@ -160,7 +160,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                                    {.max_of_user = options.max_jobs_per_user,
                                     .devices = devices}));
   // Interrupted jobs go on with the daemons that are left.
-  const bool expect_survivors = parts->table->resumes_interrupted();
+  const bool expect_survivors =
+      parts->table->dispatcher().resumes_interrupted();
   if (options.spawn_daemons && !expect_survivors) {
     ClearLeftovers(options.state_dir);
   }

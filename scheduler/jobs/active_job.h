@@ -48,7 +48,6 @@ struct ActiveJob {
   // since. Its daemons may be at work.
   bool was_interrupted = false;
   std::set<std::string> unmet;  // Ids of job.after that have yet to complete.
-  size_t queued_at = 0;         // Index in the queue's snapshot.
   WantedDevices wanted;
   // Devices that the job has, or had when the earlier service ended.
   DeviceSet devices;

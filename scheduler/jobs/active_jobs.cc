@@ -48,29 +48,59 @@ ActiveJob& ActiveJobs::Add(Job job, WantedDevices wanted) {
   if (!active.job.run_dir.empty()) {
     folders_.emplace(active.job.run_dir, active.job.id);
   }
+  last_change_ = MonotonicClock::now();
+  Index(active);
   return active;
 }
 
 void ActiveJobs::Remove(const std::string& id) {
   const auto place = jobs_.find(id);
   if (place == jobs_.end()) return;
+  SetQueued(place->second, false);
   folders_.erase(place->second.job.run_dir);
   jobs_.erase(place);
 }
 
-// A forbidden step is logged, and the job stays in its state.
+void ActiveJobs::SetQueued(const ActiveJob& active, bool is_queued) {
+  const int32_t priority = active.job.priority;
+  if (is_queued) {
+    if (queued_.emplace(active.number, &active).second) {
+      ++num_queued_of_[priority];
+    }
+  } else if (queued_.erase(active.number) > 0) {
+    if (--num_queued_of_[priority] == 0) num_queued_of_.erase(priority);
+  }
+}
+
+void ActiveJobs::Index(const ActiveJob& active) {
+  SetQueued(active, active.job.state == JobState::kQueued);
+  if (active.runs()) {
+    running_.insert(active.job.id);
+  } else {
+    running_.erase(active.job.id);
+  }
+}
+
 void ActiveJobs::Go(ActiveJob& active, JobState state) {
   const LogJob about(active.job.id);
-  if (!CanGo(active.job.state, state)) {
+  const bool is_allowed = CanGo(active.job.state, state);
+  if (is_allowed) {
+    active.job.state = state;
+  } else {
     LogError("job {}: no way from {} to {}", active.job.id,
              NameOf(active.job.state), NameOf(state));
-    return;
   }
-  active.job.state = state;
-  active.change = changes_->Next();
-  SetChanged();
+  // The step may have taken the job's devices.
+  Index(active);
+  if (!is_allowed) return;
+  last_change_ = MonotonicClock::now();
   Save(active);
-  changes_->Notify();
+  Announce(active);
+}
+
+void ActiveJobs::Announce(ActiveJob& active) {
+  active.change = changes_->Next();
+  Wake();
 }
 
 // The job goes on if its state cannot be written: the state is in memory, and
@@ -117,7 +147,7 @@ void ActiveJobs::Leave(ActiveJob& active) {
 
 void ActiveJobs::Forget(const std::string& id) {
   jobs_.erase(id);
-  changes_->Notify();
+  Wake();
 }
 
 }  // namespace fgnn

@@ -19,7 +19,6 @@ using std::chrono::seconds;
 // Seconds between two writes of a job's device seconds. A kill of the service
 // forgets at most as many.
 constexpr double kSaveEverySeconds = 10;
-constexpr seconds kLongestHold{60};
 // Time for which a job keeps its devices after its checkpoint could not be
 // written.
 constexpr seconds kStayAfterFailure{60};
@@ -52,26 +51,21 @@ ActiveJob* FindRunning(JobTableParts& parts, const std::string& id)
 
 std::optional<Job> JobDispatcher::StartNext(Deadline deadline) {
   MutexLock lock(&parts_.mutex);
-  JobQueue& queue = parts_.queue;
+  QueueOrder& order = parts_.order;
   parts_.jobs.SaveUnsaved();
-  while (true) {
-    if (parts_.closed) return std::nullopt;
+  while (!parts_.closed) {
     Deadline until = deadline;
     // Without room the order is not needed; making it for each new job would be
     // wasted work.
-    if (queue.HasRoom()) {
-      if (queue.CanStart()) break;
-      until = std::min(deadline, queue.order_until());
+    if (order.HasRoom()) {
+      const std::optional<JobStart> start = order.FindStart();
+      if (start.has_value()) return parts_.states.Start(*start);
+      until = std::min(deadline, order.order_until());
     }
     if (MonotonicClock::now() >= deadline) return std::nullopt;
     parts_.changes.Wait(&lock, until);
   }
-  ActiveJob& active = queue.Start();
-  if (active.job.started_ms == 0) active.job.started_ms = UnixMilliseconds();
-  active.job.progress.phase = "preparing";
-  queue.SetChanged();
-  parts_.jobs.Go(active, JobState::kPreparing);
-  return active.job;
+  return std::nullopt;
 }
 
 PreemptionCause JobDispatcher::PreemptCause(const std::string& id) {
@@ -84,7 +78,7 @@ PreemptionCause JobDispatcher::PreemptCause(const std::string& id) {
   }
   const DeviceStay& stay = *active->stay;
   if (stay.uncharged.Seconds() >= kSaveEverySeconds) {
-    parts_.queue.Charge(*active);
+    parts_.states.Charge(*active);
     parts_.jobs.Save(*active);
   }
   if (active->pause) return PreemptionCause::kPause;
@@ -93,9 +87,13 @@ PreemptionCause JobDispatcher::PreemptCause(const std::string& id) {
       MonotonicClock::now() >= stay.stays_until) {
     return PreemptionCause::kTimeIsUp;
   }
-  if (!parts_.queue.MayPreempt(*active)) return PreemptionCause::kNone;
-  if (parts_.queue.Order().is_preempted(id)) return PreemptionCause::kPriority;
-  return parts_.queue.Order().grows(id) ? PreemptionCause::kGrow
+  // Only jobs of higher priority preempt a job.
+  if (!stay.gains_by_more &&
+      !parts_.jobs.HasQueuedAbove(active->job.priority)) {
+    return PreemptionCause::kNone;
+  }
+  if (parts_.order.Order().is_preempted(id)) return PreemptionCause::kPriority;
+  return parts_.order.Order().grows(id) ? PreemptionCause::kGrow
                                         : PreemptionCause::kNone;
 }
 
@@ -108,49 +106,22 @@ void JobDispatcher::KeepOn(const std::string& id, const absl::Status& why) {
     active->not_paused = why;
   }
   active->stay->stays_until = DeadlineIn(kStayAfterFailure);
-  parts_.queue.SetChanged();
-  parts_.changes.Notify();
+  parts_.order.SetChanged();
+  parts_.jobs.Wake();
 }
 
 void JobDispatcher::Park(const std::string& id, PreemptionCause why) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return;
-  if (!active->cancel.ok()) {
-    const absl::Status cause = active->cancel;
-    parts_.steps.End(id, JobState::kCancelled, cause);
-    return;
-  }
-  // A client may have continued the job since its preemption began. A client
-  // may also have paused a job that was about to be preempted.
-  const bool paused = active->pause;
-  if (!paused && why == PreemptionCause::kPriority) ++active->job.preemptions;
-  parts_.steps.Enqueue(*active, paused ? JobState::kPaused : JobState::kQueued);
+  parts_.states.Park(*active, why);
 }
 
 bool JobDispatcher::TryAgain(const std::string& id, const absl::Status& error) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
-  if (active == nullptr) return false;
-  const bool may_mend = absl::IsUnavailable(error) ||
-                        absl::IsResourceExhausted(error) ||
-                        absl::IsInternal(error) || absl::IsUnknown(error);
-  const uint32_t failed = active->job.attempts++;
-  if (!may_mend || failed >= active->job.retries || !active->cancel.ok() ||
-      parts_.closed) {
-    return false;
-  }
-  const auto hold =
-      std::min(seconds(1 << std::min<uint32_t>(failed, 6)), kLongestHold);
-  LogWarning(
-      "job {}: failed, {} of {} times before it is over; tried again in "
-      "{} s: {}",
-      id, failed + 1, active->job.retries + 1, hold.count(), MessageOf(error));
-  active->job.error = error;
-  active->held_until = DeadlineIn(hold);
-  parts_.steps.Enqueue(*active,
-                       active->pause ? JobState::kPaused : JobState::kQueued);
-  return true;
+  return active != nullptr &&
+         parts_.states.TryAgain(*active, error, parts_.closed);
 }
 
 absl::Status JobDispatcher::OwnFolder(const std::string& id) {
@@ -177,16 +148,7 @@ void JobDispatcher::ForgetInterruptions(const std::string& id) {
 void JobDispatcher::MarkRunning(const std::string& id) {
   const MutexLock lock(&parts_.mutex);
   ActiveJob* const active = FindRunning(parts_, id);
-  // A client may have cancelled the job meanwhile; then it stays CANCELLING.
-  if (active == nullptr || active->job.state != JobState::kPreparing) return;
-  active->stay->start_seconds =
-      std::chrono::duration<double>(MonotonicClock::now() - active->stay->began)
-          .count();
-  if (active->job.progress.deaths_in_preparing > 0) {
-    active->job.progress.deaths_in_preparing = 0;
-    parts_.queue.SetChanged();
-  }
-  parts_.jobs.Go(*active, JobState::kRunning);
+  if (active != nullptr) parts_.states.MarkRunning(*active);
 }
 
 void JobDispatcher::UpdateProgress(
@@ -198,11 +160,10 @@ void JobDispatcher::UpdateProgress(
   if (active.runs()) {
     const bool gains = GainsByMore(active);
     if (gains != std::exchange(active.stay->gains_by_more, gains)) {
-      parts_.queue.SetChanged();
+      parts_.order.SetChanged();
     }
   }
-  active.change = parts_.changes.Next();
-  parts_.changes.Notify();
+  parts_.jobs.Announce(active);
 }
 
 void JobDispatcher::SetWaitingFor(const std::string& id,
@@ -211,8 +172,7 @@ void JobDispatcher::SetWaitingFor(const std::string& id,
   ActiveJob* const active = FindRunning(parts_, id);
   if (active == nullptr) return;
   active->job.waiting_for = what;
-  active->change = parts_.changes.Next();
-  parts_.changes.Notify();
+  parts_.jobs.Announce(*active);
 }
 
 absl::Status JobDispatcher::CancelCause(const std::string& id) const {
@@ -224,12 +184,12 @@ absl::Status JobDispatcher::CancelCause(const std::string& id) const {
 void JobDispatcher::End(const std::string& id, JobState state,
                         const absl::Status& error) {
   const MutexLock lock(&parts_.mutex);
-  parts_.steps.End(id, state, error);
+  parts_.states.End(id, state, error);
 }
 
 bool JobDispatcher::HasQueued() const {
   const MutexLock lock(&parts_.mutex);
-  return parts_.queue.num_queued() > 0;
+  return !parts_.jobs.queued().empty();
 }
 
 bool JobDispatcher::resumes_interrupted() const {

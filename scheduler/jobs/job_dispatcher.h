@@ -4,29 +4,18 @@
 #ifndef FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 #define FGNN_SCHEDULER_JOBS_JOB_DISPATCHER_H_
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "scheduler/jobs/job_states.h"
 #include "scheduler/store/job.h"
 #include "shared/base/clock.h"
 
 namespace fgnn {
 
 struct JobTableParts;
-
-// Why a job that runs is preempted: it lets go of its devices at a batch
-// boundary, and may go on later.
-enum class PreemptionCause : uint8_t {
-  kNone,      // The job keeps its devices.
-  kPause,     // A client asked for it.
-  kPriority,  // A job of higher priority needs the devices.
-  kTimeIsUp,  // The job's time limit is used up.
-  kGrow,  // The job is to start again with more devices, which have come free.
-  kServiceEnds,  // The service ends, and its next start goes on with the job.
-};
 
 // Thread-safe. Part of a JobTable, and valid as long as that is.
 class JobDispatcher {

@@ -50,13 +50,15 @@ bool NamesAll(const std::vector<std::string>& words,
 
 }  // namespace
 
-JobIntake::JobIntake(Options options, JobStore* store, ActiveJobs* jobs,
-                     JobQueue* queue, JobLookup* lookup)
+JobIntake::JobIntake(Options options, JobStore* store, const ActiveJobs* jobs,
+                     const QueueOrder* order, JobStates* states,
+                     const JobLookup* lookup)
     : options_(std::move(options)),
       service_user_(UserName(::geteuid())),
       store_(store),
       jobs_(jobs),
-      queue_(queue),
+      order_(order),
+      states_(states),
       lookup_(lookup) {}
 
 std::filesystem::path JobIntake::OwnRunDir(const std::string& user,
@@ -106,13 +108,6 @@ absl::StatusOr<std::string> JobIntake::NewId(int64_t now_ms) {
       "no free job id in this second; submit again");
 }
 
-ActiveJob& JobIntake::Add(Job job, WantedDevices wanted) {
-  ActiveJob& active = jobs_->Add(std::move(job), std::move(wanted));
-  if (active.job.state == JobState::kQueued) queue_->Add(active);
-  queue_->SetChanged();
-  return active;
-}
-
 absl::Status JobIntake::StoreAll(const std::vector<Submission*>& all,
                                  bool is_closed,
                                  std::vector<std::string>& added) {
@@ -133,13 +128,7 @@ bool JobIntake::SubmitAll(const std::vector<Submission*>& all, bool is_closed) {
       CatchExceptions([&] { return StoreAll(all, is_closed, added); });
   if (stored.ok()) return !added.empty();
   store_->Rollback();
-  for (const std::string& id : added) {
-    const ActiveJob* const active = jobs_->Find(id);
-    if (active == nullptr) continue;
-    queue_->Remove(*active);
-    jobs_->Remove(id);
-  }
-  queue_->SetChanged();
+  for (const std::string& id : added) states_->Undo(id);
   for (Submission* const one : all) one->job = stored;
   return false;
 }
@@ -171,7 +160,7 @@ absl::Status JobIntake::CheckMayResume(const JobRequest& request,
 }
 
 absl::Status JobIntake::CheckHasRoom(const JobRequest& request) const {
-  const size_t waiting = jobs_->num_unfinished() - queue_->running().size();
+  const size_t waiting = jobs_->num_unfinished() - jobs_->running().size();
   if (waiting >= options_.max_queued) {
     return absl::ResourceExhaustedError(
         absl::StrCat(waiting, " jobs wait, at most ", options_.max_queued,
@@ -223,8 +212,8 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
     return absl::UnavailableError("the service is ending; start it again");
   }
   FGNN_RETURN_IF_ERROR(CheckHasRoom(request));
-  WantedDevices wanted = WantedBy(*request.spec, queue_->devices());
-  FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, queue_->devices()));
+  WantedDevices wanted = WantedBy(*request.spec, order_->devices());
+  FGNN_RETURN_IF_ERROR(CheckCanHave(wanted, order_->devices()));
   std::vector<std::string> after = request.after;
   FGNN_ASSIGN_OR_RETURN(std::set<std::string> unmet,
                         lookup_->FindUnmet(after, request.user));
@@ -232,7 +221,7 @@ absl::StatusOr<Job> JobIntake::SubmitOne(const Submission& submission,
   job.after = std::move(after);
   FGNN_RETURN_IF_ERROR(store_->Insert(job));
   added.push_back(job.id);
-  Add(job, std::move(wanted)).unmet = std::move(unmet);
+  states_->Add(job, std::move(wanted), std::move(unmet));
   return job;
 }
 

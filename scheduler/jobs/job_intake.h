@@ -14,7 +14,8 @@
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/jobs/active_jobs.h"
 #include "scheduler/jobs/job_lookup.h"
-#include "scheduler/jobs/job_queue.h"
+#include "scheduler/jobs/job_states.h"
+#include "scheduler/jobs/queue_order.h"
 #include "scheduler/jobs/submission_group.h"
 #include "scheduler/order/device_demand.h"
 #include "scheduler/store/job.h"
@@ -31,8 +32,9 @@ class JobIntake {
     size_t max_of_user = 0;  // Jobs of one user; see JobTableOptions.
   };
   // Borrows all arguments but the options.
-  JobIntake(Options options, JobStore* store, ActiveJobs* jobs, JobQueue* queue,
-            JobLookup* lookup);
+  JobIntake(Options options, JobStore* store, const ActiveJobs* jobs,
+            const QueueOrder* order, JobStates* states,
+            const JobLookup* lookup);
 
   // Returns the folder of a job that names none: in runs/, or, for a user other
   // than root and the service's, in that user's folder there.
@@ -44,8 +46,6 @@ class JobIntake {
   // Returns the job that an earlier request with this client key made; nullopt:
   // there is none. AlreadyExists: the earlier request asked for something else.
   absl::StatusOr<std::optional<Job>> FindSameRequest(const JobRequest& request);
-  // Adds a job that the store has to the jobs in memory and to the queue.
-  ActiveJob& Add(Job job, WantedDevices wanted);
 
  private:
   // Appends the ids of new jobs to `added`. The caller undoes them if the
@@ -66,9 +66,10 @@ class JobIntake {
   const Options options_;
   const std::string service_user_;
   JobStore* const store_;
-  ActiveJobs* const jobs_;
-  JobQueue* const queue_;
-  JobLookup* const lookup_;
+  const ActiveJobs* const jobs_;
+  const QueueOrder* const order_;
+  JobStates* const states_;
+  const JobLookup* const lookup_;
   uint64_t ids_made_ = 0;
 };
 

@@ -13,7 +13,7 @@ Job JobLookup::Describe(const ActiveJob& active) const {
   Job job = active.job;
   if (active.runs()) job.run_seconds += active.stay->uncharged.Seconds();
   if (job.state == JobState::kQueued) {
-    job.waiting_for = queue_->ReasonOf(active);
+    job.waiting_for = order_->ReasonOf(active);
   }
   return job;
 }
@@ -55,7 +55,7 @@ absl::StatusOr<Job> JobLookup::Find(const std::string& word,
 // counts too.
 uint64_t JobLookup::ChangeOf(const ActiveJob& active) const {
   return active.job.state == JobState::kQueued
-             ? std::max(active.change, queue_->order_change())
+             ? std::max(active.change, order_->order_change())
              : active.change;
 }
 

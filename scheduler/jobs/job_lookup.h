@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/jobs/active_job.h"
 #include "scheduler/jobs/active_jobs.h"
-#include "scheduler/jobs/job_queue.h"
+#include "scheduler/jobs/queue_order.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_store.h"
 
@@ -27,8 +27,8 @@ struct JobVersion {
 class JobLookup {
  public:
   // Borrows all.
-  JobLookup(JobStore* store, ActiveJobs* jobs, JobQueue* queue)
-      : store_(store), jobs_(jobs), queue_(queue) {}
+  JobLookup(JobStore* store, const ActiveJobs* jobs, QueueOrder* order)
+      : store_(store), jobs_(jobs), order_(order) {}
 
   // Returns the job as it is now, with the reason why it waits.
   Job Describe(const ActiveJob& active) const;
@@ -59,8 +59,8 @@ class JobLookup {
   uint64_t ChangeOf(const ActiveJob& active) const;
 
   JobStore* const store_;
-  ActiveJobs* const jobs_;
-  JobQueue* const queue_;
+  const ActiveJobs* const jobs_;
+  QueueOrder* const order_;
 };
 
 }  // namespace fgnn

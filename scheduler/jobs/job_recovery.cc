@@ -97,9 +97,9 @@ void AddUnfinished(Job job, bool was_interrupted, JobTableParts& parts)
   if (job.run_dir == own) job.run_dir = CanonicalRunDir(own).string();
   // A job whose spec cannot be read fails when it starts.
   WantedDevices wanted = WantedBy(job.spec == nullptr ? JobSpec() : *job.spec,
-                                  parts.queue.devices());
+                                  parts.order.devices());
   DeviceSet had = MakeDeviceSet(job.devices);
-  ActiveJob& active = parts.intake.Add(std::move(job), std::move(wanted));
+  ActiveJob& active = parts.states.Add(std::move(job), std::move(wanted), {});
   active.was_interrupted = was_interrupted;
   if (was_interrupted) active.devices = std::move(had);
   active.held_until = DeadlineIn(HoldAfter(active.job.interruptions));
@@ -125,9 +125,9 @@ absl::Status RecoverDependencies(JobTableParts& parts)
       return unmet.status();
     }
   }
-  parts.queue.SetChanged();
+  parts.order.SetChanged();
   for (const auto& [id, why] : ended) {
-    parts.steps.End(id, JobState::kFailed, why);
+    parts.states.End(id, JobState::kFailed, why);
   }
   return absl::OkStatus();
 }

@@ -35,7 +35,6 @@ absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
 JobTable::JobTable(std::unique_ptr<JobTableParts> parts, JobStore reader)
     : parts_(std::move(parts)),
       dispatcher_(parts_.get()),
-      remover_(parts_.get()),
       lister_(std::move(reader)) {}
 
 JobTable::~JobTable() {
@@ -63,8 +62,7 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
         const MutexLock lock(&parts_->mutex);
         if (!parts_->intake.SubmitAll(all, parts_->closed)) return;
         parts_->any_submitted = true;
-        parts_->jobs.SetChanged();
-        parts_->changes.Notify();
+        parts_->jobs.Wake();
       });
 }
 
@@ -96,10 +94,10 @@ absl::StatusOr<std::vector<Job>> JobTable::List(const JobFilter& filter,
 JobsNow JobTable::Now(size_t most_waiting) const {
   const MutexLock lock(&parts_->mutex);
   JobsNow now;
-  for (const std::string& id : parts_->queue.running()) {
+  for (const std::string& id : parts_->jobs.running()) {
     now.running.push_back(parts_->lookup.Describe(parts_->jobs.at(id)));
   }
-  for (const std::string& id : parts_->queue.First(most_waiting)) {
+  for (const std::string& id : parts_->order.First(most_waiting)) {
     now.waiting.push_back(parts_->lookup.Describe(parts_->jobs.at(id)));
   }
   return now;
@@ -112,19 +110,36 @@ absl::Status JobTable::Cancel(const std::string& id, const absl::Status& why) {
     const bool is_so = job.ok() && job->state == JobState::kCancelled;
     return is_so ? absl::OkStatus() : ended;
   }
-  ActiveJob& active = parts_->jobs.at(id);
-  if (active.runs()) {
-    parts_->steps.Cancel(active, why);
-  } else {
-    parts_->steps.End(id, JobState::kCancelled, why);
-  }
+  parts_->states.Cancel(parts_->jobs.at(id), why);
   return absl::OkStatus();
+}
+
+absl::StatusOr<Job> JobTable::FindRemovable(const std::string& id) {
+  const MutexLock lock(&parts_->mutex);
+  FGNN_ASSIGN_OR_RETURN(Job job, parts_->lookup.Find(id));
+  FGNN_RETURN_IF_ERROR(CheckMayRemove(parts_->store, job));
+  if (parts_->jobs.Find(id) == nullptr) return job;
+  return absl::UnavailableError(absl::StrCat(
+      "the end of job ", id,
+      " is not stored yet; make room on the disk of the state folder"));
+}
+
+absl::StatusOr<RemovedRun> JobTable::Remove(
+    const std::string& id,
+    absl::FunctionRef<absl::StatusOr<RemovedRun>(const Job&)> remove) {
+  const auto forget = [this](const std::string& job_id) -> absl::Status {
+    const MutexLock lock(&parts_->mutex);
+    FGNN_RETURN_IF_ERROR(parts_->store.Delete(job_id));
+    if (parts_->states.ended().MarkSeen(job_id)) parts_->jobs.Wake();
+    return absl::OkStatus();
+  };
+  return DeleteJob([&] { return FindRemovable(id); }, remove, forget);
 }
 
 void JobTable::CancelRunning(const absl::Status& why) {
   const MutexLock lock(&parts_->mutex);
-  for (const std::string& id : parts_->queue.running()) {
-    parts_->steps.Cancel(parts_->jobs.at(id), why);
+  for (const std::string& id : parts_->jobs.running()) {
+    parts_->states.Cancel(parts_->jobs.at(id), why);
   }
 }
 
@@ -132,29 +147,8 @@ absl::Status JobTable::Pause(const std::string& id) {
   const MutexLock lock(&parts_->mutex);
   FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
   ActiveJob& active = parts_->jobs.at(id);
-  if (active.job.state == JobState::kPaused) return absl::OkStatus();
-  if (active.job.state == JobState::kCancelling) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", id, " is being cancelled"));
-  }
-  // The daemons of an interrupted job may be at work. The job is started, and
-  // lets go of them as a running job does.
-  const bool may_have_daemons =
-      parts_->queue.MayTakeOver(active) && !parts_->closed;
-  if (active.runs() || may_have_daemons) {
-    active.pause = true;
-    active.not_paused = absl::OkStatus();
-    parts_->queue.SetChanged();
-    parts_->changes.Notify();
-    return absl::OkStatus();
-  }
-  Job paused = active.job;
-  paused.state = JobState::kPaused;
-  paused.progress.phase = "paused";
-  FGNN_RETURN_IF_ERROR(parts_->store.Update(paused));
-  active.job.progress.phase = paused.progress.phase;
-  parts_->steps.Enqueue(active, JobState::kPaused);
-  return absl::OkStatus();
+  const bool lets_go = parts_->order.MayTakeOver(active) && !parts_->closed;
+  return parts_->states.Pause(active, lets_go);
 }
 
 std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
@@ -170,23 +164,7 @@ std::optional<absl::Status> JobTable::PauseAnswer(const std::string& id) {
 absl::Status JobTable::Continue(const std::string& id) {
   const MutexLock lock(&parts_->mutex);
   FGNN_RETURN_IF_ERROR(parts_->lookup.CheckHasNotEnded(id));
-  ActiveJob& active = parts_->jobs.at(id);
-  if (active.pause) {
-    active.pause = false;
-    parts_->queue.SetChanged();
-    parts_->changes.Notify();
-  }
-  if (active.job.state != JobState::kPaused) return absl::OkStatus();
-  if (parts_->closed) {
-    return absl::UnavailableError("the service is ending; start it again");
-  }
-  Job queued = active.job;
-  queued.state = JobState::kQueued;
-  queued.progress.phase = "queued";
-  FGNN_RETURN_IF_ERROR(parts_->store.Update(queued));
-  active.job.progress.phase = queued.progress.phase;
-  parts_->steps.Enqueue(active, JobState::kQueued);
-  return absl::OkStatus();
+  return parts_->states.Continue(parts_->jobs.at(id), parts_->closed);
 }
 
 bool JobTable::WaitForChange(const std::string& id, uint64_t seen,
@@ -232,22 +210,23 @@ std::vector<Job> JobTable::UnfinishedOfOthers(const std::string& user) const {
 
 void JobTable::MarkSeen(const std::string& id) {
   const MutexLock lock(&parts_->mutex);
-  if (parts_->steps.MarkSeen(id)) parts_->changes.Notify();
+  if (parts_->states.ended().MarkSeen(id)) parts_->jobs.Wake();
 }
 
 JobTable::Counts JobTable::counts() const {
   const MutexLock lock(&parts_->mutex);
-  const size_t queued = parts_->queue.num_queued();
-  const size_t running = parts_->queue.running().size();
+  const EndedJobs& ended = parts_->states.ended();
+  const size_t queued = parts_->jobs.queued().size();
+  const size_t running = parts_->jobs.running().size();
   return {.queued = static_cast<uint32_t>(queued),
           .paused = static_cast<uint32_t>(parts_->jobs.num_unfinished() -
                                           queued - running),
           .running = static_cast<uint32_t>(running),
           .any_submitted = parts_->any_submitted,
-          .ended_unseen = static_cast<uint32_t>(parts_->steps.num_unseen()),
-          .completed = parts_->steps.num_ended(JobState::kCompleted),
-          .failed = parts_->steps.num_ended(JobState::kFailed),
-          .cancelled = parts_->steps.num_ended(JobState::kCancelled),
+          .ended_unseen = static_cast<uint32_t>(ended.num_unseen()),
+          .completed = ended.num(JobState::kCompleted),
+          .failed = ended.num(JobState::kFailed),
+          .cancelled = ended.num(JobState::kCancelled),
           .last_change = parts_->jobs.last_change()};
 }
 
@@ -255,14 +234,14 @@ void JobTable::Close(bool keeps_jobs) {
   const MutexLock lock(&parts_->mutex);
   parts_->closed = true;
   parts_->keeps_jobs = keeps_jobs;
-  parts_->changes.Notify();
+  parts_->jobs.Wake();
 }
 
 bool JobTable::CloseIfEmpty() {
   const MutexLock lock(&parts_->mutex);
-  if (!parts_->jobs.empty()) return false;
+  if (!parts_->jobs.all().empty()) return false;
   parts_->closed = true;
-  parts_->changes.Notify();
+  parts_->jobs.Wake();
   return true;
 }
 

@@ -1,18 +1,9 @@
 // All jobs of the service: the queue, the states, clients that watch or cancel.
 // The store is the truth for everything but the progress of running jobs.
 //
-// One mutex guards the parts of a table (job_table_parts.h):
-//
-//   ActiveJobs      jobs that have not ended, their states, what is stored
-//   JobQueue        jobs that wait, jobs that have devices, their order
-//   DeviceAccount   seconds of devices, of jobs and of users
-//   JobSteps        steps between states, with changes of queue and store
-//   JobLookup       finds and describes jobs for clients
-//   JobIntake       checks, stores and queues submitted jobs
-//
-// Outside that mutex, SubmissionGroup lets submissions that come at once share
-// a commit, and JobLister reads lists. JobDispatcher is the table as the job
-// runner sees it.
+// One mutex guards the parts of a table (job_table_parts.h). Outside it,
+// SubmissionGroup lets submissions that come at once share a commit, and
+// JobLister reads lists. JobDispatcher is the table as the job runner sees it.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_H_
 
@@ -25,11 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/files/run_removal.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/jobs/job_lookup.h"
-#include "scheduler/jobs/job_remover.h"
 #include "scheduler/jobs/submission_group.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_lister.h"
@@ -75,11 +67,8 @@ class JobTable {
 
   // Returns the jobs that Open() found running.
   const std::vector<std::string>& interrupted() const;
-  // Returns whether one of the interrupted jobs goes on.
-  bool resumes_interrupted() const { return dispatcher_.resumes_interrupted(); }
   // Returns the same table, as the job runner uses it.
   JobDispatcher& dispatcher() { return dispatcher_; }
-  JobRemover& remover() { return remover_; }
 
   // Queues a job; it is on disk once this returns. Returns the job of an
   // earlier call with the same client key and the same request. With `resume`,
@@ -124,6 +113,15 @@ class JobTable {
   // the job is not paused. FailedPrecondition: the job has ended. Unavailable:
   // the service is ending.
   absl::Status Continue(const std::string& id);
+  // Removes the ended job with this whole id: first its folder, see
+  // RemoveRunFolder(), then the job. `remove` removes the folder. The table
+  // serves other calls meanwhile. FailedPrecondition: CheckMayRemove() does not
+  // allow it. Unavailable: the job's end is not stored yet. NotFound: no such
+  // job.
+  absl::StatusOr<RemovedRun> Remove(
+      const std::string& id,
+      absl::FunctionRef<absl::StatusOr<RemovedRun>(const Job&)> remove =
+          RemoveByOwnRights);
   // Waits until the job has changed since the change number `seen`; with
   // `only_end`, until the job has ended. Returns false at the deadline. `id` is
   // a whole id.
@@ -169,10 +167,10 @@ class JobTable {
 
  private:
   JobTable(std::unique_ptr<JobTableParts> parts, JobStore reader);
+  absl::StatusOr<Job> FindRemovable(const std::string& id);
 
   const std::unique_ptr<JobTableParts> parts_;
   JobDispatcher dispatcher_;
-  JobRemover remover_;
   SubmissionGroup submissions_;
   JobLister lister_;  // Declared behind parts_, which own the store.
 };

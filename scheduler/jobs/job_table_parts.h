@@ -1,4 +1,4 @@
-// The parts of the job table, for JobTable and JobDispatcher.
+// The parts of the job table, for its two faces: JobTable and JobDispatcher.
 #ifndef FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 #define FGNN_SCHEDULER_JOBS_JOB_TABLE_PARTS_H_
 
@@ -12,8 +12,8 @@
 #include "scheduler/jobs/job_changes.h"
 #include "scheduler/jobs/job_intake.h"
 #include "scheduler/jobs/job_lookup.h"
-#include "scheduler/jobs/job_queue.h"
-#include "scheduler/jobs/job_steps.h"
+#include "scheduler/jobs/job_states.h"
+#include "scheduler/jobs/queue_order.h"
 #include "scheduler/order/device_demand.h"
 #include "scheduler/store/job_store.h"
 #include "shared/base/threads/mutex.h"
@@ -25,10 +25,10 @@ struct JobTableParts {
                 std::vector<ServiceDevice> devices)
       : store(std::move(of_jobs)),
         jobs(&store, &changes),
-        queue(std::move(devices), &jobs, &account, &changes),
-        steps(&jobs, &queue),
-        lookup(&store, &jobs, &queue),
-        intake(std::move(options), &store, &jobs, &queue, &lookup) {}
+        order(std::move(devices), &jobs, &account, &changes),
+        states(&store, &jobs, &order, &account),
+        lookup(&store, &jobs, &order),
+        intake(std::move(options), &store, &jobs, &order, &states, &lookup) {}
 
   // Ids of the jobs that were found running, and whether one of them goes on.
   // Both are written before the table is open, and are not guarded.
@@ -40,8 +40,8 @@ struct JobTableParts {
   JobChanges changes ABSL_GUARDED_BY(mutex);
   ActiveJobs jobs ABSL_GUARDED_BY(mutex);
   DeviceAccount account ABSL_GUARDED_BY(mutex);
-  JobQueue queue ABSL_GUARDED_BY(mutex);
-  JobSteps steps ABSL_GUARDED_BY(mutex);
+  QueueOrder order ABSL_GUARDED_BY(mutex);
+  JobStates states ABSL_GUARDED_BY(mutex);
   JobLookup lookup ABSL_GUARDED_BY(mutex);
   JobIntake intake ABSL_GUARDED_BY(mutex);
   bool any_submitted ABSL_GUARDED_BY(mutex) = false;

@@ -266,13 +266,12 @@ grpc::Status JobServiceAdapter::StreamedDeleteJob(
                           FindOwn(call.caller, call.request.job_id()));
     FGNN_ASSIGN_OR_RETURN(const FileUser user,
                           CallingUser(call.caller, call.context));
-    FGNN_ASSIGN_OR_RETURN(const RemovedRun removed,
-                          table_->remover().Remove(own.id, [&](const Job& job) {
-                            return RemoveRunFolder(
-                                job.run_dir, job.id,
-                                RunCallerOf(call.caller, user),
-                                facts_.state_dir);
-                          }));
+    FGNN_ASSIGN_OR_RETURN(
+        const RemovedRun removed, table_->Remove(own.id, [&](const Job& job) {
+          return RemoveRunFolder(job.run_dir, job.id,
+                                 RunCallerOf(call.caller, user),
+                                 facts_.state_dir);
+        }));
     const LogJob about(own.id);
     LogInfo("job {}: deleted by {}", own.id, call.caller.name);
     ToMessage(own, removed, &call.response);

@@ -28,10 +28,10 @@ bool CanGo(JobState from, JobState to) {
       return to == S::kQueued || to == S::kCancelled || to == S::kFailed;
     case S::kPreparing:
       return to == S::kRunning || to == S::kCancelling || to == S::kFailed ||
-             to == S::kCancelled || to == S::kQueued || to == S::kPaused;
+             to == S::kQueued || to == S::kPaused;
     case S::kRunning:
       return to == S::kCompleted || to == S::kCancelling || to == S::kFailed ||
-             to == S::kCancelled || to == S::kQueued || to == S::kPaused;
+             to == S::kQueued || to == S::kPaused;
     case S::kCancelling:
       return IsFinal(to);
     case S::kCompleted:

@@ -106,7 +106,7 @@ TEST_F(JobQueueTest, DeletingJobsAndARestartGiveNoUserMore) {
   const std::string of_bob = Submit({.user = "bob"});
   ASSERT_EQ(Start(), first);
   Complete(first);
-  FGNN_ASSERT_OK(table_->remover().Remove(first).status());
+  FGNN_ASSERT_OK(table_->Remove(first).status());
   Reopen();
   EXPECT_EQ(Start(), of_bob);
   Complete(of_bob);

@@ -157,7 +157,7 @@ TEST_F(JobTableTest, JobsThatHaveEndedAreRemovedUnlessOthersNeedThem) {
   request.after = {first};
   FGNN_ASSERT_OK_AND_ASSIGN(const Job after, table_->Submit(request));
   const auto remove = [this](const std::string& id) {
-    return table_->remover().Remove(id).status();
+    return table_->Remove(id).status();
   };
   const auto refused_for = [](const std::string& id) {
     return StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -188,16 +188,16 @@ TEST_F(JobTableTest, ARunThatIsGoneOnWithStays) {
   table_->dispatcher().End(first.id, JobState::kFailed, absl::OkStatus());
   request.resume = true;
   FGNN_ASSERT_OK_AND_ASSIGN(const Job second, table_->Submit(request));
-  EXPECT_THAT(table_->remover().Remove(first.id),
+  EXPECT_THAT(table_->Remove(first.id),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("'fgnn cancel " + second.id + "'")));
   Start();
   FGNN_ASSERT_OK(RunFolder::Keep(request.run_dir, {.job_id = second.id}));
   table_->dispatcher().MarkRunning(second.id);
   table_->dispatcher().End(second.id, JobState::kCompleted, absl::OkStatus());
-  EXPECT_FALSE(table_->remover().Remove(first.id)->folder_deleted);
+  EXPECT_FALSE(table_->Remove(first.id)->folder_deleted);
   EXPECT_TRUE(std::filesystem::exists(request.run_dir));
-  EXPECT_TRUE(table_->remover().Remove(second.id)->folder_deleted);
+  EXPECT_TRUE(table_->Remove(second.id)->folder_deleted);
   EXPECT_FALSE(std::filesystem::exists(request.run_dir));
 }
 

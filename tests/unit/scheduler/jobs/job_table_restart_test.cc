@@ -31,7 +31,7 @@ TEST_F(JobTableTest, AfterARestartWhatRanGoesOnBeforeWhatWaited) {
   EXPECT_EQ(StateOf(first), JobState::kQueued);
   EXPECT_EQ(StateOf(second), JobState::kQueued);
   EXPECT_THAT(table_->interrupted(), testing::ElementsAre(first));
-  EXPECT_TRUE(table_->resumes_interrupted());
+  EXPECT_TRUE(table_->dispatcher().resumes_interrupted());
   const Job again = Start();
   EXPECT_EQ(again.id, first);
   EXPECT_TRUE(again.resume);
@@ -85,7 +85,7 @@ TEST_F(JobTableTest, AJobWhoseRunIsCompleteIsCompletedByARestart) {
     EXPECT_EQ(job.progress.test.mrr, 0.5);
     // Its daemons may still have its memory.
     EXPECT_THAT(table_->interrupted(), testing::ElementsAre(job.id));
-    EXPECT_FALSE(table_->resumes_interrupted());
+    EXPECT_FALSE(table_->dispatcher().resumes_interrupted());
     EXPECT_EQ(settled("cancelled", is_cancelled).state,
               is_cancelled ? JobState::kCancelled : JobState::kQueued);
     // The job was to train this run further.

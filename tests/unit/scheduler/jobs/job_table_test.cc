@@ -206,7 +206,7 @@ TEST_F(JobTableTest, ANameMeansTheNewestJobOfTheUser) {
       get("base", "cid"),
       HasSubstr("'base' names more than one job: " + of_bob + ", " + of_ann));
   FGNN_ASSERT_OK(table_->Cancel(of_bob, absl::CancelledError("no")));
-  FGNN_ASSERT_OK(table_->remover().Remove(of_bob).status());
+  FGNN_ASSERT_OK(table_->Remove(of_bob).status());
   EXPECT_EQ(get("base", "cid"), of_ann);
   EXPECT_EQ(get("base", "bob"), of_ann);
 }

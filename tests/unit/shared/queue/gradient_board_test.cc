@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "tests/unit/shared/queue/segment_for_tests.h"
 
@@ -20,9 +21,10 @@ constexpr OwnerIndex kOther{2};
 // 10 batches per epoch in steps of 3, 3, 3 and 1.
 class GradientBoardTest : public testing::Test {
  protected:
-  explicit GradientBoardTest(uint32_t staleness = 0) {
+  explicit GradientBoardTest(uint32_t staleness = 0, uint64_t parts = 1) {
     SegmentOptions options = SmallOptions();
     options.staleness = staleness;
+    options.parts = parts;
     segment_ = MakeSegment(options);
     scheduler_ = GradientBoard(segment_.get(), kNoOwner);
     board_ = GradientBoard(segment_.get(), kTrainer);
@@ -356,6 +358,40 @@ TEST_F(GradientBoardTest, WaitingForAVersionEndsInOneOfThreeWays) {
   GlobalQueue(segment_.get(), kNoOwner).Stop();
   EXPECT_TRUE(*board_.WaitForVersion(0, FarDeadline()));
   EXPECT_THAT(board_.WaitForVersion(1, FarDeadline()), Cancelled());
+}
+
+class GradientBoardOfPartsTest : public GradientBoardTest {
+ protected:
+  GradientBoardOfPartsTest() : GradientBoardTest(/*staleness=*/0, /*parts=*/2) {
+    PublishInitialWeights();
+    scheduler_.OpenForTraining(StepNumber(100));
+  }
+};
+
+// The trainers of the two parts may finish in any order.
+TEST_F(GradientBoardOfPartsTest, AStepNeedsAllPartsOfItsBatches) {
+  const std::vector<BatchPart> tasks = board_.TasksOf(StepNumber(0));
+  ASSERT_EQ(tasks.size(), 6U);
+  for (size_t left = tasks.size(); left-- > 0;) {
+    const BatchPart& task = tasks[left];
+    EXPECT_FALSE(board_.IsDone(task));
+    EXPECT_FALSE(board_.record(task).has_value());
+    EXPECT_FALSE(board_.TryLease().has_value());
+    const auto value = static_cast<float>(10 * task.seq.value() + task.part);
+    Fill(board_.gradient(task), value);
+    BatchRecord record;
+    record.num_seeds = static_cast<uint32_t>(value) + 1;
+    ASSERT_THAT(board_.MarkDone(task, record), IsOk());
+  }
+  const std::optional<StepLease> lease = other_.TryLease();
+  ASSERT_TRUE(lease.has_value());
+  std::vector<float> gradients;
+  for (const auto gradient : lease->gradients()) {
+    gradients.push_back(gradient[32]);
+  }
+  EXPECT_THAT(gradients, ElementsAre(0, 1, 10, 11, 20, 21));
+  EXPECT_THAT(lease->num_seeds(), ElementsAre(1, 2, 11, 12, 21, 22));
+  EXPECT_EQ(scheduler_.record({BatchSeq(1), 1})->num_seeds, 12U);
 }
 
 }  // namespace

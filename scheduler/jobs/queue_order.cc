@@ -1,4 +1,4 @@
-#include "scheduler/jobs/job_queue.h"
+#include "scheduler/jobs/queue_order.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,37 +12,27 @@ constexpr std::chrono::seconds kSuspectHold{1};
 
 }  // namespace
 
-JobQueue::JobQueue(std::vector<ServiceDevice> devices, ActiveJobs* jobs,
-                   DeviceAccount* account, JobChanges* changes)
+QueueOrder::QueueOrder(std::vector<ServiceDevice> devices,
+                       const ActiveJobs* jobs, const DeviceAccount* account,
+                       JobChanges* changes)
     : devices_(std::move(devices)),
       jobs_(jobs),
       account_(account),
       changes_(changes) {}
 
-void JobQueue::Add(ActiveJob& active) {
-  if (!queued_.emplace(active.number, &active).second) return;
-  ++num_queued_of_[active.job.priority];
-}
-
-void JobQueue::Remove(const ActiveJob& active) {
-  if (queued_.erase(active.number) == 0) return;
-  const auto of_priority = num_queued_of_.find(active.job.priority);
-  if (--of_priority->second == 0) num_queued_of_.erase(of_priority);
-}
-
-void JobQueue::SetChanged() {
+void QueueOrder::SetChanged() {
   order_.reset();
   order_change_ = changes_->Next();
 }
 
-bool JobQueue::HasRoom() const {
-  return running_.size() < std::max<size_t>(devices_.size(), 1);
+bool QueueOrder::HasRoom() const {
+  return jobs_->running().size() < std::max<size_t>(devices_.size(), 1);
 }
 
 // Suspects are prepared one after the other, so that a further death of the
 // service counts for one of them only.
-bool JobQueue::IsSuspectPrepared() const {
-  return std::any_of(running_.begin(), running_.end(),
+bool QueueOrder::IsSuspectPrepared() const {
+  return std::any_of(jobs_->running().begin(), jobs_->running().end(),
                      [&](const std::string& id) {
                        const Job& job = jobs_->at(id).job;
                        return job.state == JobState::kPreparing &&
@@ -50,14 +40,13 @@ bool JobQueue::IsSuspectPrepared() const {
                      });
 }
 
-void JobQueue::AddQueued(uint64_t number, ActiveJob& active,
-                         bool is_suspect_prepared, Deadline now) {
-  active.queued_at = snapshot_.queued.size();
+void QueueOrder::AddQueued(const ActiveJob& active, bool is_suspect_prepared,
+                           Deadline now) {
   QueuedJob& job = snapshot_.queued.emplace_back();
   job.id = active.job.id;
   job.user = active.job.user;
   job.priority = active.job.priority;
-  job.number = number;
+  job.number = active.number;
   job.was_interrupted = active.was_interrupted;
   job.after = {active.unmet.begin(), active.unmet.end()};
   if (active.held_until > now && !active.pause) {
@@ -78,7 +67,7 @@ void JobQueue::AddQueued(uint64_t number, ActiveJob& active,
   job.most_seconds = SecondsLeftOf(active.job, 0);
 }
 
-void JobQueue::AddRunning(const ActiveJob& active, Deadline now) {
+void QueueOrder::AddRunning(const ActiveJob& active, Deadline now) {
   const DeviceStay& stay = *active.stay;
   RunningJob& job = snapshot_.running.emplace_back();
   job.id = active.job.id;
@@ -95,20 +84,20 @@ void JobQueue::AddRunning(const ActiveJob& active, Deadline now) {
   }
 }
 
-void JobQueue::MakeSnapshot(Deadline now) {
+void QueueOrder::MakeSnapshot(Deadline now) {
   const bool is_suspect_prepared = IsSuspectPrepared();
   snapshot_ = QueueSnapshot();
   snapshot_.devices = devices_;
   snapshot_.user_seconds = account_->user_seconds();
   order_until_ = Deadline::max();
-  snapshot_.queued.reserve(queued_.size());
-  for (const auto& [number, active] : queued_) {
-    AddQueued(number, *active, is_suspect_prepared, now);
+  snapshot_.queued.reserve(jobs_->queued().size());
+  for (const auto& [number, active] : jobs_->queued()) {
+    AddQueued(*active, is_suspect_prepared, now);
   }
-  for (const std::string& id : running_) AddRunning(jobs_->at(id), now);
+  for (const std::string& id : jobs_->running()) AddRunning(jobs_->at(id), now);
 }
 
-const JobOrder& JobQueue::Order() {
+const JobOrder& QueueOrder::Order() {
   const Deadline now = MonotonicClock::now();
   if (IsOrderMade(now)) return *order_;
   // The time of a hold has passed.
@@ -122,7 +111,7 @@ const JobOrder& JobQueue::Order() {
   return *order_;
 }
 
-std::vector<std::string> JobQueue::First(size_t most) {
+std::vector<std::string> QueueOrder::First(size_t most) {
   std::vector<std::string> ids;
   if (most == 0) return ids;
   for (const JobWait& wait : Order().waits) {
@@ -132,60 +121,36 @@ std::vector<std::string> JobQueue::First(size_t most) {
   return ids;
 }
 
-std::string JobQueue::ReasonOf(const ActiveJob& active) {
+std::string QueueOrder::ReasonOf(const ActiveJob& active) {
   const JobOrder& order = Order();
-  return fgnn::ReasonOf(order.waits[wait_of_[active.queued_at]], order,
-                        snapshot_);
+  // The snapshot has the jobs in the order of their numbers.
+  const auto job = std::lower_bound(
+      snapshot_.queued.begin(), snapshot_.queued.end(), active.number,
+      [](const QueuedJob& queued, uint64_t number) {
+        return queued.number < number;
+      });
+  const auto index = static_cast<size_t>(job - snapshot_.queued.begin());
+  return fgnn::ReasonOf(order.waits[wait_of_[index]], order, snapshot_);
 }
 
-// Only jobs of higher priority preempt a job.
-bool JobQueue::MayPreempt(const ActiveJob& active) const {
-  return active.stay->gains_by_more ||
-         num_queued_of_.upper_bound(active.job.priority) !=
-             num_queued_of_.end();
-}
-
-bool JobQueue::CanStart() {
+std::optional<JobStart> QueueOrder::FindStart() {
   const bool is_old = IsOrderMade(MonotonicClock::now());
-  if (Order().starts.empty()) return false;
-  if (!is_old) return true;
-  order_.reset();
-  return !Order().starts.empty();
+  if (Order().starts.empty()) return std::nullopt;
+  if (is_old) {
+    order_.reset();
+    if (Order().starts.empty()) return std::nullopt;
+  }
+  return order_->starts.front();
 }
 
-ActiveJob& JobQueue::Start() {
-  const JobStart start = Order().starts.front();
-  ActiveJob& active = jobs_->at(start.id);
-  Remove(active);
-  running_.insert(start.id);
-  active.devices = start.devices;
-  active.job.devices = start.devices.devices;
-  active.was_interrupted = false;
-  active.stay = DeviceStay{.number = ++starts_, .began = MonotonicClock::now()};
-  account_->Begin(active);
-  return active;
-}
-
-void JobQueue::Charge(ActiveJob& active) {
-  account_->Charge(active);
-  SetChanged();
-}
-
-void JobQueue::ReleaseDevices(ActiveJob& active) {
-  Charge(active);
-  active.stay.reset();
-  active.job.waiting_for.clear();
-  active.devices = DeviceSet();
-  running_.erase(active.job.id);
-}
-
-bool JobQueue::MayTakeOver(const ActiveJob& active) const {
+bool QueueOrder::MayTakeOver(const ActiveJob& active) const {
   if (!active.was_interrupted || !HasRoom()) return false;
   const ResourceSet& resources = active.devices.devices.empty()
                                      ? active.wanted.named.resources
                                      : active.devices.resources;
   return std::none_of(
-      running_.begin(), running_.end(), [&](const std::string& id) {
+      jobs_->running().begin(), jobs_->running().end(),
+      [&](const std::string& id) {
         return (jobs_->at(id).devices.resources & resources).any();
       });
 }

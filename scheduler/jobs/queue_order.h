@@ -1,12 +1,13 @@
-// The jobs that wait, the jobs that have devices, and the order between them.
-#ifndef FGNN_SCHEDULER_JOBS_JOB_QUEUE_H_
-#define FGNN_SCHEDULER_JOBS_JOB_QUEUE_H_
+// The order of the table's jobs: which starts next and on which devices, which
+// one is preempted, and why each other job waits. The order itself is pure
+// (job_order.h). It is made of a snapshot of the table, and kept until
+// something changes.
+#ifndef FGNN_SCHEDULER_JOBS_QUEUE_ORDER_H_
+#define FGNN_SCHEDULER_JOBS_QUEUE_ORDER_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,26 +22,16 @@
 namespace fgnn {
 
 // Not thread-safe: the caller holds the table's mutex.
-class JobQueue {
+class QueueOrder {
  public:
   // `devices` are the service's. At most as many jobs as devices run at once;
   // without devices, one job. Borrows the other arguments.
-  JobQueue(std::vector<ServiceDevice> devices, ActiveJobs* jobs,
-           DeviceAccount* account, JobChanges* changes);
+  QueueOrder(std::vector<ServiceDevice> devices, const ActiveJobs* jobs,
+             const DeviceAccount* account, JobChanges* changes);
 
   const std::vector<ServiceDevice>& devices() const { return devices_; }
-  // Ids of the jobs that have devices.
-  const std::set<std::string>& running() const { return running_; }
-  size_t num_queued() const { return queued_.size(); }
-
-  // Adds a job that waits for devices from now on. It is borrowed until
-  // Remove() or Start().
-  void Add(ActiveJob& active);
-  // Does nothing if the job does not wait.
-  void Remove(const ActiveJob& active);
   // Notes that something has changed that the order depends on.
   void SetChanged();
-
   // Returns the order as it is now. Valid until the next call of SetChanged()
   // or Order().
   const JobOrder& Order();
@@ -55,19 +46,9 @@ class JobQueue {
 
   // Returns whether one more job may run.
   bool HasRoom() const;
-  // Returns whether the order may preempt a running job.
-  // Is quick, while the order of thousands of jobs takes milliseconds.
-  bool MayPreempt(const ActiveJob& active) const;
-  // Makes the order anew, since time limits have come nearer, and returns
-  // whether a job may start now.
-  bool CanStart();
-  // Gives the first job that may start its devices, and returns it. Call it
-  // after CanStart() returned true.
-  ActiveJob& Start();
-  // Charges the job's seconds on its devices.
-  void Charge(ActiveJob& active);
-  // Takes the job's devices away; other jobs may have them from now on.
-  void ReleaseDevices(ActiveJob& active);
+  // Returns the first job that may start now; nullopt: none may. Makes the
+  // order anew if one may, since time limits have come nearer.
+  std::optional<JobStart> FindStart();
   // Returns whether the job was interrupted and can have its earlier devices
   // before other jobs do.
   bool MayTakeOver(const ActiveJob& active) const;
@@ -80,29 +61,23 @@ class JobQueue {
     return order_.has_value() && now < order_until_;
   }
   void MakeSnapshot(Deadline now);
-  void AddQueued(uint64_t number, ActiveJob& active, bool is_suspect_prepared,
+  void AddQueued(const ActiveJob& active, bool is_suspect_prepared,
                  Deadline now);
   void AddRunning(const ActiveJob& active, Deadline now);
 
   const std::vector<ServiceDevice> devices_;
-  ActiveJobs* const jobs_;
-  DeviceAccount* const account_;
+  const ActiveJobs* const jobs_;
+  const DeviceAccount* const account_;
   JobChanges* const changes_;
-  // Waiting jobs by submission number.
-  std::map<uint64_t, ActiveJob*> queued_;
-  // Number of waiting jobs of each priority that some have.
-  std::map<int32_t, size_t> num_queued_of_;
-  std::set<std::string> running_;
-  uint64_t starts_ = 0;  // Number of the last start.
   uint64_t order_change_ = 1;
   QueueSnapshot snapshot_;  // Snapshot that order_ was made of.
   // Order of the jobs; nullopt: Order() has to make it.
   std::optional<JobOrder> order_;
-  // Index in order_'s waits, by ActiveJob::queued_at.
+  // Index in order_'s waits, by the index in the snapshot's queue.
   std::vector<size_t> wait_of_;
   Deadline order_until_ = Deadline::max();
 };
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_JOBS_JOB_QUEUE_H_
+#endif  // FGNN_SCHEDULER_JOBS_QUEUE_ORDER_H_
