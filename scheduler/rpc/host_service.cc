@@ -59,7 +59,7 @@ grpc::Status HostServiceAdapter::Heartbeat(
         {.name = request->name(),
          .pid = request->pid(),
          .working = request->state() == "working",
-         .progress = request->work_loop_turns(),
+         .progress = request->progress(),
          .batches = request->batches(),
          .evaluated_permille =
              request->has_evaluated_permille()

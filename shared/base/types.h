@@ -1,4 +1,4 @@
-// Types for the words of FGNN. See README.md, "Words".
+// Types for the words of FGNN. See docs/glossary.md.
 #ifndef FGNN_SHARED_BASE_TYPES_H_
 #define FGNN_SHARED_BASE_TYPES_H_
 

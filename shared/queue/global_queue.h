@@ -1,4 +1,4 @@
-// The global queue (FGNN, section 5.1). Samplers put tasks into the queue and
+// The global queue (FGNN, section 5.2). Samplers put tasks into the queue and
 // trainers take them out, without a call or a lock between them.
 //
 // A task is a part of a batch. JobShape::SlotOf() says in which slot and at

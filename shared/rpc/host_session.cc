@@ -310,7 +310,7 @@ absl::Status HostSession::Impl::Heartbeat() {
   v1::HeartbeatRequest request;
   request.set_name(options_.name);
   request.set_pid(::getpid());
-  request.set_work_loop_turns(report.progress);
+  request.set_progress(report.progress);
   request.set_batches(report.batches);
   request.set_state(report.working ? "working" : "idle");
   if (report.evaluated_permille.has_value()) {

@@ -239,7 +239,7 @@ TEST_F(SamplerDaemonTest, FillsTheQueueOfAJobAndSaysSo) {
   }
   EXPECT_TRUE(host_.WaitForHeartbeat([&](const v1::HeartbeatRequest& beat) {
     return beat.state() == "working" && beat.batches() >= job_.num_batches() &&
-           beat.work_loop_turns() > 0;
+           beat.progress() > 0;
   }));
 
   FGNN_ASSERT_OK(Detach(job_.job_id()));

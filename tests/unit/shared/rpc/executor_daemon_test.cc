@@ -192,12 +192,12 @@ TEST_F(ExecutorDaemonTest, CountsTheWorkOfJobsThatWereLeft) {
   FGNN_ASSERT_OK(Attach("job-1"));
   EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.state() == "working" && beat.batches() == 3 &&
-           beat.work_loop_turns() == 5;
+           beat.progress() == 5;
   }));
   FGNN_ASSERT_OK(Detach("job-1"));
   EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.state() == "idle" && beat.batches() == 3 &&
-           beat.work_loop_turns() == 5;
+           beat.progress() == 5;
   }));
 }
 
@@ -206,11 +206,11 @@ TEST_F(ExecutorDaemonTest, TellsHowAWatchedCallComesAlong) {
     const ExecutorDaemon::WatchedCall call(
         &daemon_, [] { return CallActivity{.progress = 2, .working = true}; });
     EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
-      return beat.state() == "working" && beat.work_loop_turns() == 2;
+      return beat.state() == "working" && beat.progress() == 2;
     }));
   }
   EXPECT_TRUE(host_.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
-    return beat.state() == "idle" && beat.work_loop_turns() == 2;
+    return beat.state() == "idle" && beat.progress() == 2;
   }));
 }
 

@@ -173,7 +173,7 @@ TEST_F(HostSessionTest, HeartbeatsTellHowWorkGoes) {
   FGNN_ASSERT_OK_AND_ASSIGN(const auto session, Start());
   EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
     return beat.name() == "sampler.0" && beat.pid() == ::getpid() &&
-           beat.work_loop_turns() == 3 && beat.state() == "idle" &&
+           beat.progress() == 3 && beat.state() == "idle" &&
            beat.error_code() == 0 && !beat.has_evaluated_permille();
   }));
   progress_ = 9;
@@ -181,7 +181,7 @@ TEST_F(HostSessionTest, HeartbeatsTellHowWorkGoes) {
   evaluated_permille_ = 0;
   working_ = true;
   EXPECT_TRUE(service.WaitForHeartbeat([](const v1::HeartbeatRequest& beat) {
-    return beat.work_loop_turns() == 9 && beat.batches() == 5 &&
+    return beat.progress() == 9 && beat.batches() == 5 &&
            beat.has_evaluated_permille() && beat.evaluated_permille() == 0 &&
            beat.state() == "working";
   }));
