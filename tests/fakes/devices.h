@@ -10,8 +10,10 @@
 
 namespace fgnn {
 
+// A device of "host1" is of a second host.
 inline Device Dev(std::string_view name) {
-  return ParseDeviceName(name).value();
+  const std::string hosts[] = {"host0", "host1"};
+  return ParseDeviceName(name, hosts).value();
 }
 
 inline std::vector<Device> Devs(const std::vector<std::string>& names) {

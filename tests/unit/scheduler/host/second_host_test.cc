@@ -178,10 +178,10 @@ class SecondHostTest : public testing::Test {
         ExecutorsOfJob{
             .job_id = "a",
             .spec = WithRestarts(3),
-            .placements = {{"sampler.0", ExecutorRole::kSampler, Dev("cpu:0")},
-                           {"trainer.0", ExecutorRole::kTrainer, Dev("cpu:1")},
-                           {"trainer.1", ExecutorRole::kTrainer,
-                            Dev("cpu:2")}}},
+            .placements =
+                {{"sampler.0", ExecutorRole::kSampler, Dev("host1/cpu:0")},
+                 {"trainer.0", ExecutorRole::kTrainer, Dev("host1/cpu:1")},
+                 {"trainer.1", ExecutorRole::kTrainer, Dev("host1/cpu:2")}}},
         [] { return absl::OkStatus(); });
   }
   // Its daemons are attached.
@@ -257,7 +257,7 @@ TEST_F(SecondHostTest, AKeptSegmentIsLetGoOfWithoutWant) {
   const std::unique_ptr<JobSegment> before = SegmentOf("a");
   host_.returned = UniqueFd(::dup(before->fd()));
   host_.daemons = {
-      {.placement = {"trainer.0", ExecutorRole::kTrainer, Dev("cpu:1")},
+      {.placement = {"trainer.0", ExecutorRole::kTrainer, Dev("host1/cpu:1")},
        .owner = OwnerIndex{3},
        .attached = true}};
   const std::unique_ptr<JobExecutors> executors = MakeExecutors();
