@@ -11,11 +11,9 @@ EpochSeeds::EpochSeeds(const SamplerInput& input, const SamplerOptions& options)
       edges_(input.train_edges),
       num_nodes_(input.graph.num_nodes()),
       places_(input.graph.places),
-      batch_size_(options.batch_size),
-      negatives_(options.negatives),
-      seed_(options.seed),
+      options_(options),
       num_examples_(NumExamples(input, options)),
-      batches_per_epoch_(BatchesPerEpoch(num_examples_, batch_size_)) {}
+      batches_per_epoch_(BatchesPerEpoch(num_examples_, options.batch_size)) {}
 
 absl::Status EpochSeeds::DrawVertices(const KeyedPermutation& permutation,
                                       uint64_t first, uint64_t count,
@@ -37,16 +35,16 @@ absl::Status EpochSeeds::DrawVertices(const KeyedPermutation& permutation,
 absl::Status EpochSeeds::DrawPairs(const KeyedPermutation& permutation,
                                    BatchPlace place, uint64_t count,
                                    GlobalId* ends) const {
-  const PhiloxKey key = MakePhiloxKey(seed_, place.epoch, place.batch,
+  const PhiloxKey key = MakePhiloxKey(options_.seed, place.epoch, place.batch,
                                       /*hop=*/0, Purpose::kNegatives);
   GlobalId* negative = ends + 2 * count;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t row = permutation(place.batch * batch_size_ + i);
+    const uint64_t row = permutation(place.batch * options_.batch_size + i);
     FGNN_ASSIGN_OR_RETURN(const Edge edge, edges_.Read(row, num_nodes_));
     ends[2 * i] = static_cast<GlobalId>(edge.source);
     ends[2 * i + 1] = static_cast<GlobalId>(edge.destination);
     PhiloxHalves draws(key, static_cast<uint32_t>(i), /*stream=*/0);
-    for (uint32_t j = 0; j < negatives_; ++j) {
+    for (uint32_t j = 0; j < options_.negatives; ++j) {
       *negative++ = ends[2 * i];
       *negative++ =
           static_cast<GlobalId>(UniformBelow(draws.Get(j), num_nodes_));
@@ -58,10 +56,11 @@ absl::Status EpochSeeds::DrawPairs(const KeyedPermutation& permutation,
 absl::StatusOr<DrawnSeeds> EpochSeeds::Draw(BatchPlace place,
                                             GlobalId* ids) const {
   const KeyedPermutation permutation(
-      num_examples_, MakePhiloxKey(seed_, place.epoch, /*batch=*/0, /*hop=*/0,
-                                   Purpose::kSeedPermutation));
-  const uint64_t first = place.batch * batch_size_;
-  const uint64_t count = std::min<uint64_t>(batch_size_, num_examples_ - first);
+      num_examples_, MakePhiloxKey(options_.seed, place.epoch, /*batch=*/0,
+                                   /*hop=*/0, Purpose::kSeedPermutation));
+  const uint64_t first = place.batch * options_.batch_size;
+  const uint64_t count =
+      std::min<uint64_t>(options_.batch_size, num_examples_ - first);
   FGNN_RETURN_IF_ERROR(are_pairs()
                            ? DrawPairs(permutation, place, count, ids)
                            : DrawVertices(permutation, first, count, ids));

@@ -28,10 +28,10 @@ class EpochSeeds {
   // Validate() has passed the input and the options.
   EpochSeeds(const SamplerInput& input, const SamplerOptions& options);
 
-  bool are_pairs() const { return negatives_ > 0; }
+  bool are_pairs() const { return options_.negatives > 0; }
   // Returns the number of examples that no batch exceeds.
   uint64_t most_examples() const {
-    return std::min<uint64_t>(batch_size_, num_examples_);
+    return std::min<uint64_t>(options_.batch_size, num_examples_);
   }
   // Returns the number of ids that no batch exceeds.
   uint64_t most_ids() const { return most_examples() * ids_per_example(); }
@@ -50,7 +50,7 @@ class EpochSeeds {
 
  private:
   uint64_t ids_per_example() const {
-    return are_pairs() ? 2 * (uint64_t{negatives_} + 1) : 1;
+    return are_pairs() ? 2 * (uint64_t{options_.negatives} + 1) : 1;
   }
   absl::Status DrawVertices(const KeyedPermutation& permutation, uint64_t first,
                             uint64_t count, GlobalId* seeds) const;
@@ -61,9 +61,7 @@ class EpochSeeds {
   EdgeView edges_;
   uint64_t num_nodes_;
   const ArrayPlaces* places_;
-  uint32_t batch_size_;
-  uint32_t negatives_;
-  uint64_t seed_;
+  SamplerOptions options_;
   uint64_t num_examples_;
   uint64_t batches_per_epoch_;
 };

@@ -123,7 +123,7 @@ struct SchedulerDaemon::Parts {
   std::unique_ptr<JobTable> table;
   RunTotals totals;
   RefusalCounts refusals;
-  GrpcExecutorCalls calls;
+  const std::unique_ptr<ExecutorCalls> calls = NewGrpcExecutorCalls();
   std::unique_ptr<DaemonHost> host;
   std::unique_ptr<DescriptorServer> descriptors;
   // These are nullptr if no pages are served.
@@ -175,8 +175,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   host_options.interrupted_jobs = parts->table->interrupted();
   host_options.expect_survivors = expect_survivors;
   host_options.start_command = CommandToStart(options);
-  FGNN_ASSIGN_OR_RETURN(
-      parts->host, DaemonHost::Start(std::move(host_options), &parts->calls));
+  FGNN_ASSIGN_OR_RETURN(parts->host, DaemonHost::Start(std::move(host_options),
+                                                       parts->calls.get()));
   FGNN_ASSIGN_OR_RETURN(
       parts->descriptors,
       DescriptorServer::Start(
@@ -207,7 +207,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
         options.state_dir.string(),
         MetricSources{.table = parts->table.get(),
                       .host = parts->host.get(),
-                      .calls = &parts->calls,
+                      .calls = parts->calls.get(),
                       .totals = &parts->totals,
                       .refusals = &parts->refusals});
     parts->page =
@@ -237,7 +237,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   JobRunnerOptions runner;
   runner.environment.dispatcher = &parts->table->dispatcher();
   runner.environment.host = parts->host.get();
-  runner.environment.calls = &parts->calls;
+  runner.environment.calls = parts->calls.get();
   runner.environment.paths = &parts->options.paths;
   runner.environment.totals = &parts->totals;
   if (keeps_daemons) runner.kept = PairPerDevice(devices);

@@ -62,7 +62,7 @@ void ActiveJobs::Remove(const std::string& id) {
 }
 
 void ActiveJobs::SetQueued(const ActiveJob& active, bool is_queued) {
-  const int32_t priority = active.job.priority;
+  const int32_t priority = active.job.options.priority;
   if (is_queued) {
     if (queued_.emplace(active.number, &active).second) {
       ++num_queued_of_[priority];

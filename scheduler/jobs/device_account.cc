@@ -26,8 +26,9 @@ double NumDevicesOf(const Job& job) {
 }  // namespace
 
 double SecondsLeftOf(const Job& job, double uncounted) {
-  if (job.time_limit_seconds == 0) return kNoLimit;
-  return std::max(0.0, job.time_limit_seconds - job.run_seconds - uncounted);
+  if (job.options.time_limit_seconds == 0) return kNoLimit;
+  return std::max(0.0,
+                  job.options.time_limit_seconds - job.run_seconds - uncounted);
 }
 
 int64_t DeviceAccount::NowMs() const {

@@ -89,7 +89,7 @@ PreemptionCause JobDispatcher::PreemptCause(const std::string& id) {
   }
   // Only jobs of higher priority preempt a job.
   if (!stay.gains_by_more &&
-      !parts_.jobs.HasQueuedAbove(active->job.priority)) {
+      !parts_.jobs.HasQueuedAbove(active->job.options.priority)) {
     return PreemptionCause::kNone;
   }
   if (parts_.order.Order().is_preempted(id)) return PreemptionCause::kPriority;

@@ -24,15 +24,15 @@ constexpr int kIdAttempts = 64;
 // Returns whether the request asks for this job; the run folder and the jobs to
 // run after are not compared.
 bool IsSame(const JobRequest& request, const Job& job) {
+  SubmissionOptions asked = request.options;
   // A resumed run has digests, a trace and its name if it had them before.
-  const bool same_files = request.resume || (job.digest == request.digest &&
-                                             job.trace == request.trace);
-  const bool same_name =
-      job.name == request.name || (request.resume && request.name.empty());
-  return job.spec != nullptr && *job.spec == *request.spec && same_files &&
-         job.user == request.user && same_name &&
-         job.priority == request.priority && job.retries == request.retries &&
-         job.time_limit_seconds == request.time_limit_seconds;
+  if (request.resume) {
+    asked.digest = job.options.digest;
+    asked.trace = job.options.trace;
+    if (asked.name.empty()) asked.name = job.options.name;
+  }
+  return job.spec != nullptr && *job.spec == *request.spec &&
+         job.user == request.user && job.options == asked;
 }
 
 // Returns whether each of `words` names the job with the id in `ids` at the
@@ -44,7 +44,7 @@ bool NamesAll(const std::vector<std::string>& words,
                       if (id.find(word) != std::string::npos) return true;
                       if (word == kLastJob) return true;
                       const absl::StatusOr<Job> job = lookup.Find(id);
-                      return job.ok() && job->name == word;
+                      return job.ok() && job->options.name == word;
                     });
 }
 
@@ -141,9 +141,9 @@ absl::StatusOr<OwnerOfRun> JobIntake::FindOwner(const Submission& submission) {
   if (!job.has_value()) return submission.on_disk;
   return OwnerOfRun{.user = job->user,
                     .job_id = job->id,
-                    .name = job->name,
-                    .digest = job->digest,
-                    .trace = job->trace};
+                    .name = job->options.name,
+                    .digest = job->options.digest,
+                    .trace = job->options.trace};
 }
 
 absl::Status JobIntake::CheckMayResume(const JobRequest& request,
@@ -235,16 +235,14 @@ absl::StatusOr<Job> JobIntake::Make(const JobRequest& request,
                     ? CanonicalRunDir(OwnRunDir(request.user, job.id)).string()
                     : request.run_dir;
   job.client_key = request.client_key;
-  job.digest = request.digest || owner.digest;
-  job.trace = request.trace || owner.trace;
+  job.options = request.options;
+  job.options.digest |= owner.digest;
+  job.options.trace |= owner.trace;
+  if (job.options.name.empty()) job.options.name = owner.name;
   job.resume = request.resume;
   job.folder = request.resume ? FolderUse::kResume : FolderUse::kMake;
   job.user = request.user;
   job.file_user = request.file_user;
-  job.name = request.name.empty() ? owner.name : request.name;
-  job.priority = request.priority;
-  job.retries = request.retries;
-  job.time_limit_seconds = request.time_limit_seconds;
   job.progress.phase = "queued";
   job.progress.epochs = request.spec->training.epochs;
   return job;

@@ -126,8 +126,8 @@ void JobStates::Park(ActiveJob& active, PreemptionCause why) {
 bool JobStates::TryAgain(ActiveJob& active, const absl::Status& error,
                          bool is_closed) {
   const uint32_t failed = active.job.attempts++;
-  if (!MayMend(error) || failed >= active.job.retries || !active.cancel.ok() ||
-      is_closed) {
+  if (!MayMend(error) || failed >= active.job.options.retries ||
+      !active.cancel.ok() || is_closed) {
     return false;
   }
   const auto hold = std::min(
@@ -135,7 +135,7 @@ bool JobStates::TryAgain(ActiveJob& active, const absl::Status& error,
   LogWarning(
       "job {}: failed, {} of {} times before it is over; tried again in "
       "{} s: {}",
-      active.job.id, failed + 1, active.job.retries + 1, hold.count(),
+      active.job.id, failed + 1, active.job.options.retries + 1, hold.count(),
       MessageOf(error));
   active.job.error = error;
   active.held_until = DeadlineIn(hold);

@@ -45,7 +45,7 @@ void QueueOrder::AddQueued(const ActiveJob& active, bool is_suspect_prepared,
   QueuedJob& job = snapshot_.queued.emplace_back();
   job.id = active.job.id;
   job.user = active.job.user;
-  job.priority = active.job.priority;
+  job.priority = active.job.options.priority;
   job.number = active.number;
   job.was_interrupted = active.was_interrupted;
   job.after = {active.unmet.begin(), active.unmet.end()};
@@ -71,7 +71,7 @@ void QueueOrder::AddRunning(const ActiveJob& active, Deadline now) {
   const DeviceStay& stay = *active.stay;
   RunningJob& job = snapshot_.running.emplace_back();
   job.id = active.job.id;
-  job.priority = active.job.priority;
+  job.priority = active.job.options.priority;
   job.is_leaving = !active.cancel.ok() || active.pause;
   job.can_be_preempted = !job.is_leaving && now >= stay.stays_until;
   job.started = stay.number;

@@ -22,20 +22,15 @@ struct JobRequest {
   std::shared_ptr<const JobSpec> spec = nullptr;  // As Job::spec.
   std::string run_dir = {};  // Absolute path; empty: <state dir>/runs/<job id>.
   std::string client_key = {};  // Key of the client's call; empty: none.
-  bool digest = false;
-  bool trace = false;
+  SubmissionOptions options = {};
   bool resume = false;         // Whether to go on from a checkpoint of run_dir.
   bool changes_spec = false;   // Whether `resume` changes the run's spec.
   std::string user = {};       // Name of the user; empty: the job is nobody's.
   std::string file_user = {};  // Text of Job::file_user.
   // Whether the user may change all jobs, and has no limit of jobs.
   bool by_operator = false;
-  std::string name = {};
-  int32_t priority = 0;
   // Ids of jobs, or unique prefixes of ids.
   std::vector<std::string> after = {};
-  uint32_t retries = 0;
-  uint32_t time_limit_seconds = 0;  // Limit of seconds with devices; 0: none.
 };
 
 // The owner of a run that is to be resumed, and what the run writes beside its

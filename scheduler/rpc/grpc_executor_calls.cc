@@ -82,131 +82,139 @@ using Executor = v1::ExecutorService::Stub;
 using Sampler = v1::SamplerService::Stub;
 using Trainer = v1::TrainerService::Stub;
 
+// Each call has a connection of its own. Calls are rare, and a restarted daemon
+// is called without the back-off of its predecessor's connection.
+class GrpcExecutorCalls final : public ExecutorCalls {
+ public:
+  absl::Status Open(const std::string& socket, const OpenJobRequest& request,
+                    const Patience& patience) override {
+    return Call(socket, patience, &Executor::AsyncOpenJob, ToProto(request))
+        .status();
+  }
+
+  absl::Status Attach(const std::string& socket,
+                      const AttachJobRequest& request,
+                      const Patience& patience) override {
+    return Call(socket, patience, &Executor::AsyncAttachJob, ToProto(request))
+        .status();
+  }
+
+  absl::Status Detach(const std::string& socket, const std::string& job_id,
+                      const Patience& patience) override {
+    return Call(socket, patience, &Executor::AsyncDetachJob,
+                Naming<v1::DetachJobRequest>(job_id))
+        .status();
+  }
+
+  absl::Status Stop(const std::string& socket,
+                    const Patience& patience) override {
+    return Call(socket, patience, &Executor::AsyncStop, v1::StopRequest())
+        .status();
+  }
+
+  absl::StatusOr<std::string> ReadMetrics(const std::string& socket,
+                                          const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(v1::ReadMetricsResponse response,
+                          Call(socket, patience, &Executor::AsyncReadMetrics,
+                               v1::ReadMetricsRequest()));
+    return std::move(*response.mutable_text());
+  }
+
+  absl::StatusOr<SamplingProfile> ProfileSampling(
+      const std::string& socket, const ProfileSamplingRequest& request,
+      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(const v1::ProfileSamplingResponse response,
+                          Call(socket, patience, &Sampler::AsyncProfileSampling,
+                               ToProto(request)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<ValidatedDataset> ValidateDataset(
+      const std::string& socket, const std::string& job_id,
+      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(const v1::ValidateDatasetResponse response,
+                          Call(socket, patience, &Sampler::AsyncValidateDataset,
+                               Naming<v1::ValidateDatasetRequest>(job_id)));
+    return FromProto(response);
+  }
+
+  absl::Status CountInputNodes(const std::string& socket,
+                               const CountInputNodesRequest& request,
+                               const Patience& patience) override {
+    return Call(socket, patience, &Sampler::AsyncCountInputNodes,
+                ToProto(request))
+        .status();
+  }
+
+  absl::Status WriteCounts(const std::string& socket, const std::string& job_id,
+                           const std::filesystem::path& path,
+                           const Patience& patience) override {
+    return Call(socket, patience, &Sampler::AsyncWriteCounts,
+                Naming<v1::WriteCountsRequest>(job_id, path))
+        .status();
+  }
+
+  absl::StatusOr<RankedVertices> RankVertices(
+      const std::string& socket, const RankVerticesRequest& request,
+      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(
+        const v1::RankVerticesResponse response,
+        Call(socket, patience, &Sampler::AsyncRankVertices, ToProto(request)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<TrainingProfile> ProfileTraining(
+      const std::string& socket, const ProfileTrainingRequest& request,
+      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(const v1::ProfileTrainingResponse response,
+                          Call(socket, patience, &Trainer::AsyncProfileTraining,
+                               ToProto(request)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<Evaluation> Evaluate(const std::string& socket,
+                                      const EvaluateRequest& request,
+                                      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(
+        const v1::EvaluateResponse response,
+        Call(socket, patience, &Trainer::AsyncEvaluate, ToProto(request)));
+    return FromProto(response);
+  }
+
+  absl::Status SaveCheckpoint(const std::string& socket,
+                              const SaveCheckpointRequest& request,
+                              const Patience& patience) override {
+    return Call(socket, patience, &Trainer::AsyncSaveCheckpoint,
+                ToProto(request))
+        .status();
+  }
+
+  absl::StatusOr<CheckpointProfile> DescribeCheckpoint(
+      const std::string& socket, const std::filesystem::path& path,
+      const Patience& patience) override {
+    v1::DescribeCheckpointRequest request;
+    request.set_path(path.string());
+    FGNN_ASSIGN_OR_RETURN(
+        const v1::DescribeCheckpointResponse response,
+        Call(socket, patience, &Trainer::AsyncDescribeCheckpoint, request));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<std::string> LoadCheckpoint(
+      const std::string& socket, const std::string& job_id,
+      const std::filesystem::path& path, const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(
+        v1::LoadCheckpointResponse response,
+        Call(socket, patience, &Trainer::AsyncLoadCheckpoint,
+             Naming<v1::LoadCheckpointRequest>(job_id, path)));
+    return std::move(*response.mutable_warning());
+  }
+};
+
 }  // namespace
 
-absl::Status GrpcExecutorCalls::Open(const std::string& socket,
-                                     const OpenJobRequest& request,
-                                     const Patience& patience) {
-  return Call(socket, patience, &Executor::AsyncOpenJob, ToProto(request))
-      .status();
-}
-
-absl::Status GrpcExecutorCalls::Attach(const std::string& socket,
-                                       const AttachJobRequest& request,
-                                       const Patience& patience) {
-  return Call(socket, patience, &Executor::AsyncAttachJob, ToProto(request))
-      .status();
-}
-
-absl::Status GrpcExecutorCalls::Detach(const std::string& socket,
-                                       const std::string& job_id,
-                                       const Patience& patience) {
-  return Call(socket, patience, &Executor::AsyncDetachJob,
-              Naming<v1::DetachJobRequest>(job_id))
-      .status();
-}
-
-absl::Status GrpcExecutorCalls::Stop(const std::string& socket,
-                                     const Patience& patience) {
-  return Call(socket, patience, &Executor::AsyncStop, v1::StopRequest())
-      .status();
-}
-
-absl::StatusOr<std::string> GrpcExecutorCalls::ReadMetrics(
-    const std::string& socket, const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(v1::ReadMetricsResponse response,
-                        Call(socket, patience, &Executor::AsyncReadMetrics,
-                             v1::ReadMetricsRequest()));
-  return std::move(*response.mutable_text());
-}
-
-absl::StatusOr<SamplingProfile> GrpcExecutorCalls::ProfileSampling(
-    const std::string& socket, const ProfileSamplingRequest& request,
-    const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::ProfileSamplingResponse response,
-      Call(socket, patience, &Sampler::AsyncProfileSampling, ToProto(request)));
-  return FromProto(response);
-}
-
-absl::StatusOr<ValidatedDataset> GrpcExecutorCalls::ValidateDataset(
-    const std::string& socket, const std::string& job_id,
-    const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(const v1::ValidateDatasetResponse response,
-                        Call(socket, patience, &Sampler::AsyncValidateDataset,
-                             Naming<v1::ValidateDatasetRequest>(job_id)));
-  return FromProto(response);
-}
-
-absl::Status GrpcExecutorCalls::CountInputNodes(
-    const std::string& socket, const CountInputNodesRequest& request,
-    const Patience& patience) {
-  return Call(socket, patience, &Sampler::AsyncCountInputNodes,
-              ToProto(request))
-      .status();
-}
-
-absl::Status GrpcExecutorCalls::WriteCounts(const std::string& socket,
-                                            const std::string& job_id,
-                                            const std::filesystem::path& path,
-                                            const Patience& patience) {
-  return Call(socket, patience, &Sampler::AsyncWriteCounts,
-              Naming<v1::WriteCountsRequest>(job_id, path))
-      .status();
-}
-
-absl::StatusOr<RankedVertices> GrpcExecutorCalls::RankVertices(
-    const std::string& socket, const RankVerticesRequest& request,
-    const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::RankVerticesResponse response,
-      Call(socket, patience, &Sampler::AsyncRankVertices, ToProto(request)));
-  return FromProto(response);
-}
-
-absl::StatusOr<TrainingProfile> GrpcExecutorCalls::ProfileTraining(
-    const std::string& socket, const ProfileTrainingRequest& request,
-    const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::ProfileTrainingResponse response,
-      Call(socket, patience, &Trainer::AsyncProfileTraining, ToProto(request)));
-  return FromProto(response);
-}
-
-absl::StatusOr<Evaluation> GrpcExecutorCalls::Evaluate(
-    const std::string& socket, const EvaluateRequest& request,
-    const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::EvaluateResponse response,
-      Call(socket, patience, &Trainer::AsyncEvaluate, ToProto(request)));
-  return FromProto(response);
-}
-
-absl::Status GrpcExecutorCalls::SaveCheckpoint(
-    const std::string& socket, const SaveCheckpointRequest& request,
-    const Patience& patience) {
-  return Call(socket, patience, &Trainer::AsyncSaveCheckpoint, ToProto(request))
-      .status();
-}
-
-absl::StatusOr<CheckpointProfile> GrpcExecutorCalls::DescribeCheckpoint(
-    const std::string& socket, const std::filesystem::path& path,
-    const Patience& patience) {
-  v1::DescribeCheckpointRequest request;
-  request.set_path(path.string());
-  FGNN_ASSIGN_OR_RETURN(
-      const v1::DescribeCheckpointResponse response,
-      Call(socket, patience, &Trainer::AsyncDescribeCheckpoint, request));
-  return FromProto(response);
-}
-
-absl::StatusOr<std::string> GrpcExecutorCalls::LoadCheckpoint(
-    const std::string& socket, const std::string& job_id,
-    const std::filesystem::path& path, const Patience& patience) {
-  FGNN_ASSIGN_OR_RETURN(v1::LoadCheckpointResponse response,
-                        Call(socket, patience, &Trainer::AsyncLoadCheckpoint,
-                             Naming<v1::LoadCheckpointRequest>(job_id, path)));
-  return std::move(*response.mutable_warning());
+std::unique_ptr<ExecutorCalls> NewGrpcExecutorCalls() {
+  return std::make_unique<GrpcExecutorCalls>();
 }
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/config/submission_options_proto.h"
 #include "shared/rpc/executor_proto.h"
 
 namespace fgnn {
@@ -67,14 +68,12 @@ void ToMessage(const Job& job, v1::Job* message) {
   message->set_error_message(PrintableText(MessageOf(job.error)));
   ToMessage(job.progress, message->mutable_progress());
   message->set_user(PrintableText(job.user));
-  message->set_name(PrintableText(job.name));
-  message->set_priority(job.priority);
+  SetOptions(job.options, message);
+  message->set_name(PrintableText(job.options.name));
   for (const std::string& id : job.after) {
     message->add_after(PrintableText(id));
   }
-  message->set_retries(job.retries);
   message->set_attempts(job.attempts);
-  message->set_time_limit_seconds(job.time_limit_seconds);
   message->set_waiting_for(job.waiting_for);
   message->set_preemptions(job.preemptions);
   message->set_run_seconds(job.run_seconds);

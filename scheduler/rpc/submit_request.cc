@@ -9,11 +9,11 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "scheduler/files/run_lock.h"
-#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/field_checks.h"
 #include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/config/submission_options_proto.h"
 
 namespace fgnn {
 namespace {
@@ -22,27 +22,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr size_t kMaxNameBytes = 128;
 constexpr int kMaxAfter = 100;
-constexpr int32_t kMaxPriority = 100;
-constexpr uint32_t kMaxRetries = 100;
-
-absl::Status CheckPrintable(const std::string& field, const std::string& text) {
-  const std::string printable = PrintableText(text);
-  if (printable == text) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      field, " has control characters, or some that are not seen, in it: '",
-      printable, "'; choose one without them"));
-}
-
-absl::Status CheckName(const char* field, const std::string& name) {
-  if (name.size() > kMaxNameBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " has ", name.size(), " bytes, at most ",
-                     kMaxNameBytes, " are allowed"));
-  }
-  return CheckPrintable(field, name);
-}
 
 using TextCheck = absl::FunctionRef<absl::Status(const FieldDescriptor& field,
                                                  const std::string& name,
@@ -90,22 +70,11 @@ absl::Status CheckTexts(const Message& message, const std::string& path) {
                        });
 }
 
-absl::Status CheckNumbers(const v1::SubmitJobRequest& request) {
-  if (request.priority() < -kMaxPriority || request.priority() > kMaxPriority) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("priority is ", request.priority(), ", it goes from ",
-                     -kMaxPriority, " to ", kMaxPriority));
-  }
-  if (request.retries() > kMaxRetries) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "retries is ", request.retries(), ", at most ", kMaxRetries));
-  }
-  if (request.after_size() > kMaxAfter) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("after names ", request.after_size(), " jobs, at most ",
-                     kMaxAfter, " are allowed"));
-  }
-  return absl::OkStatus();
+absl::Status CheckAfter(const v1::SubmitJobRequest& request) {
+  if (request.after_size() <= kMaxAfter) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("after names ", request.after_size(), " jobs, at most ",
+                   kMaxAfter, " are allowed"));
 }
 
 // Returns the spec of the request. A resumed run goes on with the spec in its
@@ -161,8 +130,9 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed) {
   FGNN_RETURN_IF_ERROR(CheckName("client_key", request.client_key()));
-  FGNN_RETURN_IF_ERROR(CheckName("name", request.name()));
-  FGNN_RETURN_IF_ERROR(CheckNumbers(request));
+  const SubmissionOptions options = OptionsOf(request);
+  FGNN_RETURN_IF_ERROR(CheckOptions(options));
+  FGNN_RETURN_IF_ERROR(CheckAfter(request));
   FGNN_RETURN_IF_ERROR(CheckTexts(request, /*path=*/""));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec asked,
                         SpecOf(request, check_resumed));
@@ -179,16 +149,11 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
   read.request = {.spec = std::make_shared<const JobSpec>(std::move(kept)),
                   .run_dir = CanonicalRunDir(request.run_dir()).string(),
                   .client_key = request.client_key(),
-                  .digest = request.digest(),
-                  .trace = request.trace(),
+                  .options = options,
                   .resume = request.resume(),
                   .changes_spec = !request.overrides().empty(),
                   .user = user,
-                  .name = request.name(),
-                  .priority = request.priority(),
-                  .after = {request.after().begin(), request.after().end()},
-                  .retries = request.retries(),
-                  .time_limit_seconds = request.time_limit_seconds()};
+                  .after = {request.after().begin(), request.after().end()}};
   return read;
 }
 

@@ -118,9 +118,10 @@ void JobRunner::RunOne(const Job& job) {
   const bool cancelled = !dispatcher.CancelCause(job.id).ok();
   if (!status.ok() && !cancelled) {
     if (run.preemption() == PreemptionCause::kTimeIsUp) {
-      status = absl::DeadlineExceededError(absl::StrCat(
-          "it had devices for its time limit of ", job.time_limit_seconds,
-          " s; what it has got to is in ", job.run_dir));
+      status = absl::DeadlineExceededError(
+          absl::StrCat("it had devices for its time limit of ",
+                       job.options.time_limit_seconds,
+                       " s; what it has got to is in ", job.run_dir));
     } else if (run.preemption() != PreemptionCause::kNone) {
       run.LeaveFolder();
       dispatcher.Park(job.id, run.preemption());

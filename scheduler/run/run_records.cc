@@ -23,7 +23,7 @@ void RunRecords::GoOnFrom(const RunState& state) {
 }
 
 absl::Status RunRecords::OpenTimeline() {
-  if (!run_.job.trace) return absl::OkStatus();
+  if (!run_.job.options.trace) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(timeline_,
                         RunTimeline::Open(run_.started->folder.held(),
                                           run_.job.started_ms, next_seq_));
@@ -52,7 +52,7 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     sum_.Add(*record);
     planner_.Add(*record);
     if (totals != nullptr) totals->AddBatch(*record);
-    if (run_.job.digest) digests += DigestLine(*record);
+    if (run_.job.options.digest) digests += DigestLine(*record);
     if (timeline_.has_value()) AddToTimeline(*record);
     next_seq_ = task.seq + 1;
   }

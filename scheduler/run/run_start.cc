@@ -117,7 +117,7 @@ absl::StatusOr<bool> RunStart::TakeOver() {
           ? absl::FailedPreconditionError(
                 "its daemons had begun to let go of it")
           : FindRunningState(kept->options(), kept->board(), *folder,
-                             run_.job.digest);
+                             run_.job.options.digest);
   if (state.ok()) {
     const absl::Status cut =
         folder->TruncateTo({.metrics_bytes = state->metrics_bytes,
@@ -175,8 +175,8 @@ absl::Status RunStart::FinishStop() {
 RunRecord RunStart::Record(double seconds_before) const {
   return {.job_id = run_.job.id,
           .user = run_.job.user,
-          .digest = run_.job.digest,
-          .trace = run_.job.trace,
+          .digest = run_.job.options.digest,
+          .trace = run_.job.options.trace,
           .service = run_.environment.host->options().state_dir.string(),
           .seconds_before = seconds_before};
 }

@@ -27,7 +27,7 @@ std::string NoteOf(const Job& job) {
 std::string RowOf(const Job& job) {
   const JobProgress& progress = job.progress;
   return absl::StrCat(
-      "<tr>", Cell(job.id), Cell(job.name), Cell(job.user),
+      "<tr>", Cell(job.id), Cell(job.options.name), Cell(job.user),
       Cell(NameOf(job.state)),
       Cell(absl::StrCat(progress.epochs_done, " of ", progress.epochs)),
       Cell(absl::StrFormat("%.4f", progress.loss)),

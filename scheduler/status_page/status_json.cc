@@ -49,10 +49,10 @@ ordered_json ShownProgress(const JobProgress& progress) {
 
 ordered_json JobToJson(const Job& job) {
   return {{"job_id", Text(job.id)},
-          {"name", Text(job.name)},
+          {"name", Text(job.options.name)},
           {"user", Text(job.user)},
           {"state", std::string(NameOf(job.state))},
-          {"priority", job.priority},
+          {"priority", job.options.priority},
           {"submitted_ms", job.submitted_ms},
           {"started_ms", job.started_ms},
           {"finished_ms", job.finished_ms},
@@ -75,8 +75,8 @@ ordered_json JobDetailsToJson(const Job& job) {
   json["run_dir"] = Text(job.run_dir);
   json["dataset"] = Text(job.spec == nullptr ? "" : job.spec->dataset);
   json["after"] = Texts(job.after);
-  json["retries"] = job.retries;
-  json["time_limit_seconds"] = job.time_limit_seconds;
+  json["retries"] = job.options.retries;
+  json["time_limit_seconds"] = job.options.time_limit_seconds;
   json["preemptions"] = job.preemptions;
   return json;
 }

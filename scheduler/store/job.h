@@ -12,6 +12,7 @@
 #include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
 #include "shared/config/job_spec.h"
+#include "shared/config/submission_options.h"
 #include "shared/device/device.h"
 #include "shared/measured/scores.h"
 
@@ -65,19 +66,14 @@ struct Job {
   std::string run_dir;  // Absolute path of the run folder.
   FolderUse folder = FolderUse::kMake;
   std::string client_key;
-  bool digest = false;
-  bool trace = false;
+  SubmissionOptions options;
   // Name of the job's user; empty: nobody.
   std::string user;
   // The user by whose rights the run folder is opened, as ParseFileUser() reads
   // it. Empty: the service's own user.
   std::string file_user;
-  std::string name;                // Name that the client gave; empty: none.
-  int32_t priority = 0;            // Jobs of higher priority go first.
   std::vector<std::string> after;  // Ids of jobs that have to complete first.
-  uint32_t retries = 0;   // Most failed starts after which it starts again.
-  uint32_t attempts = 0;  // Number of failed starts so far.
-  uint32_t time_limit_seconds = 0;  // Limit of run_seconds; 0: none.
+  uint32_t attempts = 0;           // Number of failed starts so far.
   uint32_t preemptions = 0;   // Number of times that another job preempted it.
   double run_seconds = 0;     // Seconds with devices, over all starts.
   double device_seconds = 0;  // Seconds with devices, summed over them.

@@ -42,10 +42,10 @@ absl::StatusOr<std::vector<Job>> FindByNameOrPart(JobStore& store,
     FGNN_ASSIGN_OR_RETURN(std::vector<Job> page, store.Find(filter, kPage));
     for (Job& job : page) {
       filter.before_id = job.id;
-      if (job.name == text && job.user == user) return {{std::move(job)}};
-      const bool is_named =
-          (job.name == text && users.insert(job.user).second) ||
-          job.id.find(text) != std::string::npos;
+      const bool has_name = job.options.name == text;
+      if (has_name && job.user == user) return {{std::move(job)}};
+      const bool is_named = (has_name && users.insert(job.user).second) ||
+                            job.id.find(text) != std::string::npos;
       if (is_named && found.size() <= kMostListed) {
         found.push_back(std::move(job));
       }

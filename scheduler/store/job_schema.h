@@ -14,8 +14,7 @@ CREATE TABLE IF NOT EXISTS jobs (
   spec BLOB NOT NULL,
   run_dir TEXT NOT NULL,
   client_key TEXT UNIQUE,
-  digest INTEGER NOT NULL,
-  trace INTEGER NOT NULL,
+  options BLOB NOT NULL,
   submitted_ms INTEGER NOT NULL,
   started_ms INTEGER NOT NULL,
   finished_ms INTEGER NOT NULL,
@@ -27,11 +26,8 @@ CREATE TABLE IF NOT EXISTS jobs (
   dataset TEXT NOT NULL,
   user TEXT NOT NULL,
   name TEXT NOT NULL,
-  priority INTEGER NOT NULL,
   after TEXT NOT NULL,
-  retries INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
-  time_limit_seconds INTEGER NOT NULL,
   preemptions INTEGER NOT NULL,
   run_seconds REAL NOT NULL,
   device_seconds REAL NOT NULL,
@@ -63,7 +59,7 @@ INSERT OR IGNORE INTO service VALUES (1, 0);
 )sql";
 
 // The version rises with each change of the tables.
-inline constexpr StoreSchema kJobSchema = {.version = 6, .tables = kJobTables};
+inline constexpr StoreSchema kJobSchema = {.version = 7, .tables = kJobTables};
 
 }  // namespace fgnn
 

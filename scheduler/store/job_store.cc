@@ -20,11 +20,10 @@ namespace {
 
 // Columns in the order of JobStore::Insert() and ReadRow().
 constexpr char kColumns[] =
-    "id, state, spec, run_dir, client_key, digest, submitted_ms, started_ms, "
+    "id, state, spec, run_dir, client_key, options, submitted_ms, started_ms, "
     "finished_ms, error_code, error_message, progress, resume, interruptions, "
-    "dataset, user, name, priority, after, retries, attempts, "
-    "time_limit_seconds, preemptions, run_seconds, trace, device_seconds, "
-    "devices, folder, file_user";
+    "dataset, user, name, after, attempts, preemptions, run_seconds, "
+    "device_seconds, devices, folder, file_user";
 
 // Returns the error in a row; OK: the job has none. An unknown code, of a
 // damaged row, becomes kUnknown.
@@ -65,7 +64,8 @@ Job ReadRow(const StoreStatement& row) {
   job.spec = SpecOfRow(job.id, row.Text(2));
   job.run_dir = row.Text(3);
   job.client_key = row.Text(4);
-  job.digest = row.Integer(5) != 0;
+  absl::StatusOr<SubmissionOptions> options = OptionsOfBytes(row.Text(5));
+  if (options.ok()) job.options = *std::move(options);
   job.submitted_ms = row.Integer(6);
   job.started_ms = row.Integer(7);
   job.finished_ms = row.Integer(8);
@@ -74,29 +74,28 @@ Job ReadRow(const StoreStatement& row) {
   job.resume = row.Integer(12) != 0;
   job.interruptions = static_cast<uint32_t>(row.Integer(13));
   job.user = row.Text(15);
-  job.name = row.Text(16);
-  job.priority = static_cast<int32_t>(row.Integer(17));
-  job.after = absl::StrSplit(row.Text(18), ' ', absl::SkipEmpty());
-  job.retries = static_cast<uint32_t>(row.Integer(19));
-  job.attempts = static_cast<uint32_t>(row.Integer(20));
-  job.time_limit_seconds = static_cast<uint32_t>(row.Integer(21));
-  job.preemptions = static_cast<uint32_t>(row.Integer(22));
-  job.run_seconds = row.Real(23);
-  job.trace = row.Integer(24) != 0;
-  job.device_seconds = row.Real(25);
-  job.devices = DevicesOfRow(job.id, row.Text(26));
-  const int64_t folder = row.Integer(27);
+  job.after = absl::StrSplit(row.Text(17), ' ', absl::SkipEmpty());
+  job.attempts = static_cast<uint32_t>(row.Integer(18));
+  job.preemptions = static_cast<uint32_t>(row.Integer(19));
+  job.run_seconds = row.Real(20);
+  job.device_seconds = row.Real(21);
+  job.devices = DevicesOfRow(job.id, row.Text(22));
+  const int64_t folder = row.Integer(23);
   job.folder = folder == 1   ? FolderUse::kResume
                : folder == 2 ? FolderUse::kOwn
                              : FolderUse::kMake;
-  job.file_user = row.Text(28);
+  job.file_user = row.Text(24);
   const auto state = ParseJobState(row.Integer(1));
-  job.state = state.value_or(JobState::kFailed);
-  if (!state.has_value()) {
-    job.error = absl::DataLossError(
-        absl::StrCat("job store: the row of job ", job.id,
-                     " is damaged: it has the unknown state ", row.Integer(1)));
+  if (state.has_value() && options.ok()) {
+    job.state = *state;
+    return job;
   }
+  job.state = JobState::kFailed;
+  job.error = absl::DataLossError(absl::StrCat(
+      "job store: the row of job ", job.id, " is damaged: ",
+      state.has_value()
+          ? MessageOf(options.status())
+          : absl::StrCat("it has the unknown state ", row.Integer(1))));
   return job;
 }
 
@@ -162,12 +161,11 @@ void JobStore::Rollback() {
 bool JobStore::InTransaction() const { return database_.InTransaction(); }
 
 absl::Status JobStore::Insert(const Job& job) {
-  FGNN_ASSIGN_OR_RETURN(
-      StoreStatement statement,
-      database_.Prepare(
-          absl::StrCat("INSERT INTO jobs (", kColumns,
-                       ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-                       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+  FGNN_ASSIGN_OR_RETURN(StoreStatement statement,
+                        database_.Prepare(absl::StrCat(
+                            "INSERT INTO jobs (", kColumns,
+                            ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                            "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   statement.Bind(job.id);
   statement.Bind(static_cast<int64_t>(job.state));
   statement.BindBlob(ToBytes(*job.spec));
@@ -177,20 +175,16 @@ absl::Status JobStore::Insert(const Job& job) {
   } else {
     statement.Bind(job.client_key);
   }
-  statement.Bind(int64_t{job.digest});
+  statement.BindBlob(ToBytes(job.options));
   statement.Bind(job.submitted_ms);
   BindCourse(job, statement);
   statement.Bind(job.spec->dataset);
   statement.Bind(job.user);
-  statement.Bind(job.name);
-  statement.Bind(int64_t{job.priority});
+  statement.Bind(job.options.name);
   statement.Bind(absl::StrJoin(job.after, " "));
-  statement.Bind(int64_t{job.retries});
   statement.Bind(int64_t{job.attempts});
-  statement.Bind(int64_t{job.time_limit_seconds});
   statement.Bind(int64_t{job.preemptions});
   statement.Bind(job.run_seconds);
-  statement.Bind(int64_t{job.trace});
   statement.Bind(job.device_seconds);
   statement.Bind(absl::StrJoin(NamesOf(job.devices), " "));
   statement.Bind(static_cast<int64_t>(job.folder));

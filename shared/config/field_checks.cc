@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/nearest.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/field_doc.h"
 
@@ -18,6 +19,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+
+constexpr size_t kMaxNameBytes = 128;
 
 // A long double has every number of 64 bits, which a double rounds.
 std::string FormatBound(long double bound) {
@@ -138,6 +141,23 @@ absl::Status CheckWord(const FieldDescriptor& field, const std::string& path,
   return CheckChoice(
       path, word,
       std::vector<std::string>(doc.choices().begin(), doc.choices().end()));
+}
+
+absl::Status CheckPrintable(const std::string& path, const std::string& text) {
+  const std::string printable = PrintableText(text);
+  if (printable == text) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, " has control characters, or some that are not seen, in it: '",
+      printable, "'; choose one without them"));
+}
+
+absl::Status CheckName(const std::string& path, const std::string& name) {
+  if (name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", name.size(), " bytes, at most ",
+                     kMaxNameBytes, " are allowed"));
+  }
+  return CheckPrintable(path, name);
 }
 
 absl::Status CheckFields(const std::string& prefix, const Message& message) {

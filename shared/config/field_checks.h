@@ -28,6 +28,13 @@ absl::Status CheckLength(const google::protobuf::FieldDescriptor& field,
 absl::Status CheckWord(const google::protobuf::FieldDescriptor& field,
                        const std::string& path, const std::string& word);
 
+// InvalidArgument: the text has characters that a terminal does not show.
+absl::Status CheckPrintable(const std::string& path, const std::string& text);
+
+// Checks a word that a client made up, such as a job's name. InvalidArgument:
+// it has more than 128 bytes, or is not printable.
+absl::Status CheckName(const std::string& path, const std::string& name);
+
 // Checks ranges and choices of every field that is set.
 absl::Status CheckFields(const std::string& prefix,
                          const google::protobuf::Message& message);

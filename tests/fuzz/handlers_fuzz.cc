@@ -60,7 +60,7 @@ struct Servers {
     DaemonHostOptions options;
     options.state_dir = folder;
     options.version = "test";
-    host = DaemonHost::Start(std::move(options), &calls).value();
+    host = DaemonHost::Start(std::move(options), calls.get()).value();
     std::filesystem::create_directories(LogPath(folder, "audit").parent_path());
     server = ControlServer::Start({.version = "test",
                                    .state_dir = folder.string(),
@@ -91,7 +91,7 @@ struct Servers {
 
   TempFolder temp;
   Handler handler;
-  GrpcExecutorCalls calls;
+  const std::unique_ptr<ExecutorCalls> calls = NewGrpcExecutorCalls();
   std::unique_ptr<JobTable> table;
   std::unique_ptr<DaemonHost> host;
   IdleEnd idle_end{/*ends_when_idle=*/false};

@@ -51,10 +51,10 @@ SplitScore SumUp(const VertexScores& scores, size_t first, size_t size,
   }
   if (size == 0) return sum;
   sum.loss /= static_cast<double>(size);
+  sum.scores =
+      ScoresOfClasses(labels, predictions, static_cast<uint32_t>(num_classes));
   sum.scores.accuracy =
       static_cast<double>(sum.num_correct) / static_cast<double>(size);
-  sum.scores.macro_f1 =
-      MacroF1(labels, predictions, static_cast<uint32_t>(num_classes));
   if (num_classes == 2) {
     sum.scores.roc_auc = RocAuc(labels, scores.margins.subspan(first, size));
   }

@@ -31,28 +31,23 @@ double R2(const ColumnSums& sums) {
 
 }  // namespace
 
-double MacroF1(absl::Span<const uint32_t> labels,
-               absl::Span<const uint32_t> predictions, uint32_t num_classes) {
-  struct Counts {
-    uint64_t right = 0;
-    // Number of labels plus number of predictions that name the class.
-    uint64_t named = 0;
-  };
-  std::vector<Counts> classes(num_classes);
+Scores ScoresOfClasses(absl::Span<const uint32_t> labels,
+                       absl::Span<const uint32_t> predictions,
+                       uint32_t num_classes) {
+  std::vector<ClassCounts> classes(num_classes);
   for (size_t i = 0; i < labels.size(); ++i) {
-    Counts& wanted = classes[labels[i]];
+    ClassCounts& wanted = classes[labels[i]];
     wanted.right += labels[i] == predictions[i] ? 1 : 0;
     ++wanted.named;
     ++classes[predictions[i]].named;
   }
   double sum = 0;
   uint64_t count = 0;
-  for (const Counts& one : classes) {
-    if (one.named == 0) continue;
-    sum += static_cast<double>(2 * one.right) / static_cast<double>(one.named);
-    ++count;
+  for (const ClassCounts& one : classes) {
+    sum += F1(one);
+    count += one.named > 0 ? 1 : 0;
   }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
+  return {.macro_f1 = count == 0 ? 0 : sum / static_cast<double>(count)};
 }
 
 std::optional<double> RocAuc(absl::Span<const uint32_t> labels,

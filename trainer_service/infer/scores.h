@@ -8,14 +8,17 @@
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/graph/target_view.h"
+#include "shared/measured/scores.h"
 
 namespace fgnn {
 
-// Returns the mean of the classes' F1, 2 TP / (2 TP + FP + FN), over the
-// classes that some label or prediction names; 0 if there are none. Both spans
-// are [n], in [0, num_classes).
-double MacroF1(absl::Span<const uint32_t> labels,
-               absl::Span<const uint32_t> predictions, uint32_t num_classes);
+// Returns the scores of vertices that have one class each. The macro F1 is the
+// mean of the classes' F1, 2 TP / (2 TP + FP + FN), over the classes that some
+// label or prediction names; 0 if there are none. Both spans are [n], in [0,
+// num_classes). The accuracy is not among them.
+Scores ScoresOfClasses(absl::Span<const uint32_t> labels,
+                       absl::Span<const uint32_t> predictions,
+                       uint32_t num_classes);
 
 // Returns the area under the ROC curve: how often a vertex of class 1 scores
 // higher than one of class 0, where ties count half. The result is exact. Both

@@ -11,6 +11,7 @@
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
+#include "shared/config/submission_options_proto.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -47,16 +48,16 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
                  "Folder for the results, new or empty; default: "
                  "runs/JOB_ID in the state folder")
       .Takes("DIR");
-  command.AddFlag("--digest", flags.digest,
+  command.AddFlag("--digest", flags.options.digest,
                   "Write batches.crc, a line per batch, to compare runs");
-  command.AddFlag("--trace", flags.trace,
+  command.AddFlag("--trace", flags.options.trace,
                   "Write trace.json: what ran when, for chrome://tracing");
   command
-      .AddOption("--name", flags.name,
+      .AddOption("--name", flags.options.name,
                  "A name, which commands take for the job's id")
       .Takes("TEXT");
   command
-      .AddOption("--priority", flags.priority,
+      .AddOption("--priority", flags.options.priority,
                  "Priority, -100 to 100, default 0; higher ones go first and "
                  "pause lower ones that run")
       .Takes("N");
@@ -68,7 +69,7 @@ void AddJobRequestFlags(Command command, JobRequestFlags& flags) {
       .SplitAt(',')
       .OneWordEach();
   command
-      .AddOption("--retries", flags.retries,
+      .AddOption("--retries", flags.options.retries,
                  "Start again, from the newest checkpoint, after so many "
                  "failures that another start may mend")
       .Takes("N");
@@ -116,17 +117,13 @@ absl::StatusOr<v1::SubmitJobRequest> MakeJobRequest(
     request.set_run_dir(absolute.string());
   }
   request.set_client_key(MakeClientKey());
-  request.set_digest(flags.digest);
-  request.set_trace(flags.trace);
-  request.set_name(flags.name);
-  request.set_priority(flags.priority);
   for (const std::string& id : flags.after) request.add_after(id);
-  request.set_retries(flags.retries);
+  SubmissionOptions options = flags.options;
   if (!flags.time_limit.empty()) {
-    FGNN_ASSIGN_OR_RETURN(const uint32_t seconds,
+    FGNN_ASSIGN_OR_RETURN(options.time_limit_seconds,
                           ParseTimeLimit(flags.time_limit));
-    request.set_time_limit_seconds(seconds);
   }
+  SetOptions(options, &request);
   return request;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
 #include "shared/command_line/command_line.h"
+#include "shared/config/submission_options.h"
 
 namespace fgnn {
 
@@ -18,13 +19,9 @@ struct JobRequestFlags {
   std::string job_file;
   std::vector<std::string> overrides;  // KEY=VALUE
   std::string run_dir;                 // Empty: the service chooses.
-  bool digest = false;
-  bool trace = false;
-  std::string name;
-  int32_t priority = 0;
+  SubmissionOptions options;           // All but the time limit.
   std::vector<std::string> after;  // Ids of jobs, or the beginnings of them.
-  uint32_t retries = 0;
-  std::string time_limit;  // "90", "30m", "2h"; empty: none.
+  std::string time_limit;          // "90", "30m", "2h"; empty: none.
 };
 
 // Adds --set to a command; `overrides` must outlive it.

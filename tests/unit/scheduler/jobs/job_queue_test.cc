@@ -56,9 +56,9 @@ class JobQueueTest : public testing::Test {
 };
 
 TEST_F(JobQueueTest, PriorityComesFirstAlsoAfterARestart) {
-  const std::string low = Submit({.priority = -1});
+  const std::string low = Submit({.options = {.priority = -1}});
   const std::string usual = Submit();
-  const std::string high = Submit({.priority = 1});
+  const std::string high = Submit({.options = {.priority = 1}});
   Reopen();
   EXPECT_THAT(JobOf(usual).waiting_for, HasSubstr("1 of higher priority"));
   EXPECT_EQ(Start(), high);
@@ -69,9 +69,9 @@ TEST_F(JobQueueTest, PriorityComesFirstAlsoAfterARestart) {
 }
 
 TEST_F(JobQueueTest, TheFirstJobsThatWaitAreToldInTheOrderOfTheirStarts) {
-  const std::string low = Submit({.priority = -1});
+  const std::string low = Submit({.options = {.priority = -1}});
   const std::string usual = Submit();
-  const std::string high = Submit({.priority = 1});
+  const std::string high = Submit({.options = {.priority = 1}});
   ASSERT_EQ(Start(), high);
   const auto ids = [](const std::vector<Job>& jobs) {
     std::vector<std::string> found;
@@ -118,7 +118,7 @@ TEST_F(JobQueueTest, OnlyAHigherPriorityPreemptsTheRunningJob) {
   ASSERT_EQ(Start(), low);
   Submit({.user = "other"});
   EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
-  const std::string high = Submit({.priority = 1});
+  const std::string high = Submit({.options = {.priority = 1}});
   EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
   EXPECT_EQ(JobOf(high).waiting_for,
             "next; waits for job " + low + " to let go of its devices");
@@ -136,7 +136,7 @@ TEST_F(JobQueueTest, OnlyAHigherPriorityPreemptsTheRunningJob) {
 TEST_F(JobQueueTest, AnInterruptedJobGoesFirstAndThenIsPreempted) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
-  const std::string high = Submit({.priority = 1});
+  const std::string high = Submit({.options = {.priority = 1}});
   Reopen();
   ASSERT_EQ(Start(), low);  // Its daemons may still be at work.
   EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
@@ -147,7 +147,7 @@ TEST_F(JobQueueTest, AnInterruptedJobGoesFirstAndThenIsPreempted) {
 TEST_F(JobQueueTest, OneThatCannotBePreemptedKeepsOn) {
   const std::string low = Submit();
   ASSERT_EQ(Start(), low);
-  Submit({.priority = 1});
+  Submit({.options = {.priority = 1}});
   ASSERT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kPriority);
   table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
@@ -231,7 +231,8 @@ TEST_F(JobQueueTest, ACancelledJobIsNotParked) {
 TEST_F(JobQueueTest, AJobRunsAfterThoseThatItNames) {
   const std::string first = Submit();
   const std::string second = Submit();
-  const std::string last = Submit({.priority = 9, .after = {first, second}});
+  const std::string last =
+      Submit({.options = {.priority = 9}, .after = {first, second}});
   EXPECT_EQ(JobOf(last).waiting_for, "waits for jobs " +
                                          std::min(first, second) + ", " +
                                          std::max(first, second));
@@ -291,7 +292,7 @@ TEST_F(JobQueueTest, AServiceThatEndedBetweenFailsThoseAfterAtItsNextStart) {
 }
 
 TEST_F(JobQueueTest, AFailureThatMayMendIsTriedAgainSoManyTimes) {
-  const std::string id = Submit({.retries = 2});
+  const std::string id = Submit({.options = {.retries = 2}});
   ASSERT_EQ(Start(), id);
   const auto failed_at = MonotonicClock::now();
   EXPECT_TRUE(
@@ -315,7 +316,7 @@ TEST_F(JobQueueTest, AFailureThatStaysIsNotTriedAgain) {
   for (const absl::Status& error :
        {absl::InvalidArgumentError("no"), absl::AbortedError("loss is nan"),
         absl::DataLossError("torn"), absl::NotFoundError("no")}) {
-    const std::string id = Submit({.retries = 5});
+    const std::string id = Submit({.options = {.retries = 5}});
     ASSERT_EQ(Start(), id);
     EXPECT_FALSE(table_->dispatcher().TryAgain(id, error)) << error;
     table_->dispatcher().End(id, JobState::kFailed, error);
@@ -323,7 +324,7 @@ TEST_F(JobQueueTest, AFailureThatStaysIsNotTriedAgain) {
 }
 
 TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
-  const std::string id = Submit({.time_limit_seconds = 1});
+  const std::string id = Submit({.options = {.time_limit_seconds = 1}});
   ASSERT_EQ(Start(), id);
   FGNN_ASSERT_OK(table_->Pause(id));
   table_->dispatcher().Park(id, PreemptionCause::kPause);
@@ -341,7 +342,7 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
   // Its last checkpoint is not tried again at each tick.
   table_->dispatcher().KeepOn(id, absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(table_->dispatcher().PreemptCause(id), PreemptionCause::kNone);
-  const std::string other = Submit({.time_limit_seconds = 3600});
+  const std::string other = Submit({.options = {.time_limit_seconds = 3600}});
   table_->dispatcher().End(id, JobState::kFailed,
                            absl::DeadlineExceededError("up"));
   ASSERT_EQ(Start(), other);
@@ -349,7 +350,7 @@ TEST_F(JobQueueTest, TheTimeLimitIsOfAllStarts) {
 }
 
 TEST_F(JobQueueTest, ListsByWhatIsKnownAndGoesOnBehindAJob) {
-  const std::string first = Submit({.user = "ann", .name = "one"});
+  const std::string first = Submit({.options = {.name = "one"}, .user = "ann"});
   const std::string second = Submit({.user = "bob"});
   const std::string third = Submit({.user = "ann"});
   FGNN_ASSERT_OK(table_->Pause(third));

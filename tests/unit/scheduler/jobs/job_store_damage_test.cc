@@ -184,6 +184,18 @@ TEST_F(JobStoreDamageTest, ADamagedRowHidesNoOtherJob) {
   Start(other);
 }
 
+TEST_F(JobStoreDamageTest, AJobWhoseOptionsCannotBeReadDoesNotStart) {
+  const std::string damaged = Submit();
+  const std::string other = Submit();
+  table_.reset();
+  Execute("UPDATE jobs SET options = x'ff' WHERE id = '" + damaged + "'");
+  Reopen();
+  EXPECT_THAT(table_->Get(damaged)->job.error,
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("its options cannot be read")));
+  Start(other);
+}
+
 TEST_F(JobStoreDamageTest, DevicesThatAreNoneHideNoOtherJob) {
   const std::string damaged = Submit();
   Start(damaged);

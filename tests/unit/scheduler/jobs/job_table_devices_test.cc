@@ -135,7 +135,7 @@ TEST_F(JobTableDevicesTest, WhatWasInterruptedHasItsDevicesAgainBeforeOthers) {
   ASSERT_THAT(Start(one), ElementsAre("cpu:1"));
   ASSERT_THAT(Start(other), ElementsAre("cpu:2"));
   Complete(first);
-  const std::string high = Submit("1", {.priority = 9});
+  const std::string high = Submit("1", {.options = {.priority = 9}});
   Reopen({"cpu:0", "cpu:1", "cpu:2"});
   EXPECT_THAT(table_->interrupted(), ElementsAre(one, other));
   // Daemons may still work for both, though neither has started again.
@@ -193,8 +193,8 @@ TEST_F(JobTableDevicesTest, OneThatWasInterruptedIsPausedByItsOwnStart) {
 }
 
 TEST_F(JobTableDevicesTest, OnlyThoseInTheWayArePreempted) {
-  const std::string low = Submit("cpu:0", {.priority = -2});
-  const std::string lower = Submit("cpu:1", {.priority = -3});
+  const std::string low = Submit("cpu:0", {.options = {.priority = -2}});
+  const std::string lower = Submit("cpu:1", {.options = {.priority = -3}});
   Start(low);
   Start(lower);
   const std::string high = Submit("cpu:0 cpu:2");
@@ -204,9 +204,9 @@ TEST_F(JobTableDevicesTest, OnlyThoseInTheWayArePreempted) {
   table_->dispatcher().KeepOn(low, absl::ResourceExhaustedError("disk full"));
   EXPECT_EQ(table_->dispatcher().PreemptCause(low), PreemptionCause::kNone);
   EXPECT_EQ(table_->dispatcher().PreemptCause(lower), PreemptionCause::kNone);
-  const std::string any = Submit("1", {.priority = 1});
+  const std::string any = Submit("1", {.options = {.priority = 1}});
   EXPECT_THAT(Start(any), ElementsAre("cpu:2"));
-  const std::string more = Submit("1", {.priority = 1});
+  const std::string more = Submit("1", {.options = {.priority = 1}});
   EXPECT_EQ(table_->dispatcher().PreemptCause(lower),
             PreemptionCause::kPriority);
   table_->dispatcher().Park(lower, PreemptionCause::kPriority);
@@ -216,7 +216,7 @@ TEST_F(JobTableDevicesTest, OnlyThoseInTheWayArePreempted) {
 
 TEST_F(JobTableDevicesTest, EachIsPausedCancelledAndTriedAgainByItself) {
   const std::string one = Submit("1");
-  const std::string two = Submit("1", {.retries = 1});
+  const std::string two = Submit("1", {.options = {.retries = 1}});
   const std::string three = Submit("1");
   Start(one);
   Start(two);
@@ -267,12 +267,15 @@ TEST_F(JobTableDevicesTest, UsersStartInTurns) {
 }
 
 TEST_F(JobTableDevicesTest, ATimeLimitLetsAShortJobGoBefore) {
-  const std::string holder = Submit("1", {.time_limit_seconds = 1000});
+  const std::string holder =
+      Submit("1", {.options = {.time_limit_seconds = 1000}});
   Start(holder);
   const std::string all = Submit("3");
-  const std::string longer = Submit("1", {.time_limit_seconds = 2000});
+  const std::string longer =
+      Submit("1", {.options = {.time_limit_seconds = 2000}});
   EXPECT_TRUE(NothingStarts());
-  const std::string shorter = Submit("1", {.time_limit_seconds = 100});
+  const std::string shorter =
+      Submit("1", {.options = {.time_limit_seconds = 100}});
   EXPECT_THAT(Start(shorter), ElementsAre("cpu:1"));
   EXPECT_TRUE(NothingStarts());
   EXPECT_THAT(JobOf(all).waiting_for,
@@ -305,8 +308,8 @@ TEST_F(JobTableDevicesTest, ASpecThatCannotBeReadCostsNoOtherJob) {
 TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
   const std::string grows = Submit("1 to 3");
   ASSERT_THAT(Start(grows), ElementsAre("cpu:0", "cpu:1", "cpu:2"));
-  const std::string named = Submit("cpu:0", {.priority = 1});
-  const std::string other = Submit("cpu:1 cpu:2", {.priority = 1});
+  const std::string named = Submit("cpu:0", {.options = {.priority = 1}});
+  const std::string other = Submit("cpu:1 cpu:2", {.options = {.priority = 1}});
   table_->dispatcher().Park(grows, PreemptionCause::kPriority);
   Start(named);
   Start(other);

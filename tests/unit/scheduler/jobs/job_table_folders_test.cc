@@ -30,22 +30,22 @@ TEST_F(JobTableTest, AFolderIsResumedByOneJobAtATime) {
 TEST_F(JobTableTest, AResumedRunKeepsItsNameWhichThenNamesTheNewestJob) {
   JobRequest request = RequestOf("spec");
   request.run_dir = "/run";
-  request.name = "big";
+  request.options.name = "big";
   const std::string first = table_->Submit(request)->id;
   ASSERT_EQ(Start().id, first);
   FGNN_ASSERT_OK(table_->dispatcher().OwnFolder(first));
   table_->dispatcher().End(first, JobState::kFailed, absl::InternalError("no"));
-  request.name.clear();
+  request.options.name.clear();
   request.resume = true;
   request.client_key = "key";
   FGNN_ASSERT_OK_AND_ASSIGN(const Job resumed, table_->Submit(request));
   EXPECT_NE(resumed.id, first);
-  EXPECT_EQ(resumed.name, "big");
+  EXPECT_EQ(resumed.options.name, "big");
   EXPECT_EQ(table_->Submit(request)->id, resumed.id);
   EXPECT_EQ(table_->Get("big")->job.id, resumed.id);
   // So does a run of its own in another folder.
   request = RequestOf("spec");
-  request.name = "big";
+  request.options.name = "big";
   FGNN_ASSERT_OK_AND_ASSIGN(const Job other, table_->Submit(request));
   EXPECT_EQ(table_->Get("big")->job.id, other.id);
 }
@@ -83,10 +83,10 @@ class ResumedRunTest : public JobTableTest {
     request_ = RequestOf("spec");
     request_.run_dir = (folder_ / "run").string();
     request_.user = "ann";
-    request_.digest = true;
+    request_.options.digest = true;
     id_ = table_->Submit(request_)->id;
     EXPECT_EQ(Start().id, id_);
-    request_.digest = false;
+    request_.options.digest = false;
     request_.resume = true;
   }
   absl::StatusOr<Job> ResumeAs(const std::string& user) {
@@ -121,8 +121,8 @@ TEST_F(ResumedRunTest, ARunIsOfTheUserWhoseJobItIs) {
         << other;
   }
   FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("ann"));
-  EXPECT_TRUE(job.digest) << "as the run had before";
-  EXPECT_FALSE(job.trace);
+  EXPECT_TRUE(job.options.digest) << "as the run had before";
+  EXPECT_FALSE(job.options.trace);
   EXPECT_EQ(job.folder, FolderUse::kResume);
 }
 
@@ -147,8 +147,8 @@ TEST_F(ResumedRunTest, OfARunOfAnotherServiceItsFolderSaysWhose) {
   EXPECT_THAT(ResumeAs("ann"), StatusIs(absl::StatusCode::kPermissionDenied,
                                         HasSubstr("user carla")));
   FGNN_ASSERT_OK_AND_ASSIGN(const Job job, ResumeAs("carla"));
-  EXPECT_TRUE(job.trace);
-  EXPECT_FALSE(job.digest);
+  EXPECT_TRUE(job.options.trace);
+  EXPECT_FALSE(job.options.digest);
 }
 
 TEST_F(JobTableTest, JobsThatHaveEndedAreRemovedUnlessOthersNeedThem) {

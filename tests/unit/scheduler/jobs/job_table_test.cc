@@ -162,7 +162,7 @@ TEST_F(JobTableTest, AnEndIsUnseenUntilAClientWasTold) {
 TEST_F(JobTableTest, JobsAreNamedByIdPartNameOrAsTheLastOne) {
   EXPECT_THAT(table_->Get("last"), StatusIs(absl::StatusCode::kNotFound));
   JobRequest request = RequestOf("spec");
-  request.name = "Long One";
+  request.options.name = "Long One";
   FGNN_ASSERT_OK_AND_ASSIGN(const Job named, table_->Submit(request));
   const std::string newest = Submit();
   const auto id_of = [this](const std::string& word) {
@@ -179,9 +179,9 @@ TEST_F(JobTableTest, JobsAreNamedByIdPartNameOrAsTheLastOne) {
                        HasSubstr("'" + day + "' names more than one job: " +
                                  newest + ", " + named.id + "; write more")));
   // A name that is a part of another job's id.
-  request.name = newest.substr(2);
+  request.options.name = newest.substr(2);
   FGNN_ASSERT_OK_AND_ASSIGN(const Job alike, table_->Submit(request));
-  EXPECT_EQ(id_of(alike.name), alike.id);
+  EXPECT_EQ(id_of(alike.options.name), alike.id);
   EXPECT_EQ(id_of(newest), newest);
 }
 
@@ -189,7 +189,7 @@ TEST_F(JobTableTest, ANameMeansTheNewestJobOfTheUser) {
   const auto submit = [this](const std::string& user, const std::string& name) {
     JobRequest request = RequestOf("spec");
     request.user = user;
-    request.name = name;
+    request.options.name = name;
     return table_->Submit(request)->id;
   };
   const auto get = [this](const std::string& word, const std::string& user) {
@@ -213,7 +213,7 @@ TEST_F(JobTableTest, ANameMeansTheNewestJobOfTheUser) {
 
 TEST_F(JobTableTest, ARepeatedSubmissionMayNameItsJobsByAnyWord) {
   JobRequest first = RequestOf("spec", "first");
-  first.name = "prepare";
+  first.options.name = "prepare";
   FGNN_ASSERT_OK_AND_ASSIGN(const Job before, table_->Submit(first));
   for (const std::string word : {"prepare", "last"}) {
     JobRequest request = RequestOf("spec", "after " + word);

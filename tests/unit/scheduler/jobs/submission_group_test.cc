@@ -23,9 +23,9 @@ class Commits {
   void SubmitAll(const std::vector<Submission*>& all) {
     std::vector<std::string> names;
     for (Submission* const one : all) {
-      names.push_back(one->request->name);
+      names.push_back(one->request->options.name);
       Job job;
-      job.id = one->request->name;
+      job.id = one->request->options.name;
       one->job = job;
     }
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -47,7 +47,7 @@ TEST(SubmissionGroupTest, WhoComesDuringACommitSharesTheNextOne) {
   Notification is_committing;
   Notification others_came;
   const auto submit = [&](const std::string& name, auto before) {
-    const JobRequest request = {.name = name};
+    const JobRequest request = {.options = {.name = name}};
     const auto job = group.Submit({.request = &request},
                                   [&](const std::vector<Submission*>& all) {
                                     before();

@@ -26,7 +26,7 @@ class JobExceptionsTest : public JobRunTest {
 
   Job RunNext(JobRequest request = {}) {
     request.spec = SharedSpec();
-    request.digest = true;
+    request.options.digest = true;
     calls_.dataset = spec_.dataset;
     id_ = table_->Submit(request).value().id;
     EXPECT_TRUE(table_->WaitForChange(id_, 0, /*only_end=*/true,

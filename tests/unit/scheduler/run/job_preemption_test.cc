@@ -67,7 +67,7 @@ TEST_F(JobPreemptionTest, AJobIsPreemptedByAHigherPriorityAndThenGoesOn) {
     WaitUntilHeld();
     JobRequest request;
     request.spec = SharedSpec();
-    request.priority = 1;
+    request.options.priority = 1;
     high = table_->Submit(request)->id;
   };
   const Job job = Run();
@@ -120,8 +120,8 @@ TEST_F(JobPreemptionTest, WithoutACheckpointItKeepsItsDevices) {
 }
 
 TEST_F(JobPreemptionTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
-  request_.time_limit_seconds = 1;
-  request_.retries = 5;
+  request_.options.time_limit_seconds = 1;
+  request_.options.retries = 5;
   const Job job = Run();
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_THAT(job.error, StatusIs(absl::StatusCode::kDeadlineExceeded,
@@ -137,7 +137,7 @@ TEST_F(JobPreemptionTest, ATimeLimitEndsTheJobAndKeepsItsCheckpoint) {
 
 TEST_F(JobPreemptionTest, AFailedStartIsMadeAgain) {
   Hold(BatchSeq(UINT64_MAX));
-  request_.retries = 1;
+  request_.options.retries = 1;
   calls_.training = absl::InternalError("out of luck");
   while_it_runs_ = [this] {
     WaitUntil(id_, [](const Job& job) { return job.attempts == 1; });

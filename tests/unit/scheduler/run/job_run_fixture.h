@@ -97,7 +97,7 @@ class JobRunTest : public testing::Test {
                  .value();
     JobRequest request = request_;
     if (request.spec == nullptr) request.spec = SharedSpec();
-    request.digest = true;
+    request.options.digest = true;
     request.resume = !resumed_dir.empty();
     if (request.resume) request.run_dir = resumed_dir.string();
     id_ = table_->Submit(request)->id;

@@ -176,7 +176,7 @@ TEST_F(RunOfOneJobTest, AFolderInWhichNoRunHasBegunStaysFree) {
   id_ = table_
             ->Submit({.spec = SharedSpec(),
                       .run_dir = run_dir.string(),
-                      .digest = true})
+                      .options = {.digest = true}})
             ->id;
   const Job job = RunToItsEnd();
   ASSERT_EQ(job.state, JobState::kCompleted) << job.error;
@@ -208,7 +208,7 @@ class SteeredRunTest : public RunOfOneJobTest {
   SteeredRunTest() {
     spec_.training.evaluate_every = 1;
     calls_.evaluations = {1, 2, 3, 4, 3};
-    request_.trace = true;
+    request_.options.trace = true;
     fs::create_directories(temp_ / "ann/checkpoints");
     for (const char* name :
          {"metrics.jsonl", "batches.crc", "trace.json", "summary.json",

@@ -27,7 +27,7 @@ class TakeOverTest : public JobRunTest {
                  .value();
     JobRequest request;
     request.spec = SharedSpec();
-    request.digest = true;
+    request.options.digest = true;
     id_ = table_->Submit(request)->id;
     EXPECT_TRUE(table_->dispatcher().StartNext(DeadlineIn(kLong)).has_value());
     table_->dispatcher().MarkRunning(id_);

@@ -22,7 +22,7 @@ constexpr char kEvil[] = "<script>alert(1)</script>";
 Job SomeJob() {
   Job job;
   job.id = "20260101-000000-abcd";
-  job.name = kEvil;
+  job.options.name = kEvil;
   job.state = JobState::kRunning;
   job.progress.loss = 0.1 + 0.2;
   job.progress.epochs = 10;
@@ -44,7 +44,7 @@ TEST(StatusJsonTest, NumbersAreThoseOfTheJob) {
 
 TEST(StatusJsonTest, TextsAreBoundedAndPrintable) {
   Job job = SomeJob();
-  job.name = "\xff\x1b[2J\n";
+  job.options.name = "\xff\x1b[2J\n";
   job.error = absl::InternalError(std::string(100'000, 'x'));
   job.devices.assign(10'000, Dev("cpu:0"));
   job.progress.loss = std::numeric_limits<double>::quiet_NaN();

@@ -24,8 +24,8 @@ Job SomeJob(const std::string& id) {
   job.spec = SharedJob();
   job.run_dir = "/runs/" + id;
   job.client_key = "key of " + id;
-  job.digest = true;
-  job.trace = true;
+  job.options.digest = true;
+  job.options.trace = true;
   job.submitted_ms = 1'000;
   job.progress.phase = "queued";
   job.progress.epochs = 3;
@@ -56,8 +56,8 @@ TEST_F(JobStoreTest, AJobIsThereAfterReopening) {
   EXPECT_EQ(*jobs[0].spec, *job.spec);
   EXPECT_EQ(jobs[0].run_dir, job.run_dir);
   EXPECT_EQ(jobs[0].client_key, job.client_key);
-  EXPECT_TRUE(jobs[0].digest);
-  EXPECT_TRUE(jobs[0].trace);
+  EXPECT_TRUE(jobs[0].options.digest);
+  EXPECT_TRUE(jobs[0].options.trace);
   EXPECT_EQ(jobs[0].progress.epochs, 3U);
 }
 
@@ -242,11 +242,11 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   Job job = SomeJob("one");
   job.user = "ann";
   job.file_user = "1000:1000,4";
-  job.name = "a name";
-  job.priority = -7;
+  job.options.name = "a name";
+  job.options.priority = -7;
   job.after = {"a", "b"};
-  job.retries = 3;
-  job.time_limit_seconds = 60;
+  job.options.retries = 3;
+  job.options.time_limit_seconds = 60;
   FGNN_ASSERT_OK(Open().Insert(job));
   job.state = JobState::kPaused;
   job.attempts = 2;
@@ -260,11 +260,11 @@ TEST_F(JobStoreTest, EveryFieldIsThereAfterReopening) {
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].state, JobState::kPaused);
   EXPECT_EQ(jobs[0].user, "ann");
-  EXPECT_EQ(jobs[0].name, "a name");
-  EXPECT_EQ(jobs[0].priority, -7);
+  EXPECT_EQ(jobs[0].options.name, "a name");
+  EXPECT_EQ(jobs[0].options.priority, -7);
   EXPECT_THAT(jobs[0].after, ElementsAre("a", "b"));
-  EXPECT_EQ(jobs[0].retries, 3U);
-  EXPECT_EQ(jobs[0].time_limit_seconds, 60U);
+  EXPECT_EQ(jobs[0].options.retries, 3U);
+  EXPECT_EQ(jobs[0].options.time_limit_seconds, 60U);
   EXPECT_EQ(jobs[0].attempts, 2U);
   EXPECT_EQ(jobs[0].preemptions, 4U);
   EXPECT_EQ(jobs[0].run_seconds, 1.5);
@@ -281,7 +281,7 @@ TEST_F(JobStoreTest, JobsAreFoundByWhatIsKnownOfThem) {
                             const std::string& user, const std::string& name) {
     Job job = SomeJob(id);
     job.user = user;
-    job.name = name;
+    job.options.name = name;
     job.spec = SharedJob("/data/Papers");
     FGNN_ASSERT_OK(store.Insert(job));
     job.state = state;

@@ -33,7 +33,7 @@ TEST_F(JobRequestTest, SendsWhatWasWrittenAndOverridden) {
   WriteJob("dataset: graph\ntraining: {epochs: 3}\n");
   flags_.overrides = {"training.seed=9"};
   flags_.run_dir = "here/./results";
-  flags_.digest = true;
+  flags_.options.digest = true;
   FGNN_ASSERT_OK_AND_ASSIGN(const auto request, MakeJobRequest(flags_));
   EXPECT_EQ(request.spec().training().epochs(), 3U);
   EXPECT_EQ(request.spec().training().seed(), 9U);
@@ -61,10 +61,10 @@ TEST_F(JobRequestTest, RulesThatSpanFieldsNeedNoService) {
 
 TEST_F(JobRequestTest, SendsWhatTheQueueIsToKnow) {
   WriteJob("dataset: graph\n");
-  flags_.name = "a name";
-  flags_.priority = -3;
+  flags_.options.name = "a name";
+  flags_.options.priority = -3;
   flags_.after = {"one", "two"};
-  flags_.retries = 2;
+  flags_.options.retries = 2;
   flags_.time_limit = "30m";
   FGNN_ASSERT_OK_AND_ASSIGN(const auto request, MakeJobRequest(flags_));
   EXPECT_EQ(request.name(), "a name");

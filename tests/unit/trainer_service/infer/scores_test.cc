@@ -34,16 +34,18 @@ double PairwiseAuc(const std::vector<uint32_t>& labels,
 
 TEST(MacroF1Test, IsTheMeanOverClassesThatAppear) {
   // F1 of class 0 is 2/3, of class 1 a half, of class 2 nothing.
-  EXPECT_DOUBLE_EQ(MacroF1({0, 0, 1, 2}, {0, 1, 1, 1}, 5),
+  EXPECT_DOUBLE_EQ(*ScoresOfClasses({0, 0, 1, 2}, {0, 1, 1, 1}, 5).macro_f1,
                    (2. / 3 + 1. / 2) / 3);
-  EXPECT_DOUBLE_EQ(MacroF1({4, 2}, {4, 2}, 5), 1);
+  EXPECT_DOUBLE_EQ(*ScoresOfClasses({4, 2}, {4, 2}, 5).macro_f1, 1);
 }
 
 TEST(MacroF1Test, AClassThatIsOnlyPredictedCounts) {
-  EXPECT_DOUBLE_EQ(MacroF1({0, 0}, {0, 3}, 4), (2. / 3) / 2);
+  EXPECT_DOUBLE_EQ(*ScoresOfClasses({0, 0}, {0, 3}, 4).macro_f1, (2. / 3) / 2);
 }
 
-TEST(MacroF1Test, OfNothingIsZero) { EXPECT_EQ(MacroF1({}, {}, 3), 0); }
+TEST(MacroF1Test, OfNothingIsZero) {
+  EXPECT_EQ(*ScoresOfClasses({}, {}, 3).macro_f1, 0);
+}
 
 TEST(RocAucTest, IsTheShareOfPairsInOrder) {
   EXPECT_EQ(RocAuc({0, 0, 1, 1}, {0.1F, 0.4F, 0.35F, 0.8F}), 0.75);
@@ -106,7 +108,8 @@ TEST_F(EvaluateScoresTest, AreThoseOfTheLogitsOfEachSplit) {
     margins.push_back(logits[2 * v + 1] - logits[2 * v]);
   }
   const SplitScore scores = ScoresOf(world, labels, split);
-  EXPECT_DOUBLE_EQ(*scores.scores.macro_f1, MacroF1(wanted, predicted, 2));
+  EXPECT_DOUBLE_EQ(*scores.scores.macro_f1,
+                   *ScoresOfClasses(wanted, predicted, 2).macro_f1);
   EXPECT_DOUBLE_EQ(*scores.scores.roc_auc, PairwiseAuc(wanted, margins));
 }
 
