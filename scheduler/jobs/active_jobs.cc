@@ -48,7 +48,6 @@ ActiveJob& ActiveJobs::Add(Job job, WantedDevices wanted) {
   if (!active.job.run_dir.empty()) {
     folders_.emplace(active.job.run_dir, active.job.id);
   }
-  last_change_ = MonotonicClock::now();
   Index(active);
   return active;
 }
@@ -146,6 +145,8 @@ void ActiveJobs::Leave(ActiveJob& active) {
 }
 
 void ActiveJobs::Forget(const std::string& id) {
+  SetQueued(jobs_.at(id), false);
+  running_.erase(id);
   jobs_.erase(id);
   Wake();
 }

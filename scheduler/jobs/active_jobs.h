@@ -58,8 +58,7 @@ class ActiveJobs {
   void Announce(ActiveJob& active);
   // Wakes the threads that wait for something else of a job.
   void Wake() { changes_->Notify(); }
-  // Returns the time of the last change of any job's state, or of the last
-  // submission.
+  // Returns the time of the last change of any job's state.
   Deadline last_change() const { return last_change_; }
 
  private:

@@ -144,9 +144,9 @@ bool JobStates::TryAgain(ActiveJob& active, const absl::Status& error,
 }
 
 void JobStates::Enqueue(ActiveJob& active, JobState state) {
+  active.pause = false;
   if (active.runs()) {
     active.job.resume = true;
-    active.pause = false;
     active.job.progress.executors.clear();
     active.job.progress.edges_per_second = 0;
     active.job.progress.seconds_left = -1;

@@ -1,5 +1,6 @@
 #include "scheduler/jobs/job_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -62,6 +63,7 @@ absl::StatusOr<Job> JobTable::Submit(const JobRequest& request) {
         const MutexLock lock(&parts_->mutex);
         if (!parts_->intake.SubmitAll(all, parts_->closed)) return;
         parts_->any_submitted = true;
+        parts_->last_submission = MonotonicClock::now();
         parts_->jobs.Wake();
       });
 }
@@ -227,7 +229,8 @@ JobTable::Counts JobTable::counts() const {
           .completed = ended.num(JobState::kCompleted),
           .failed = ended.num(JobState::kFailed),
           .cancelled = ended.num(JobState::kCancelled),
-          .last_change = parts_->jobs.last_change()};
+          .last_change =
+              std::max(parts_->jobs.last_change(), parts_->last_submission)};
 }
 
 void JobTable::Close(bool keeps_jobs) {

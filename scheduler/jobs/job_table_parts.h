@@ -16,6 +16,7 @@
 #include "scheduler/jobs/queue_order.h"
 #include "scheduler/order/device_demand.h"
 #include "scheduler/store/job_store.h"
+#include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
 
 namespace fgnn {
@@ -45,6 +46,7 @@ struct JobTableParts {
   JobLookup lookup ABSL_GUARDED_BY(mutex);
   JobIntake intake ABSL_GUARDED_BY(mutex);
   bool any_submitted ABSL_GUARDED_BY(mutex) = false;
+  Deadline last_submission ABSL_GUARDED_BY(mutex) = Deadline::min();
   bool closed ABSL_GUARDED_BY(mutex) = false;
   // Whether jobs that run when the table is closed go on at the next start.
   bool keeps_jobs ABSL_GUARDED_BY(mutex) = false;

@@ -54,7 +54,7 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     if (totals != nullptr) totals->AddBatch(*record);
     if (run_.job.options.digest) digests += DigestLine(*record);
     if (timeline_.has_value()) AddToTimeline(*record);
-    next_seq_ = task.seq + 1;
+    if (task.part + 1 == parts) next_seq_ = task.seq + 1;
   }
   edges_.Add(sum_.edges() - edges_before, MonotonicClock::now());
   absl::Status written = run_.started->folder.AppendDigests(digests);

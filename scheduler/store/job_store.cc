@@ -86,7 +86,8 @@ Job ReadRow(const StoreStatement& row) {
                              : FolderUse::kMake;
   job.file_user = row.Text(24);
   const auto state = ParseJobState(row.Integer(1));
-  if (state.has_value() && options.ok()) {
+  // How a job ended stands, whatever its options were.
+  if (state.has_value() && (options.ok() || IsFinal(*state))) {
     job.state = *state;
     return job;
   }

@@ -27,8 +27,10 @@ absl::StatusOr<std::unique_ptr<NcclExchange>> NcclExchange::Join(
   FGNN_RETURN_IF_ERROR(ChooseDevice(options.device));
   FGNN_ASSIGN_OR_RETURN(
       StepGradients gradients,
-      StepGradients::Make(shape.num_parameters, shape.batches_per_step,
-                          options.ordered));
+      StepGradients::Make(
+          shape.num_parameters,
+          static_cast<uint32_t>(shape.batches_per_step * shape.parts),
+          options.ordered));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<NcclMember> member,
                         NcclMember::Join(api, segment, owner, options.timeout));
   return absl::WrapUnique(new NcclExchange(

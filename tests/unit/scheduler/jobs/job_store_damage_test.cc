@@ -196,6 +196,18 @@ TEST_F(JobStoreDamageTest, AJobWhoseOptionsCannotBeReadDoesNotStart) {
   Start(other);
 }
 
+TEST_F(JobStoreDamageTest, AnEndStandsWithoutTheJobsOptions) {
+  const std::string damaged = Submit();
+  Start(damaged);
+  const std::string next = Submit({damaged});
+  table_->dispatcher().End(damaged, JobState::kCompleted, absl::OkStatus());
+  table_.reset();
+  Execute("UPDATE jobs SET options = x'ff' WHERE id = '" + damaged + "'");
+  Reopen();
+  EXPECT_EQ(StateOf(damaged), JobState::kCompleted);
+  Start(next);
+}
+
 TEST_F(JobStoreDamageTest, DevicesThatAreNoneHideNoOtherJob) {
   const std::string damaged = Submit();
   Start(damaged);

@@ -342,5 +342,21 @@ TEST_F(JobTableDevicesTest, AJobGrowsToDevicesThatComeFreeWhereThatPays) {
       << "it has its most";
 }
 
+// The first pause waits for the job's daemons. The second one finds that
+// another job has the place of the daemons, and that nothing is to wait for.
+TEST_F(JobTableDevicesTest, AnInterruptedJobCanBePausedTwice) {
+  const std::string first = Submit("cpu:0");
+  const std::string second = Submit("cpu:1");
+  Start(first);
+  Start(second);
+  Reopen({"cpu:0"});
+  FGNN_ASSERT_OK(table_->Pause(second));
+  EXPECT_EQ(table_->PauseAnswer(second), std::nullopt);
+  Start(first);
+  FGNN_ASSERT_OK(table_->Pause(second));
+  EXPECT_EQ(table_->PauseAnswer(second), absl::OkStatus());
+  EXPECT_EQ(JobOf(second).state, JobState::kPaused);
+}
+
 }  // namespace
 }  // namespace fgnn
