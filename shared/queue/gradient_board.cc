@@ -17,6 +17,10 @@ bool IsStopped(const Segment& segment) {
              .load(std::memory_order_acquire) != 0;
 }
 
+void Announce(Segment& segment) {
+  AnnounceOn(&segment.regions().control().changes);
+}
+
 }  // namespace
 
 GradientBoard::GradientBoard(Segment* segment, OwnerIndex owner)
@@ -43,18 +47,46 @@ absl::Span<float> GradientBoard::gradient(const BatchPart& task) {
   return segment_->regions().gradient(segment_->shape().PlaceOf(task));
 }
 
-std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
+// The steps end with the epoch. Batches of the next epoch would overwrite the
+// records of batches that are not committed yet.
+std::optional<StepRange> GradientBoard::FindSteps(uint64_t most) const {
   const JobShape& shape = segment_->shape();
   const std::optional<uint64_t> newest = version();
   const uint64_t limit = std::min(training_limit().value(), shape.num_steps());
   if (!newest.has_value() || *newest >= limit) return std::nullopt;
   const StepNumber first(*newest);
-  // The open steps end with the epoch. Batches of the next epoch would
-  // overwrite the records of batches that are not committed yet.
   const StepRange epoch = shape.StepsOfEpoch(shape.EpochOfStep(first));
-  const StepNumber end = std::min({first + segment_->options().staleness + 1,
-                                   epoch.end, StepNumber(limit)});
-  return OpenSteps{first, end, shape.BatchesOfStep(end - 1).end};
+  return StepRange{first,
+                   std::min({first + most, epoch.end, StepNumber(limit)})};
+}
+
+std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
+  const JobShape& shape = segment_->shape();
+  std::optional<StepRange> steps =
+      FindSteps(uint64_t{segment_->options().staleness} + 1);
+  if (!steps.has_value()) return std::nullopt;
+  if (!shape.all_are_local()) {
+    // The places of a step are those of the step two before. Another host that
+    // has not made that one may still ask for its gradients.
+    const uint64_t others =
+        SharedWord(segment_->regions().control().others_version)
+            .load(std::memory_order_acquire);
+    steps->end = std::min(steps->end, StepNumber(others + 2));
+    if (steps->end <= steps->begin) return std::nullopt;
+  }
+  return OpenSteps{steps->begin, steps->end,
+                   shape.BatchesOfStep(steps->end - 1).end};
+}
+
+// Another host may have made the step that is still open here, and be done with
+// the next one.
+std::optional<StepRange> GradientBoard::FindFarSteps() const {
+  return FindSteps(2);
+}
+
+void GradientBoard::SetOthersVersion(uint64_t version) {
+  RaiseTo(SharedWord(segment_->regions().control().others_version), version);
+  Announce(*segment_);
 }
 
 absl::Status GradientBoard::MarkDone(const BatchPart& task,
@@ -62,13 +94,19 @@ absl::Status GradientBoard::MarkDone(const BatchPart& task,
   const JobShape& shape = segment_->shape();
   const BatchSeq seq = task.seq;
   const StepNumber step = shape.StepOf(seq);
-  const std::optional<OpenSteps> open = FindOpenSteps();
-  if (!open.has_value() || step < open->first || step >= open->end) {
+  std::optional<StepRange> steps = FindFarSteps();
+  if (shape.IsLocal(seq)) {
+    const std::optional<OpenSteps> open = FindOpenSteps();
+    steps.reset();
+    if (open.has_value()) steps = StepRange{open->first, open->end};
+  }
+  if (!steps.has_value() || step < steps->begin || step >= steps->end) {
     return absl::FailedPreconditionError(absl::StrCat(
         "batch ", seq.value(), " belongs to step ", step.value(), ", but ",
-        open.has_value() ? absl::StrCat("those open are ", open->first.value(),
-                                        " to ", (open->end - 1).value())
-                         : std::string("no step is open")));
+        steps.has_value()
+            ? absl::StrCat("those open are ", steps->begin.value(), " to ",
+                           (steps->end - 1).value())
+            : std::string("no step is open")));
   }
   if (record.staleness > segment_->options().staleness) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -81,7 +119,7 @@ absl::Status GradientBoard::MarkDone(const BatchPart& task,
   segment_->regions()
       .done_word(shape.PlaceOf(task))
       .store(seq.value() + 1, std::memory_order_release);
-  Announce();
+  Announce(*segment_);
   return absl::OkStatus();
 }
 
@@ -100,8 +138,10 @@ std::vector<BatchPart> GradientBoard::TasksOf(StepNumber step) const {
                  segment_->options().parts);
 }
 
-bool GradientBoard::AllDone(StepNumber step) const {
-  const BatchRange batches = segment_->shape().BatchesOfStep(step);
+bool GradientBoard::CanStepFrom(uint64_t version) const {
+  const std::optional<StepRange> steps = FindSteps(1);
+  if (!steps.has_value() || steps->begin != StepNumber(version)) return false;
+  const BatchRange batches = segment_->shape().BatchesOfStep(steps->begin);
   const uint64_t parts = segment_->options().parts;
   uint32_t place = segment_->shape().PlaceOf({batches.begin});
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {
@@ -113,12 +153,6 @@ bool GradientBoard::AllDone(StepNumber step) const {
     }
   }
   return true;
-}
-
-bool GradientBoard::CanStepFrom(uint64_t version) const {
-  const std::optional<OpenSteps> open = FindOpenSteps();
-  return open.has_value() && open->first == StepNumber(version) &&
-         AllDone(open->first);
 }
 
 std::optional<StepLease> GradientBoard::LeaseFrom(uint64_t packed_word) {
@@ -176,7 +210,7 @@ bool GradientBoard::EndLease(uint64_t new_version, bool publish) {
           std::memory_order_relaxed)) {
     return false;
   }
-  Announce();
+  Announce(*segment_);
   return true;
 }
 
@@ -210,7 +244,7 @@ absl::Status GradientBoard::WaitForChange(uint32_t seen, Deadline deadline) {
 void GradientBoard::OpenForTraining(StepNumber limit) {
   RaiseTo(SharedWord(segment_->regions().control().training_limit),
           limit.value());
-  Announce();
+  Announce(*segment_);
 }
 
 StepNumber GradientBoard::training_limit() const {
@@ -235,12 +269,8 @@ bool GradientBoard::ReclaimLeaseOf(OwnerIndex dead_owner) {
           std::memory_order_relaxed);
   // Announced even if nothing was reclaimed: an earlier reaper may have died
   // before its announcement.
-  Announce();
+  Announce(*segment_);
   return reclaimed;
-}
-
-void GradientBoard::Announce() {
-  AnnounceOn(&segment_->regions().control().changes);
 }
 
 }  // namespace fgnn

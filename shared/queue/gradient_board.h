@@ -137,14 +137,16 @@ class GradientBoard {
   // Marks the gradient of the task complete. Fills in `record.seq_plus_one`.
   // Returns OK without a change if the task is done already: its reader died
   // before it could release the slot. Returns FailedPrecondition if the batch
-  // is not in the open steps, or if `record.staleness` is above s.
+  // is not in the open steps (of another host, in FindFarSteps()), or if
+  // `record.staleness` is above s.
   absl::Status MarkDone(const BatchPart& task, BatchRecord record);
   // Returns whether the task's gradient is on the board or its step is
   // committed. The caller then only has to release the task's slot.
   bool IsDone(const BatchPart& task) const;
   // Returns the step from the newest version and up to s steps after it. No
-  // step is beyond the end of the epoch or the limit of OpenForTraining().
-  // Returns nullopt if no step is open (yet).
+  // step is beyond the end of the epoch or the limit of OpenForTraining(). With
+  // several hosts, a step is open once the others have made the step that had
+  // the same places. Returns nullopt if no step is open (yet).
   std::optional<OpenSteps> FindOpenSteps() const;
 
   // Leases the initial weights if there are none, or the first open step if all
@@ -184,6 +186,13 @@ class GradientBoard {
 
   // Returns all tasks of the step, in the order of their places.
   std::vector<BatchPart> TasksOf(StepNumber step) const;
+  // Exchange only: returns the steps of which the board takes gradients of
+  // other hosts. Returns nullopt if it takes none (yet).
+  std::optional<StepRange> FindFarSteps() const;
+  // Exchange only: all other hosts have this version of the weights. Never
+  // lowers the version that it was told before.
+  void SetOthersVersion(uint64_t version);
+
   // Returns the record of a task of the open epoch; nullopt if the task is not
   // done. A record is never torn. The same task of the next epoch overwrites
   // it. So the caller reads an epoch's records before the next epoch is opened
@@ -196,7 +205,9 @@ class GradientBoard {
 
  private:
   friend class StepLease;
-  bool AllDone(StepNumber step) const;
+  // Returns the step from the newest version and up to `most` - 1 after it, in
+  // the epoch and below the limit; nullopt: none.
+  std::optional<StepRange> FindSteps(uint64_t most) const;
   // Whether the step from `version`, the newest version, may be made.
   bool CanStepFrom(uint64_t version) const;
   // Leases the next version of a board that is empty or open. Returns nullopt
@@ -205,7 +216,6 @@ class GradientBoard {
   // Ends the lease that makes `new_version`. Returns false if this process does
   // not have that lease.
   bool EndLease(uint64_t new_version, bool publish);
-  void Announce();
 
   Segment* segment_;
   OwnerIndex owner_;

@@ -17,12 +17,12 @@ JobShape::JobShape(const SegmentOptions& options)
       batches_per_step_(std::max(options.batches_per_step, 1u)),
       steps_per_epoch_(batches_per_epoch_ / batches_per_step_ +
                        (batches_per_epoch_ % batches_per_step_ != 0 ? 1 : 0)),
-      open_steps_(uint64_t{options.staleness} + 1),
       num_slots_(options.num_slots),
       parts_(static_cast<uint32_t>(options.parts)),
       first_place_(options.first_place),
-      local_places_(options.local_places == 0 ? batches_per_step_
-                                              : options.local_places),
+      local_places_(std::max<uint64_t>(options.own_places(), 1)),
+      // Another host may be done with a step before this host has begun it.
+      kept_steps_(uint64_t{options.staleness} + (all_are_local() ? 1 : 2)),
       local_per_epoch_(0) {
   if (steps_per_epoch_ == 0) return;
   const uint64_t whole_steps = steps_per_epoch_ - 1;

@@ -114,10 +114,10 @@ class JobShape {
     return {first, std::min(first + batches_per_step_, epoch.end)};
   }
 
-  // Number of places on the board: enough for all steps that may be open at
-  // once.
+  // Number of places on the board: those of all steps that may be open at once,
+  // and of the step after them where other hosts have places.
   uint64_t num_places() const {
-    return open_steps_ * batches_per_step_ * parts_;
+    return kept_steps_ * batches_per_step_ * parts_;
   }
   // Returns the place of a task's gradient on the board, below num_places().
   // The places of a step follow each other in the order of batches, then of
@@ -125,7 +125,7 @@ class JobShape {
   uint32_t PlaceOf(const BatchPart& task) const {
     const BatchPlace place = PlaceInEpoch(task.seq);
     const uint64_t batch =
-        StepOf(task.seq).value() % open_steps_ * batches_per_step_ +
+        StepOf(task.seq).value() % kept_steps_ * batches_per_step_ +
         place.batch % batches_per_step_;
     return static_cast<uint32_t>(batch * parts_ + task.part);
   }
@@ -137,6 +137,8 @@ class JobShape {
     return PlaceInEpoch(task.seq).batch * parts_ + task.part;
   }
 
+  // Whether this host samples and trains all batches.
+  bool all_are_local() const { return local_places_ == batches_per_step_; }
   // Whether this host samples and trains the batch.
   bool IsLocal(BatchSeq seq) const {
     const uint64_t place = PlaceInEpoch(seq).batch % batches_per_step_;
@@ -185,7 +187,6 @@ class JobShape {
   }
 
  private:
-  bool all_are_local() const { return local_places_ == batches_per_step_; }
   // Returns the number of local batches of the job below `seq`.
   uint64_t LocalBatchesBelow(BatchSeq seq) const;
 
@@ -193,11 +194,11 @@ class JobShape {
   uint64_t batches_per_epoch_;  // B
   uint64_t batches_per_step_;   // W
   uint64_t steps_per_epoch_;
-  uint64_t open_steps_;  // Number of steps that may be open at once.
-  uint32_t num_slots_;   // S
-  uint32_t parts_;       // P
+  uint32_t num_slots_;  // S
+  uint32_t parts_;      // P
   uint64_t first_place_;
   uint64_t local_places_;     // LW
+  uint64_t kept_steps_;       // Number of steps whose places the board keeps.
   uint64_t local_per_epoch_;  // LB
 };
 

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 17;
+inline constexpr uint32_t kSegmentLayoutVersion = 18;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -50,6 +50,7 @@ struct ControlWords {
   alignas(64) uint32_t changes;      // The futex on which trainers wait.
   alignas(64) uint32_t frees;        // The futex on which samplers wait.
   uint64_t trainers_kind;            // See Segment::AgreeOnTrainers().
+  uint64_t others_version;           // Version that all other hosts have.
 };
 static_assert(std::is_trivially_copyable_v<ControlWords>);
 

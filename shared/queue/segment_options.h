@@ -60,6 +60,10 @@ struct SegmentOptions {
   // hidden states of all vertices.
   uint32_t hidden_on_gpu = 0;
 
+  // Number of places of a step whose batches this segment holds.
+  uint64_t own_places() const {
+    return local_places == 0 ? batches_per_step : local_places;
+  }
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }
 };

@@ -111,7 +111,9 @@ std::vector<CountedTask> CountTasks(const SegmentOptions& options,
       if (!ends_step) continue;
       batch_of_step = 0;
       ++step;
-      open_step = open_step == options.staleness ? 0 : open_step + 1;
+      // With several hosts, the next step's places are kept as well.
+      const uint64_t last = options.staleness + (ends.size() > 1 ? 1 : 0);
+      open_step = open_step == last ? 0 : open_step + 1;
     }
   }
   return tasks;

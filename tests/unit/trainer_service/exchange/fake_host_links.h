@@ -1,0 +1,69 @@
+// Links between hosts of one process, which break as a test wants.
+#ifndef FGNN_TESTS_UNIT_TRAINER_SERVICE_EXCHANGE_FAKE_HOST_LINKS_H_
+#define FGNN_TESTS_UNIT_TRAINER_SERVICE_EXCHANGE_FAKE_HOST_LINKS_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "shared/base/status.h"
+#include "trainer_service/exchange/entry_source.h"
+#include "trainer_service/exchange/host_links.h"
+
+namespace fgnn {
+
+// What a link makes of an entry on its way. An error breaks the link.
+using EntryFault = std::function<absl::Status(BoardEntry& entry)>;
+
+class FakeEntryStream final : public EntryStream {
+ public:
+  FakeEntryStream(EntrySource source, const EntryFault* fault)
+      : source_(std::move(source)), fault_(*fault) {}
+
+  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) override {
+    FGNN_ASSIGN_OR_RETURN(std::optional<BoardEntry> entry,
+                          source_.Next(deadline));
+    if (entry.has_value() && fault_) FGNN_RETURN_IF_ERROR(fault_(*entry));
+    return entry;
+  }
+  bool is_over() override { return source_.is_over(); }
+
+ private:
+  EntrySource source_;
+  const EntryFault& fault_;
+};
+
+// A host as the others reach it.
+struct FakeFarHost {
+  Segment* segment;
+  OthersVersions* versions;
+};
+
+// The links of host `self`.
+class FakeHostLinks final : public HostLinks {
+ public:
+  FakeHostLinks(uint32_t self, const std::vector<FakeFarHost>* hosts,
+                EntryFault fault)
+      : self_(self), hosts_(*hosts), fault_(std::move(fault)) {}
+
+  absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
+      uint32_t host, uint64_t version,
+      const std::vector<BatchPart>& tasks) override {
+    const FakeFarHost& far = hosts_.at(host);
+    FGNN_RETURN_IF_ERROR(far.versions->Tell(self_, version));
+    FGNN_ASSIGN_OR_RETURN(EntrySource source,
+                          EntrySource::Make(far.segment, tasks));
+    return std::make_unique<FakeEntryStream>(std::move(source), &fault_);
+  }
+
+ private:
+  const uint32_t self_;
+  const std::vector<FakeFarHost>& hosts_;
+  const EntryFault fault_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_EXCHANGE_FAKE_HOST_LINKS_H_

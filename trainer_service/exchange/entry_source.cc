@@ -1,0 +1,118 @@
+#include "trainer_service/exchange/entry_source.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+namespace {
+
+uint32_t CrcOf(absl::Span<const float> floats) {
+  return ExtendCrc32c(0, floats.data(), floats.size() * sizeof(float));
+}
+
+}  // namespace
+
+// The weights of `version` are overwritten when version + 2 is made.
+std::optional<uint32_t> WeightsCrc(const GradientBoard& board,
+                                   uint64_t version) {
+  if (board.version().value_or(0) < version) return std::nullopt;
+  const uint32_t crc = CrcOf(board.weights(version));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (board.version().value_or(0) > version + 1) return std::nullopt;
+  return crc;
+}
+
+OthersVersions::OthersVersions(Segment* segment,
+                               const std::vector<uint32_t>& others)
+    : board_(segment, kNoOwner) {
+  for (const uint32_t host : others) versions_[host] = 0;
+}
+
+absl::Status OthersVersions::Tell(uint32_t host, uint64_t version) {
+  const MutexLock lock(&mutex_);
+  const auto told = versions_.find(host);
+  if (told == versions_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("the job has no other host with index ", host));
+  }
+  told->second = std::max(told->second, version);
+  uint64_t all_have = version;
+  for (const auto& [other, has] : versions_) all_have = std::min(all_have, has);
+  board_.SetOthersVersion(all_have);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EntrySource> EntrySource::Make(Segment* segment,
+                                              std::vector<BatchPart> tasks) {
+  const JobShape& shape = segment->shape();
+  const StepNumber step = tasks.empty() ? StepNumber(shape.num_steps())
+                                        : shape.StepOf(tasks.front().seq);
+  for (const BatchPart& task : tasks) {
+    if (task.seq >= shape.num_batches() || !shape.IsLocal(task.seq) ||
+        task.part >= segment->options().parts ||
+        shape.StepOf(task.seq) != step) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("part ", task.part, " of batch ", task.seq.value(),
+                       " is no task of this host in step ", step.value()));
+    }
+  }
+  return EntrySource(segment, step, std::move(tasks));
+}
+
+EntrySource::EntrySource(Segment* segment, StepNumber step,
+                         std::vector<BatchPart> tasks)
+    : board_(segment, kNoOwner), step_(step), left_(std::move(tasks)) {}
+
+// The places of a step are those of the step two after it. Its trainers wait
+// until all hosts have this step, so only a host that asks twice comes too
+// late.
+absl::Status EntrySource::CheckKept() const {
+  const std::optional<OpenSteps> open = board_.FindOpenSteps();
+  const uint64_t version = board_.version().value_or(0);
+  const bool is_open = open.has_value() && open->end > step_ + 2;
+  if (!is_open && version < step_.value() + 3) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "step ", step_.value(), " is not on the board any more: ", "version ",
+      version, " of the weights is there"));
+}
+
+absl::StatusOr<BoardEntry> EntrySource::Copy(const BatchPart& task) {
+  BoardEntry entry;
+  entry.task = task;
+  const absl::Span<const float> gradient = board_.gradient(task);
+  entry.gradient.assign(gradient.begin(), gradient.end());
+  if (const auto record = board_.record(task)) entry.record = *record;
+  if (!weights_crc_.has_value()) {
+    weights_crc_ = WeightsCrc(board_, step_.value());
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  FGNN_RETURN_IF_ERROR(CheckKept());
+  entry.gradient_crc = CrcOf(entry.gradient);
+  entry.weights_crc = weights_crc_;
+  return entry;
+}
+
+absl::StatusOr<std::optional<BoardEntry>> EntrySource::Next(Deadline deadline) {
+  while (true) {
+    const uint32_t seen = board_.changes();
+    if (is_over()) return std::nullopt;
+    FGNN_RETURN_IF_ERROR(CheckKept());
+    const auto done = std::find_if(
+        left_.begin(), left_.end(),
+        [this](const BatchPart& task) { return board_.IsDone(task); });
+    if (done != left_.end()) {
+      FGNN_ASSIGN_OR_RETURN(BoardEntry entry, Copy(*done));
+      left_.erase(done);
+      return entry;
+    }
+    if (MonotonicClock::now() >= deadline) return std::nullopt;
+    FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, deadline));
+  }
+}
+
+}  // namespace fgnn

@@ -1,0 +1,72 @@
+// What a host sends of its gradient board to another host.
+#ifndef FGNN_TRAINER_SERVICE_EXCHANGE_ENTRY_SOURCE_H_
+#define FGNN_TRAINER_SERVICE_EXCHANGE_ENTRY_SOURCE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/base/threads/mutex.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/exchange/host_links.h"
+
+namespace fgnn {
+
+// Returns the CRC32C of the weights of `version`; nullopt: the board does not
+// have them, or not any more.
+std::optional<uint32_t> WeightsCrc(const GradientBoard& board,
+                                   uint64_t version);
+
+// The versions of the weights that the other hosts have, as they told. A host's
+// trainers overwrite the gradients of a step only once all other hosts have
+// made that step. Thread-safe.
+class OthersVersions {
+ public:
+  // `others` are the indices of the other hosts. Borrows the segment.
+  OthersVersions(Segment* segment, const std::vector<uint32_t>& others);
+
+  // Notes that the host has the version. A lower version than before changes
+  // nothing. NotFound: no such host.
+  absl::Status Tell(uint32_t host, uint64_t version);
+
+ private:
+  Mutex mutex_;
+  GradientBoard board_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, uint64_t> versions_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Answers one request of another host. One call at a time.
+class EntrySource {
+ public:
+  // Returns InvalidArgument if a task is not this host's, or if the tasks are
+  // not of one step. Borrows the segment.
+  static absl::StatusOr<EntrySource> Make(Segment* segment,
+                                          std::vector<BatchPart> tasks);
+
+  // Waits for the next entry that is done. Returns nullopt at the deadline, and
+  // once all entries were returned. Cancelled: the job was stopped.
+  // FailedPrecondition: the board does not keep the step any more.
+  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline);
+  bool is_over() const { return left_.empty(); }
+
+ private:
+  EntrySource(Segment* segment, StepNumber step, std::vector<BatchPart> tasks);
+  // Returns FailedPrecondition if the board may have overwritten the step.
+  absl::Status CheckKept() const;
+  absl::StatusOr<BoardEntry> Copy(const BatchPart& task);
+
+  GradientBoard board_;
+  StepNumber step_;
+  std::vector<BatchPart> left_;  // Tasks whose entries were not returned.
+  std::optional<uint32_t> weights_crc_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_EXCHANGE_ENTRY_SOURCE_H_

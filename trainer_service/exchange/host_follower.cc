@@ -1,0 +1,153 @@
+#include "trainer_service/exchange/host_follower.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+#include "trainer_service/exchange/entry_source.h"
+
+namespace fgnn {
+
+HostFollower::HostFollower(Segment* segment, OwnerIndex owner, HostLinks* links,
+                           OtherHost host)
+    : segment_(segment),
+      links_(links),
+      host_(std::move(host)),
+      board_(segment, owner),
+      next_(segment->options().first_version) {}
+
+std::vector<BatchPart> HostFollower::LackingOf(StepNumber step) const {
+  std::vector<BatchPart> lacking;
+  const BatchSeq begin = segment_->shape().BatchesOfStep(step).begin;
+  for (const BatchPart& task : board_.TasksOf(step)) {
+    const uint64_t place = task.seq - begin;
+    if (place >= host_.first_place &&
+        place < host_.first_place + host_.num_places && !board_.IsDone(task)) {
+      lacking.push_back(task);
+    }
+  }
+  return lacking;
+}
+
+absl::StatusOr<std::vector<BatchPart>> HostFollower::FindLacking() {
+  const StepNumber newest(board_.version().value_or(0));
+  if (next_ < newest) {
+    // The other host had no batch in the steps between, or another exchange of
+    // this host wrote them.
+    next_ = newest;
+    their_weights_.reset();
+  }
+  const std::optional<StepRange> taken = board_.FindFarSteps();
+  while (taken.has_value() && next_ < taken->end) {
+    FGNN_RETURN_IF_ERROR(CompareWeightsBefore(next_));
+    std::vector<BatchPart> lacking = LackingOf(next_);
+    if (!lacking.empty()) return lacking;
+    ++next_;
+  }
+  return std::vector<BatchPart>();
+}
+
+absl::StatusOr<bool> HostFollower::Follow(Deadline deadline) {
+  const StepNumber end(segment_->shape().num_steps());
+  // The other host's exchange may have died since, and forgotten the version.
+  told_.reset();
+  while (true) {
+    const uint32_t seen = board_.changes();
+    FGNN_ASSIGN_OR_RETURN(const std::vector<BatchPart> lacking, FindLacking());
+    if (!lacking.empty() || board_.version().value_or(0) != told_) {
+      const absl::Status received = Receive(lacking, deadline);
+      if (absl::IsUnavailable(received)) {
+        ++num_breaks_;
+        if (!std::exchange(is_broken_, true)) {
+          LogWarning("the link to {} broke: {}; it is asked again", host_.name,
+                     MessageOf(received));
+        }
+      } else {
+        FGNN_RETURN_IF_ERROR(received);
+      }
+    }
+    if (told_ == end.value()) return true;
+    if (MonotonicClock::now() >= deadline) return false;
+    FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, deadline));
+  }
+}
+
+// This host has the version, since its board takes entries of `step`.
+absl::Status HostFollower::CompareWeightsBefore(StepNumber step) {
+  if (!their_weights_.has_value() || their_weights_->step >= step) {
+    return absl::OkStatus();
+  }
+  const auto [made, theirs] = *std::exchange(their_weights_, std::nullopt);
+  const std::optional<uint32_t> own = WeightsCrc(board_, made.value());
+  if (!own.has_value() || theirs == *own) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "version ", made.value(), " of the weights is another one on ",
+      host_.name, " (CRC32C ", theirs, " there, ", *own,
+      " here): the processors of the two hosts compute other bits; leave one "
+      "of the hosts out"));
+}
+
+absl::Status HostFollower::Receive(const std::vector<BatchPart>& lacking,
+                                   Deadline deadline) {
+  const uint64_t version = board_.version().value_or(0);
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<EntryStream> stream,
+                        links_->Ask(host_.index, version, lacking));
+  size_t received = 0;
+  while (true) {
+    const uint32_t seen = board_.changes();
+    FGNN_ASSIGN_OR_RETURN(const std::optional<BoardEntry> entry,
+                          stream->Next(std::min(deadline, DeadlineIn(kTick))));
+    const bool is_over = !entry.has_value() && stream->is_over();
+    // The other host reads the version before it answers.
+    if (is_over || entry.has_value()) {
+      told_ = version;
+      if (std::exchange(is_broken_, false)) {
+        LogInfo("the link to {} is there again", host_.name);
+      }
+    }
+    if (is_over) return absl::OkStatus();
+    if (entry.has_value()) {
+      if (std::find(lacking.begin(), lacking.end(), entry->task) ==
+          lacking.end()) {
+        return absl::UnavailableError(
+            absl::StrCat("an entry of batch ", entry->task.seq.value(),
+                         " came, which was not asked for"));
+      }
+      FGNN_RETURN_IF_ERROR(Write(*entry));
+      if (++received == lacking.size()) return absl::OkStatus();
+      continue;
+    }
+    if (MonotonicClock::now() >= deadline) return absl::OkStatus();
+    // Tells whether the job was stopped.
+    FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, MonotonicClock::now()));
+  }
+}
+
+absl::Status HostFollower::Write(const BoardEntry& entry) {
+  const absl::Span<float> place = board_.gradient(entry.task);
+  if (entry.gradient.size() != place.size() ||
+      ExtendCrc32c(0, entry.gradient.data(),
+                   entry.gradient.size() * sizeof(float)) !=
+          entry.gradient_crc) {
+    return absl::UnavailableError(
+        absl::StrCat("the gradient of batch ", entry.task.seq.value(),
+                     " came damaged from ", host_.name));
+  }
+  if (board_.IsDone(entry.task)) return absl::OkStatus();
+  std::copy(entry.gradient.begin(), entry.gradient.end(), place.begin());
+  BatchRecord record = entry.record;
+  // Owners are indices of the other host's segment.
+  record.sampler = kNoOwner;
+  record.trainer = kNoOwner;
+  if (entry.weights_crc.has_value()) {
+    their_weights_ = {.step = segment_->shape().StepOf(entry.task.seq),
+                      .crc = *entry.weights_crc};
+  }
+  return board_.MarkDone(entry.task, record);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,79 @@
+// How a host gets what it lacks of another host's gradients.
+#ifndef FGNN_TRAINER_SERVICE_EXCHANGE_HOST_FOLLOWER_H_
+#define FGNN_TRAINER_SERVICE_EXCHANGE_HOST_FOLLOWER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/segment.h"
+#include "trainer_service/exchange/host_links.h"
+
+namespace fgnn {
+
+// Another host of the job, and its share: its places of each step.
+struct OtherHost {
+  uint32_t index = 0;  // Index of the host among the service's.
+  std::string name;
+  uint64_t first_place = 0;
+  uint64_t num_places = 0;
+};
+
+// Follows one other host from step to step: asks for the entries that this
+// host's board lacks, and writes them. One call at a time. Followers of
+// different hosts may run at once.
+class HostFollower {
+ public:
+  // Borrows the segment and the links. `owner`: owner index of the exchange.
+  HostFollower(Segment* segment, OwnerIndex owner, HostLinks* links,
+               OtherHost host);
+
+  // Follows until the deadline, and tells the other host this host's version at
+  // least once. Returns true once the board has all of the
+  // other host's entries of the job, and the other host knows it. DataLoss: the
+  // two hosts have different weights. Cancelled: the job was stopped. Breaks of
+  // the link end nothing: the follower asks again.
+  absl::StatusOr<bool> Follow(Deadline deadline);
+
+  // Returns how often a link broke, or brought a damaged entry.
+  uint64_t num_breaks() const { return num_breaks_; }
+
+ private:
+  // Returns the tasks to ask for: those of the lowest step that the board lacks
+  // and takes now. DataLoss: see Follow().
+  absl::StatusOr<std::vector<BatchPart>> FindLacking();
+  // Returns the other host's tasks of the step that the board lacks.
+  std::vector<BatchPart> LackingOf(StepNumber step) const;
+  // Asks for the entries, and writes those that come by the deadline.
+  absl::Status Receive(const std::vector<BatchPart>& lacking,
+                       Deadline deadline);
+  absl::Status Write(const BoardEntry& entry);
+  // Compares the weights from which the step before `step` was made with the
+  // other host's.
+  absl::Status CompareWeightsBefore(StepNumber step);
+
+  Segment* const segment_;
+  HostLinks* const links_;
+  const OtherHost host_;
+  GradientBoard board_;
+  StepNumber next_;  // The step of which entries may lack.
+  // The version that the other host was told of in this call.
+  std::optional<uint64_t> told_;
+  // A version of the weights, and the other host's CRC32C of them.
+  struct TheirWeights {
+    StepNumber step;  // The step that is made from the version.
+    uint32_t crc = 0;
+  };
+  std::optional<TheirWeights> their_weights_;  // Those of the last entry.
+  bool is_broken_ = false;  // Whether the last answer was a break.
+  uint64_t num_breaks_ = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_EXCHANGE_HOST_FOLLOWER_H_

@@ -1,0 +1,56 @@
+// The links from this host to the other hosts of a job. A host asks another one
+// for entries of its gradient board. Entries are keyed, written once, and a
+// pure function of the job. So a host may ask for them in any order, and again
+// after any break.
+#ifndef FGNN_TRAINER_SERVICE_EXCHANGE_HOST_LINKS_H_
+#define FGNN_TRAINER_SERVICE_EXCHANGE_HOST_LINKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "shared/base/clock.h"
+#include "shared/queue/gradient_board.h"
+#include "shared/queue/job_shape.h"
+
+namespace fgnn {
+
+// One entry of a host's gradient board: the gradient of a task that is done.
+struct BoardEntry {
+  BatchPart task;
+  BatchRecord record;
+  std::vector<float> gradient;  // [P]
+  uint32_t gradient_crc = 0;    // CRC32C of the gradient.
+  // CRC32C of the weights from which the task's step is made; nullopt: the host
+  // did not have them any more.
+  std::optional<uint32_t> weights_crc;
+};
+
+// Entries that another host sends once each is done. One call at a time.
+class EntryStream {
+ public:
+  virtual ~EntryStream() = default;
+  // Waits for the next entry. Returns nullopt at the deadline, and behind the
+  // last entry. Unavailable: the link is broken, and the caller asks again for
+  // what it lacks.
+  virtual absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) = 0;
+  // Returns whether the other host has sent all that was asked for.
+  virtual bool is_over() = 0;
+};
+
+// Thread-safe.
+class HostLinks {
+ public:
+  virtual ~HostLinks() = default;
+  // Tells host `host` that this host has `version` of the weights, and asks for
+  // the entries of these tasks, which are of one step and of that host. There
+  // may be no tasks. Does not wait for an answer.
+  virtual absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
+      uint32_t host, uint64_t version, const std::vector<BatchPart>& tasks) = 0;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_EXCHANGE_HOST_LINKS_H_

@@ -1,0 +1,148 @@
+#include "trainer_service/rpc/grpc_host_links.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/support/async_stream.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "fgnn/v1/exchange.grpc.pb.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/status.h"
+
+namespace fgnn {
+namespace {
+
+// A call that takes longer is made again.
+constexpr std::chrono::minutes kLongestCall{10};
+
+// Returns the error of a call that has ended. The follower asks again if it may
+// get another answer.
+absl::Status ErrorOf(const grpc::Status& ended) {
+  const absl::Status status = FromGrpc(ended);
+  const bool stays =
+      absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+  return stays ? status : absl::UnavailableError(status.message());
+}
+
+// Returns the same moment by the clock that gRPC takes.
+std::chrono::system_clock::time_point SystemTimeOf(Deadline deadline) {
+  const auto left = deadline - MonotonicClock::now();
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(
+             std::min<MonotonicClock::duration>(left, kLongestCall));
+}
+
+// One call. It reads a message only once it is asked for the next entry.
+class GrpcEntryStream final : public EntryStream {
+ public:
+  GrpcEntryStream(const std::shared_ptr<grpc::Channel>& channel,
+                  const v1::AskEntriesRequest& request)
+      : stub_(v1::ExchangeService::NewStub(channel)) {
+    SetDeadline(context_, kLongestCall);
+    reader_ = stub_->PrepareAsyncAskEntries(&context_, request, &events_);
+    reader_->StartCall(this);
+  }
+
+  // A call that is cancelled ends by itself.
+  ~GrpcEntryStream() override {
+    context_.TryCancel();
+    events_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (events_.Next(&tag, &ok)) {
+    }
+  }
+
+  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) override {
+    if (state_ == State::kReady) Read();
+    while (state_ != State::kEnded) {
+      void* tag = nullptr;
+      bool ok = false;
+      const auto got = events_.AsyncNext(&tag, &ok, SystemTimeOf(deadline));
+      if (got != grpc::CompletionQueue::GOT_EVENT) return std::nullopt;
+      if (state_ == State::kEnding) {
+        state_ = State::kEnded;
+      } else if (!ok) {
+        state_ = State::kEnding;
+        reader_->Finish(&status_, this);
+      } else if (state_ == State::kReading && Append()) {
+        state_ = State::kReady;
+        return std::exchange(entry_, {});
+      } else {
+        Read();
+      }
+    }
+    if (!status_.ok()) return ErrorOf(status_);
+    return std::nullopt;
+  }
+  bool is_over() override { return state_ == State::kEnded && status_.ok(); }
+
+ private:
+  // What the call's one event that comes next tells; kReady and kEnded: none
+  // comes.
+  enum class State { kStarting, kReading, kReady, kEnding, kEnded };
+
+  void Read() {
+    state_ = State::kReading;
+    reader_->Read(&part_, this);
+  }
+  // Adds part_ to the entry. Returns whether the entry is whole.
+  bool Append() {
+    entry_.task = {BatchSeq(part_.task().seq()), part_.task().part()};
+    const size_t before = entry_.gradient.size();
+    const size_t floats = part_.floats().size() / sizeof(float);
+    entry_.gradient.resize(before + floats);
+    std::memcpy(entry_.gradient.data() + before, part_.floats().data(),
+                floats * sizeof(float));
+    if (!part_.has_record()) return false;
+    if (part_.record().size() == sizeof(entry_.record)) {
+      std::memcpy(&entry_.record, part_.record().data(), sizeof(entry_.record));
+    } else {
+      entry_.gradient.clear();  // So the entry is refused as damaged.
+    }
+    entry_.gradient_crc = part_.gradient_crc();
+    if (part_.has_weights_crc()) entry_.weights_crc = part_.weights_crc();
+    return true;
+  }
+
+  const std::unique_ptr<v1::ExchangeService::Stub> stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue events_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::EntryPart>> reader_;
+  State state_ = State::kStarting;
+  v1::EntryPart part_;
+  BoardEntry entry_;  // The entry that is being read.
+  grpc::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EntryStream>> GrpcHostLinks::Ask(
+    uint32_t host, uint64_t version, const std::vector<BatchPart>& tasks) {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("the job has no host with index ", host));
+  }
+  v1::AskEntriesRequest request;
+  request.set_job_id(job_id_);
+  request.set_host(self_);
+  request.set_version(version);
+  for (const BatchPart& task : tasks) {
+    v1::BoardTask* const asked = request.add_tasks();
+    asked->set_seq(task.seq.value());
+    asked->set_part(task.part);
+  }
+  return std::make_unique<GrpcEntryStream>(found->second, request);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,43 @@
+// The links to the other hosts of a job, by gRPC.
+#ifndef FGNN_TRAINER_SERVICE_RPC_GRPC_HOST_LINKS_H_
+#define FGNN_TRAINER_SERVICE_RPC_GRPC_HOST_LINKS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainer_service/exchange/host_links.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
+
+namespace fgnn {
+
+// Thread-safe. Errors of a link are Unavailable, so that it is asked again:
+// those of the connection, the end of a call before its entries, and a host
+// that does not have the job yet.
+class GrpcHostLinks final : public HostLinks {
+ public:
+  // `self`: index of this host. `hosts`: channels to the exchanges of the other
+  // hosts, by their indices.
+  GrpcHostLinks(std::string job_id, uint32_t self,
+                std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts)
+      : job_id_(std::move(job_id)), self_(self), hosts_(std::move(hosts)) {}
+
+  absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
+      uint32_t host, uint64_t version,
+      const std::vector<BatchPart>& tasks) override;
+
+ private:
+  const std::string job_id_;
+  const uint32_t self_;
+  const std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_RPC_GRPC_HOST_LINKS_H_
