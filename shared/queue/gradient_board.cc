@@ -66,12 +66,14 @@ std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
       FindSteps(uint64_t{segment_->options().staleness} + 1);
   if (!steps.has_value()) return std::nullopt;
   if (!shape.all_are_local()) {
-    // The places of a step are those of the step two before. Another host that
-    // has not made that one may still ask for its gradients.
+    // The places of a step are those of the step two before, and in epochs of
+    // one step the records are those of the step before. Another host that has
+    // not made that one may still ask for its gradients.
+    const uint64_t kept = std::min<uint64_t>(shape.steps_per_epoch(), 2);
     const uint64_t others =
         SharedWord(segment_->regions().control().others_version)
             .load(std::memory_order_acquire);
-    steps->end = std::min(steps->end, StepNumber(others + 2));
+    steps->end = std::min(steps->end, StepNumber(others + kept));
     if (steps->end <= steps->begin) return std::nullopt;
   }
   return OpenSteps{steps->begin, steps->end,
@@ -94,11 +96,11 @@ absl::Status GradientBoard::MarkDone(const BatchPart& task,
   const JobShape& shape = segment_->shape();
   const BatchSeq seq = task.seq;
   const StepNumber step = shape.StepOf(seq);
-  std::optional<StepRange> steps = FindFarSteps();
-  if (shape.IsLocal(seq)) {
-    const std::optional<OpenSteps> open = FindOpenSteps();
-    steps.reset();
-    if (open.has_value()) steps = StepRange{open->first, open->end};
+  std::optional<StepRange> steps;
+  if (!shape.IsLocal(seq)) {
+    steps = FindFarSteps();
+  } else if (const auto open = FindOpenSteps(); open.has_value()) {
+    steps = StepRange{open->first, open->end};
   }
   if (!steps.has_value() || step < steps->begin || step >= steps->end) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -9,21 +9,19 @@
 #include "shared/base/status.h"
 
 namespace fgnn {
-namespace {
 
 uint32_t CrcOf(absl::Span<const float> floats) {
   return ExtendCrc32c(0, floats.data(), floats.size() * sizeof(float));
 }
 
-}  // namespace
-
-// The weights of `version` are overwritten when version + 2 is made.
+// Who makes version + 2 writes over these weights, while version + 1 is still
+// the newest one.
 std::optional<uint32_t> WeightsCrc(const GradientBoard& board,
                                    uint64_t version) {
-  if (board.version().value_or(0) < version) return std::nullopt;
+  if (board.version() != version) return std::nullopt;
   const uint32_t crc = CrcOf(board.weights(version));
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (board.version().value_or(0) > version + 1) return std::nullopt;
+  if (board.version() != version) return std::nullopt;
   return crc;
 }
 
@@ -68,17 +66,20 @@ EntrySource::EntrySource(Segment* segment, StepNumber step,
                          std::vector<BatchPart> tasks)
     : board_(segment, kNoOwner), step_(step), left_(std::move(tasks)) {}
 
+absl::Status EntrySource::GoneError() const {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "step ", step_.value(), " is not on the board any more: version ",
+      board_.version().value_or(0), " of the weights is there"));
+}
+
 // The places of a step are those of the step two after it. Its trainers wait
 // until all hosts have this step, so only a host that asks twice comes too
 // late.
 absl::Status EntrySource::CheckKept() const {
   const std::optional<OpenSteps> open = board_.FindOpenSteps();
-  const uint64_t version = board_.version().value_or(0);
   const bool is_open = open.has_value() && open->end > step_ + 2;
-  if (!is_open && version < step_.value() + 3) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "step ", step_.value(), " is not on the board any more: ", "version ",
-      version, " of the weights is there"));
+  const bool was_open = board_.version().value_or(0) > step_.value() + 2;
+  return is_open || was_open ? GoneError() : absl::OkStatus();
 }
 
 absl::StatusOr<BoardEntry> EntrySource::Copy(const BatchPart& task) {
@@ -86,7 +87,9 @@ absl::StatusOr<BoardEntry> EntrySource::Copy(const BatchPart& task) {
   entry.task = task;
   const absl::Span<const float> gradient = board_.gradient(task);
   entry.gradient.assign(gradient.begin(), gradient.end());
-  if (const auto record = board_.record(task)) entry.record = *record;
+  const std::optional<BatchRecord> record = board_.record(task);
+  if (!record.has_value()) return GoneError();
+  entry.record = *record;
   if (!weights_crc_.has_value()) {
     weights_crc_ = WeightsCrc(board_, step_.value());
   }

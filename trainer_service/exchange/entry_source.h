@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/queue/gradient_board.h"
@@ -18,8 +19,10 @@
 
 namespace fgnn {
 
-// Returns the CRC32C of the weights of `version`; nullopt: the board does not
-// have them, or not any more.
+uint32_t CrcOf(absl::Span<const float> floats);  // Returns their CRC32C.
+
+// Returns the CRC32C of the weights of `version`; nullopt: that version is not
+// the newest one.
 std::optional<uint32_t> WeightsCrc(const GradientBoard& board,
                                    uint64_t version);
 
@@ -57,7 +60,8 @@ class EntrySource {
 
  private:
   EntrySource(Segment* segment, StepNumber step, std::vector<BatchPart> tasks);
-  // Returns FailedPrecondition if the board may have overwritten the step.
+  absl::Status GoneError() const;
+  // Returns GoneError() if the board may have overwritten the step.
   absl::Status CheckKept() const;
   absl::StatusOr<BoardEntry> Copy(const BatchPart& task);
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/exchange/entry_source.h"
@@ -39,11 +38,10 @@ absl::StatusOr<std::vector<BatchPart>> HostFollower::FindLacking() {
     // The other host had no batch in the steps between, or another exchange of
     // this host wrote them.
     next_ = newest;
-    their_weights_.reset();
   }
+  FGNN_RETURN_IF_ERROR(CompareWeights());
   const std::optional<StepRange> taken = board_.FindFarSteps();
   while (taken.has_value() && next_ < taken->end) {
-    FGNN_RETURN_IF_ERROR(CompareWeightsBefore(next_));
     std::vector<BatchPart> lacking = LackingOf(next_);
     if (!lacking.empty()) return lacking;
     ++next_;
@@ -76,17 +74,16 @@ absl::StatusOr<bool> HostFollower::Follow(Deadline deadline) {
   }
 }
 
-// This host has the version, since its board takes entries of `step`.
-absl::Status HostFollower::CompareWeightsBefore(StepNumber step) {
-  if (!their_weights_.has_value() || their_weights_->step >= step) {
-    return absl::OkStatus();
-  }
-  const auto [made, theirs] = *std::exchange(their_weights_, std::nullopt);
-  const std::optional<uint32_t> own = WeightsCrc(board_, made.value());
-  if (!own.has_value() || theirs == *own) return absl::OkStatus();
+absl::Status HostFollower::CompareWeights() {
+  if (!their_weights_.has_value()) return absl::OkStatus();
+  const auto [version, theirs] = *their_weights_;
+  const std::optional<uint32_t> own = WeightsCrc(board_, version);
+  if (!own.has_value()) return absl::OkStatus();
+  their_weights_.reset();
+  if (theirs == *own) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      "version ", made.value(), " of the weights is another one on ",
-      host_.name, " (CRC32C ", theirs, " there, ", *own,
+      "version ", version, " of the weights is another one on ", host_.name,
+      " (CRC32C ", theirs, " there, ", *own,
       " here): the processors of the two hosts compute other bits; leave one "
       "of the hosts out"));
 }
@@ -130,9 +127,7 @@ absl::Status HostFollower::Receive(const std::vector<BatchPart>& lacking,
 absl::Status HostFollower::Write(const BoardEntry& entry) {
   const absl::Span<float> place = board_.gradient(entry.task);
   if (entry.gradient.size() != place.size() ||
-      ExtendCrc32c(0, entry.gradient.data(),
-                   entry.gradient.size() * sizeof(float)) !=
-          entry.gradient_crc) {
+      CrcOf(entry.gradient) != entry.gradient_crc) {
     return absl::UnavailableError(
         absl::StrCat("the gradient of batch ", entry.task.seq.value(),
                      " came damaged from ", host_.name));
@@ -143,10 +138,13 @@ absl::Status HostFollower::Write(const BoardEntry& entry) {
   // Owners are indices of the other host's segment.
   record.sampler = kNoOwner;
   record.trainer = kNoOwner;
+  const StepNumber step = segment_->shape().StepOf(entry.task.seq);
   if (entry.weights_crc.has_value()) {
-    their_weights_ = {.step = segment_->shape().StepOf(entry.task.seq),
-                      .crc = *entry.weights_crc};
+    their_weights_ = {.version = step.value(), .crc = *entry.weights_crc};
   }
+  // The step cannot be made before its entry is done, so its weights are still
+  // the newest ones here, if they are there already.
+  FGNN_RETURN_IF_ERROR(CompareWeights());
   return board_.MarkDone(entry.task, record);
 }
 

@@ -34,10 +34,10 @@ class HostFollower {
                OtherHost host);
 
   // Follows until the deadline, and tells the other host this host's version at
-  // least once. Returns true once the board has all of the
-  // other host's entries of the job, and the other host knows it. DataLoss: the
-  // two hosts have different weights. Cancelled: the job was stopped. Breaks of
-  // the link end nothing: the follower asks again.
+  // least once. Returns true once the board has all of the other host's entries
+  // of the job, and the other host knows it. DataLoss: the two hosts have
+  // different weights. Cancelled: the job was stopped. Breaks of the link end
+  // nothing: the follower asks again.
   absl::StatusOr<bool> Follow(Deadline deadline);
 
   // Returns how often a link broke, or brought a damaged entry.
@@ -53,9 +53,9 @@ class HostFollower {
   absl::Status Receive(const std::vector<BatchPart>& lacking,
                        Deadline deadline);
   absl::Status Write(const BoardEntry& entry);
-  // Compares the weights from which the step before `step` was made with the
-  // other host's.
-  absl::Status CompareWeightsBefore(StepNumber step);
+  // Compares the other host's weights with the newest ones here, if they are of
+  // the same version.
+  absl::Status CompareWeights();
 
   Segment* const segment_;
   HostLinks* const links_;
@@ -64,12 +64,13 @@ class HostFollower {
   StepNumber next_;  // The step of which entries may lack.
   // The version that the other host was told of in this call.
   std::optional<uint64_t> told_;
-  // A version of the weights, and the other host's CRC32C of them.
+  // The other host's weights, of the last entry that had their CRC32C; nullopt:
+  // they were compared.
   struct TheirWeights {
-    StepNumber step;  // The step that is made from the version.
+    uint64_t version = 0;
     uint32_t crc = 0;
   };
-  std::optional<TheirWeights> their_weights_;  // Those of the last entry.
+  std::optional<TheirWeights> their_weights_;
   bool is_broken_ = false;  // Whether the last answer was a break.
   uint64_t num_breaks_ = 0;
 };

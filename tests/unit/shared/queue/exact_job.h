@@ -57,9 +57,11 @@ inline absl::Status MakeExactStep(StepLease lease) {
     weights[i] = initial ? 0 : lease.old_weights()[i];
     for (const auto gradient : lease.gradients()) weights[i] += gradient[i];
   }
-  lease.new_optimizer_state()[0] =
-      (initial ? 0 : lease.old_optimizer_state()[0]) +
-      static_cast<float>(lease.num_seeds().size());
+  float& count = lease.new_optimizer_state()[0];
+  count = initial ? 0 : lease.old_optimizer_state()[0];
+  for (const uint32_t seeds : lease.num_seeds()) {
+    count += static_cast<float>(seeds);  // One a batch.
+  }
   return std::move(lease).Publish();
 }
 

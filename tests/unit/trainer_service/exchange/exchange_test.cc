@@ -81,6 +81,21 @@ TEST(ExchangeTest, AHostWithoutBatchesKeepsUp) {
   }
 }
 
+// A batch's record lies where that of the step before lies.
+TEST(ExchangeTest, EpochsOfOneStepLoseNoRecord) {
+  SegmentOptions options = StepsOfFour();
+  options.batches_per_epoch = 4;
+  options.epochs = 8;
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Hosts hosts(options, {2, 2});
+    RunInAnyOrder(hosts, seed);
+    for (size_t host = 0; host < hosts.size(); ++host) {
+      ExpectExactResult(hosts.segment(host));
+    }
+  }
+}
+
 TEST(ExchangeTest, ThreadsOfAllHostsWaitForEachOther) {
   Hosts hosts(StepsOfFour(), {2, 2});
   RunInThreads(hosts);
@@ -105,6 +120,24 @@ TEST(ExchangeTest, OtherWeightsEndTheJobAndNameTheHost) {
       StatusIs(absl::StatusCode::kDataLoss,
                testing::AllOf(testing::HasSubstr("of the weights is another"),
                               testing::HasSubstr("on host"))));
+}
+
+// A step writes its weights where the version before the newest one was, while
+// the newest one is still the newest.
+TEST(EntrySourceTest, OnlyTheNewestWeightsHaveAChecksum) {
+  const std::unique_ptr<Segment> segment = MakeSegment(StepsOfFour());
+  GradientBoard board(segment.get(), kTrainer);
+  EXPECT_FALSE(WeightsCrc(board, 0).has_value());
+  FGNN_ASSERT_OK(MakeExactStep(*board.TryLease()));
+  EXPECT_TRUE(WeightsCrc(board, 0).has_value());
+  EXPECT_FALSE(WeightsCrc(board, 1).has_value());
+  board.OpenForTraining(StepNumber(1));
+  for (const BatchPart& task : board.TasksOf(StepNumber(0))) {
+    FGNN_ASSERT_OK(board.MarkDone(task, {}));
+  }
+  FGNN_ASSERT_OK(MakeExactStep(*board.TryLease()));
+  EXPECT_FALSE(WeightsCrc(board, 0).has_value());
+  EXPECT_TRUE(WeightsCrc(board, 1).has_value());
 }
 
 TEST(EntrySourceTest, TasksOfAnotherHostOrOfTwoStepsAreRefused) {
