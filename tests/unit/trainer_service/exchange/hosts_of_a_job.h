@@ -138,16 +138,17 @@ inline SegmentOptions StepsOfFour() {
 
 // Runs all actors of all hosts to the job's end, each in a thread.
 inline void RunInThreads(Hosts& hosts) {
+  const Deadline end = FarDeadline();
   std::vector<Thread> threads;
   for (size_t host = 0; host < hosts.size(); ++host) {
     for (size_t actor = 0; actor < hosts.num_actors(); ++actor) {
-      threads.push_back(
-          Thread::Start("actor", [&hosts, host, actor] {
-            while (!hosts.AreDone()) {
-              FGNN_ASSERT_OK(
-                  hosts.Act(host, actor, DeadlineIn(kTick)).status());
-            }
-          }).value());
+      const auto act = [&hosts, host, actor, end] {
+        while (!hosts.AreDone()) {
+          ASSERT_LT(MonotonicClock::now(), end) << "the job does not end";
+          FGNN_ASSERT_OK(hosts.Act(host, actor, DeadlineIn(kTick)).status());
+        }
+      };
+      threads.push_back(Thread::Start("actor", act).value());
     }
   }
 }
