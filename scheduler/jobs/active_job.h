@@ -2,7 +2,6 @@
 #ifndef FGNN_SCHEDULER_JOBS_ACTIVE_JOB_H_
 #define FGNN_SCHEDULER_JOBS_ACTIVE_JOB_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
