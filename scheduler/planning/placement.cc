@@ -6,9 +6,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/enum_words.h"
 
 namespace fgnn {
 namespace {
+
+constexpr EnumWord<ExecutorRole> kRoles[] = {
+    {ExecutorRole::kSampler, "sampler"},
+    {ExecutorRole::kTrainer, "trainer"},
+    {ExecutorRole::kExchange, "exchange"}};
 
 ExecutorPlacement Place(ExecutorRole role, size_t number,
                         const Device& device) {
@@ -18,14 +24,14 @@ ExecutorPlacement Place(ExecutorRole role, size_t number,
 }  // namespace
 
 std::string_view NameOf(ExecutorRole role) {
-  return role == ExecutorRole::kSampler ? "sampler" : "trainer";
+  return WordIn(kRoles, role);
 }
 
 absl::StatusOr<ExecutorRole> ParseRole(std::string_view word) {
-  if (word == "sampler") return ExecutorRole::kSampler;
-  if (word == "trainer") return ExecutorRole::kTrainer;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "role is '", std::string(word), "', must be sampler or trainer"));
+  if (const auto role = ValueIn(kRoles, word)) return *role;
+  return absl::InvalidArgumentError(
+      absl::StrCat("role is '", std::string(word),
+                   "', must be sampler, trainer or exchange"));
 }
 
 std::vector<ExecutorPlacement> PlaceExecutors(

@@ -14,9 +14,11 @@
 
 namespace fgnn {
 
-enum class ExecutorRole : uint8_t { kSampler, kTrainer };
+// An exchange trades gradients with those of other hosts.
+enum class ExecutorRole : uint8_t { kSampler, kTrainer, kExchange };
 
-std::string_view NameOf(ExecutorRole role);  // Returns "sampler" or "trainer".
+// Returns "sampler", "trainer" or "exchange".
+std::string_view NameOf(ExecutorRole role);
 // Returns the role by its word. InvalidArgument: any other word.
 absl::StatusOr<ExecutorRole> ParseRole(std::string_view word);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +16,8 @@
 
 namespace fgnn {
 namespace {
+
+constexpr size_t kMostHostNameBytes = 63;
 
 absl::Status BadName(absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(
@@ -129,21 +132,37 @@ std::string MemoryPlaceOf(const Device& device) {
   return absl::StrCat("cuda:", device.index);
 }
 
-absl::StatusOr<Device> ParseDeviceName(std::string_view name,
-                                       absl::Span<const std::string> hosts) {
+bool IsHostName(std::string_view name) {
+  return !name.empty() && name.size() <= kMostHostNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+Device OnItsHost(Device device) {
+  if (device.host.empty()) return device;
+  device.name.erase(0, device.host.size() + 1);
+  device.host.clear();
+  return device;
+}
+
+Device OfHost(Device device, const std::string& host) {
+  device.name = absl::StrCat(host, "/", device.name);
+  device.host = host;
+  return device;
+}
+
+absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
   const absl::string_view text(name.data(), name.size());
-  if (const size_t slash = text.find('/'); slash != absl::string_view::npos) {
-    const absl::string_view host = text.substr(0, slash);
-    const auto found = std::find(hosts.begin(), hosts.end(), host);
-    if (found == hosts.end()) {
-      return BadName(text, absl::StrCat("is of the host ", host,
-                                        ", which the service has not got"));
+  if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
+    if (!IsHostName(name.substr(0, slash)) ||
+        name.find('/', slash + 1) != std::string_view::npos) {
+      return BadName(text, "has no name of a host before its '/'");
     }
     FGNN_ASSIGN_OR_RETURN(Device device,
                           ParseDeviceName(name.substr(slash + 1)));
-    device.host = static_cast<uint32_t>(found - hosts.begin());
-    if (device.host > 0) device.name = absl::StrCat(host, "/", device.name);
-    return device;
+    return OfHost(std::move(device), std::string(name.substr(0, slash)));
   }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 1));

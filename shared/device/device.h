@@ -36,9 +36,9 @@ struct Device {
   std::vector<int> cores = {};
   DeviceKind kind = DeviceKind::kCpu;
   int index = 0;  // Number of the GPU, below kMaxGpus; 0 for a CPU device.
-  // Index of the host among the service's; 0: the first one, whose name is not
-  // printed.
-  uint32_t host = 0;
+  // Name of the host that has it; empty: the host of the service, whose name is
+  // not printed.
+  std::string host = {};
 
   friend bool operator==(const Device& a, const Device& b) {
     return a.name == b.name;
@@ -62,10 +62,18 @@ inline constexpr std::string_view kHostMemory = "host";
 // "cuda:0".
 std::string MemoryPlaceOf(const Device& device);
 
-// Returns the device of this name, without asking the machine. `hosts` are the
-// names of the service's hosts. InvalidArgument names the text.
-absl::StatusOr<Device> ParseDeviceName(
-    std::string_view text, absl::Span<const std::string> hosts = {});
+// Returns whether a host may have this name: 1 to 63 letters, digits, '-', '_'
+// and '.'.
+bool IsHostName(std::string_view name);
+
+// Returns the device of this name, without asking a machine. InvalidArgument
+// names the text.
+absl::StatusOr<Device> ParseDeviceName(std::string_view text);
+
+// Returns the device as its own host names it: without the host's name.
+Device OnItsHost(Device device);
+// Returns the device of this host as another host names it.
+Device OfHost(Device device, const std::string& host);
 
 // Returns the device if every core exists and is allowed to this process (its
 // affinity mask). InvalidArgument names the cores that the machine has. A GPU

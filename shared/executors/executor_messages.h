@@ -24,6 +24,20 @@ struct OpenJobRequest {
   JobSpec spec;  // Effective spec.
 };
 
+// A host of a job over several hosts.
+struct JobHost {
+  std::string name;
+  std::string exchange;     // Where others reach its exchange: HOST:PORT.
+  uint64_t num_places = 0;  // Number of places of each step that it has.
+};
+
+// The hosts of a job, as one of them sees them. The places of a step are theirs
+// in this order.
+struct JobHosts {
+  std::vector<JobHost> all;  // Empty: the job is of one host.
+  uint32_t self = 0;         // Index of the host that sees them.
+};
+
 struct AttachJobRequest {
   std::string job_id;
   // Index of the daemon in the job's segment, [1, kMaxOwners].
@@ -34,6 +48,7 @@ struct AttachJobRequest {
   // Number of the executor among the job's executors of its role. Where devices
   // take turns: number of its device.
   uint32_t device = 0;
+  JobHosts hosts = {};  // For the exchange alone.
 };
 
 struct ProfileSamplingRequest {

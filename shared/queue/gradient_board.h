@@ -70,6 +70,9 @@ struct BatchRecord {
   float wait = 0, extract = 0, train = 0, sync = 0;
   OwnerIndex sampler = kNoOwner;
   OwnerIndex trainer = kNoOwner;
+  // Index + 1 of the other host that sampled and trained the batch; 0: this
+  // one. The owners and times of another host's record are that host's.
+  uint32_t other_host = 0;
   uint32_t staleness = 0;   // The batch's step - version of its weights.
   uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
   uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.

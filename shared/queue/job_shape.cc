@@ -19,8 +19,10 @@ JobShape::JobShape(const SegmentOptions& options)
                        (batches_per_epoch_ % batches_per_step_ != 0 ? 1 : 0)),
       num_slots_(options.num_slots),
       parts_(static_cast<uint32_t>(options.parts)),
-      first_place_(options.first_place),
-      local_places_(std::max<uint64_t>(options.own_places(), 1)),
+      first_place_(options.places_before),
+      local_places_(batches_per_step_ -
+                    std::min(batches_per_step_,
+                             options.places_before + options.places_after)),
       // Another host may be done with a step before this host has begun it.
       kept_steps_(uint64_t{options.staleness} + (all_are_local() ? 1 : 2)),
       local_per_epoch_(0) {

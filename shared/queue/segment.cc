@@ -192,10 +192,10 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                                   1, kMaxBatchesPerStep));
   FGNN_RETURN_IF_ERROR(CheckRange("parts", options.parts, 1, kMostParts));
   const uint64_t places = options.batches_per_step;
-  FGNN_RETURN_IF_ERROR(CheckRange("first_place", options.first_place, 0,
-                                  options.local_places == 0 ? 0 : places - 1));
-  FGNN_RETURN_IF_ERROR(CheckRange("local_places", options.local_places, 0,
-                                  places - options.first_place));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("places_before", options.places_before, 0, places));
+  FGNN_RETURN_IF_ERROR(CheckRange("places_after", options.places_after, 0,
+                                  places - options.places_before));
   FGNN_RETURN_IF_ERROR(
       CheckRange("staleness", options.staleness, 0, kMaxStaleness));
   FGNN_RETURN_IF_ERROR(

@@ -21,11 +21,10 @@ struct SegmentOptions {
   uint64_t batches_per_epoch = 0;  // Number of batches B, >= 1.
   uint64_t epochs = 0;             // Number of epochs, >= 1.
   uint64_t parts = 1;              // Number of parts P of a batch, [1, 64].
-  // Places of each step whose batches this segment holds, the others being
-  // those of other hosts: the first, [0, W), and their number, [0, W - first].
-  // Number 0: all W places.
-  uint64_t first_place = 0;
-  uint64_t local_places = 0;
+  // Numbers of places of each step that other hosts have, before and after the
+  // places whose batches this segment holds. Their sum is in [0, W].
+  uint64_t places_before = 0;
+  uint64_t places_after = 0;
   uint64_t num_parameters = 0;  // Number of floats of all weights.
   // Number of steps that were committed before, [0, steps of the job]. 0 for a
   // new job, else the version of the checkpoint from which the job resumes.
@@ -62,7 +61,7 @@ struct SegmentOptions {
 
   // Number of places of a step whose batches this segment holds.
   uint64_t own_places() const {
-    return local_places == 0 ? batches_per_step : local_places;
+    return batches_per_step - places_before - places_after;
   }
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }

@@ -25,6 +25,26 @@ v1::GpuMemory ToProto(const GpuMemory& gpu) {
   return message;
 }
 
+void AddHosts(const JobHosts& hosts, v1::AttachJobRequest& message) {
+  for (const JobHost& host : hosts.all) {
+    v1::JobHost* const added = message.add_hosts();
+    added->set_name(host.name);
+    added->set_exchange(host.exchange);
+    added->set_num_places(host.num_places);
+  }
+  message.set_host(hosts.self);
+}
+
+JobHosts HostsOf(const v1::AttachJobRequest& message) {
+  JobHosts hosts = {.all = {}, .self = message.host()};
+  for (const v1::JobHost& host : message.hosts()) {
+    hosts.all.push_back({.name = host.name(),
+                         .exchange = host.exchange(),
+                         .num_places = host.num_places()});
+  }
+  return hosts;
+}
+
 // Returns the memory of a response that has it.
 template <typename Response>
 std::optional<GpuMemory> GpuOf(const Response& response) {
@@ -190,6 +210,7 @@ v1::AttachJobRequest ToProto(const AttachJobRequest& request) {
   }
   message.set_scheduler_generation(request.scheduler_generation);
   message.set_device(request.device);
+  AddHosts(request.hosts, message);
   return message;
 }
 
@@ -208,9 +229,16 @@ absl::StatusOr<AttachJobRequest> FromProto(
       .owner = static_cast<OwnerIndex>(message.owner()),
       .overflow_block = std::nullopt,
       .scheduler_generation = message.scheduler_generation(),
-      .device = message.device()};
+      .device = message.device(),
+      .hosts = HostsOf(message)};
   if (message.has_overflow_block()) {
     request.overflow_block = message.overflow_block();
+  }
+  if (!request.hosts.all.empty() &&
+      request.hosts.self >= request.hosts.all.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attach: host ", message.host(), " of ",
+                     message.hosts_size(), " hosts"));
   }
   return request;
 }

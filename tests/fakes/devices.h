@@ -10,10 +10,8 @@
 
 namespace fgnn {
 
-// A device of "host1" is of a second host.
 inline Device Dev(std::string_view name) {
-  const std::string hosts[] = {"host0", "host1"};
-  return ParseDeviceName(name, hosts).value();
+  return ParseDeviceName(name).value();
 }
 
 inline std::vector<Device> Devs(const std::vector<std::string>& names) {

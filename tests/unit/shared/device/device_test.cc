@@ -69,21 +69,20 @@ TEST(ParseDeviceNameTest, RefusesWhatIsNoGpuAndQuotesIt) {
 }
 
 TEST(ParseDeviceNameTest, ADeviceOfAnotherHostHasTheHostsName) {
-  const std::vector<std::string> hosts = {"host0", "host1"};
-  FGNN_ASSERT_OK_AND_ASSIGN(const Device far,
-                            ParseDeviceName("host1/cpu:0-2,3", hosts));
+  const Device far = Parse("host1/cpu:0-2,3");
   EXPECT_EQ(far.name, "host1/cpu:0-3");
-  EXPECT_EQ(far.host, 1U);
-  FGNN_ASSERT_OK_AND_ASSIGN(const Device near,
-                            ParseDeviceName("host0/cpu:3", hosts));
-  EXPECT_EQ(near.name, "cpu:3");
-  EXPECT_EQ(near.host, 0U);
+  EXPECT_EQ(far.host, "host1");
+  const Device near = Parse("cpu:3");
+  EXPECT_EQ(near.host, "");
   EXPECT_FALSE(ShareResources(far, near));
   EXPECT_TRUE(ShareResources(Parse("cpu:0-3"), near));
+  EXPECT_EQ(OnItsHost(far).name, "cpu:0-3");
+  EXPECT_EQ(OnItsHost(far).host, "");
+  EXPECT_EQ(OnItsHost(near), near);
+  EXPECT_EQ(OfHost(OnItsHost(far), "host1"), far);
   for (const std::string text :
-       {"host2/cpu:0", "/cpu:0", "host1/host1/cpu:0"}) {
-    EXPECT_THAT(ParseDeviceName(text, hosts),
-                InvalidArgument("which the service has not got"))
+       {"/cpu:0", "a b/cpu:0", "host1/host1/cpu:0", "host1/"}) {
+    EXPECT_THAT(ParseDeviceName(text), InvalidArgument("'" + text + "'"))
         << text;
   }
 }

@@ -75,8 +75,8 @@ uint32_t HostOf(uint32_t place, const Shares& ends) {
 // Returns the options of one host's segment.
 SegmentOptions OfHost(SegmentOptions options, const Shares& ends,
                       uint32_t host) {
-  options.first_place = host == 0 ? 0 : ends[host - 1];
-  options.local_places = ends[host] - options.first_place;
+  options.places_before = host == 0 ? 0 : ends[host - 1];
+  options.places_after = ends.back() - ends[host];
   return options;
 }
 
@@ -123,7 +123,8 @@ std::vector<CountedTask> CountTasks(const SegmentOptions& options,
 using ShapeCheck = std::function<void(const SegmentOptions& options,
                                       const Shares& ends, uint32_t host)>;
 
-// Equal shares for 1 to 4 hosts, and unequal ones for two and three.
+// Equal shares for 1 to 4 hosts, and unequal ones for two and three, one of
+// which may have no places.
 std::vector<Shares> SharesOf(uint32_t places) {
   std::vector<Shares> all;
   for (uint32_t hosts = 1; hosts <= std::min(places, 4u); ++hosts) {
@@ -134,6 +135,7 @@ std::vector<Shares> SharesOf(uint32_t places) {
   }
   if (places > 3) all.push_back({1, places});
   if (places > 4) all.push_back({places - 2, places - 1, places});
+  if (places == 3) all.insert(all.end(), {{0, 3}, {3, 3}, {2, 2, 3}});
   return all;
 }
 

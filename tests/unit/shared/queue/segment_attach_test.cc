@@ -72,15 +72,14 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
             [](SegmentOptions* o) { o->batches_per_step = 1025; }},
            {"parts", [](SegmentOptions* o) { o->parts = 0; }},
            {"parts", [](SegmentOptions* o) { o->parts = 65; }},
-           {"first_place", [](SegmentOptions* o) { o->first_place = 1; }},
-           {"first_place",
+           {"places_before",
             [](SegmentOptions* o) {
-              o->first_place = o->batches_per_step;
-              o->local_places = 1;
+              o->places_before = o->batches_per_step + uint64_t{1};
             }},
-           {"local_places",
+           {"places_after",
             [](SegmentOptions* o) {
-              o->local_places = o->batches_per_step + uint64_t{1};
+              o->places_before = 1;
+              o->places_after = o->batches_per_step;
             }},
            {"num_parameters",
             [](SegmentOptions* o) { o->num_parameters = uint64_t{1} << 60; }},

@@ -36,8 +36,8 @@ class Hosts {
     uint64_t first = 0;
     for (const uint64_t share : shares) {
       SegmentOptions own = options;
-      own.first_place = first;
-      own.local_places = share;
+      own.places_before = first;
+      own.places_after = options.batches_per_step - first - share;
       segments_.push_back(MakeSegment(own));
       const auto index = static_cast<uint32_t>(all.size());
       all.push_back({.index = index,
