@@ -143,6 +143,45 @@ class PortTest(harness.ServiceTest):
         self.assertIn('by hand', refused.exception.stderr)
         self.assertEqual(file.read_text().splitlines(), after)
 
+    def test_a_host_has_a_certificate_for_both_ends_of_a_connection(self):
+        folder = self.tls / 'hosts/gpu1'
+        pem, key = folder / 'host.pem', folder / 'host.key'
+        addresses = ('10.0.0.7', '::1', 'gpu1.example.org')
+        made = self.certificates('host', 'gpu1', *addresses)
+        self.assertEqual(made.stdout.strip(), str(pem))
+        self.assertEqual(key.stat().st_mode & 0o777, 0o600)
+        self.assertEqual((folder / 'ca.pem').read_bytes(),
+                         (self.tls / 'ca.pem').read_bytes())
+        def said():
+            return subprocess.run(
+                ['openssl', 'x509', '-in', pem, '-noout', '-subject', '-nameopt',
+                 'RFC2253', '-ext', 'subjectAltName,extendedKeyUsage'],
+                check=True, capture_output=True, text=True).stdout
+        self.assertIn(f'subject=CN={self.user},OU=worker', said())
+        self.assertIn('IP Address:10.0.0.7, IP Address:0:0:0:0:0:0:0:1, '
+                      'DNS:gpu1.example.org', said())
+        for purpose in 'sslserver', 'sslclient':
+            subprocess.run(['openssl', 'verify', '-CAfile', folder / 'ca.pem',
+                            '-purpose', purpose, pem], check=True,
+                           capture_output=True)
+        before = pem.read_bytes(), key.read_bytes()
+        self.certificates('host', 'gpu1', *addresses, '--renew', '--user', 'fgnn')
+        self.assertIn('subject=CN=fgnn,OU=worker', said())
+        self.assertNotEqual(pem.read_bytes(), before[0])
+        self.assertEqual(key.read_bytes(), before[1])
+        for words, why in (
+                (['gpu1', '10.0.0.7'], 'is there already'),
+                (['gpu2'], 'needs a name and the addresses'),
+                (['../gpu2', '10.0.0.7'], 'is no name of a host'),
+                (['gpu2', '10.0.0.7', '--user', 'a/b'], 'is no name of a user'),
+                (['gpu2', 'a/b'], 'is no name of a machine'),
+                (['gpu2', '10.0.0.7', '--renew'], 'host.key is not there')):
+            refused = subprocess.run(
+                [ROOT / 'tools/fgnn-certificates', '--dir', self.tls, 'host',
+                 *words], capture_output=True, text=True, check=False)
+            self.assertEqual(refused.returncode, 2, words)
+            self.assertIn(why, refused.stderr)
+
     def test_in_the_clear_beyond_this_machine_is_refused(self):
         tokens = self.certificates('token', self.user, '--role', 'submit')
         for words in (['--listen', '0.0.0.0:0', '--tokens',
