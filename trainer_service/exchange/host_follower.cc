@@ -138,6 +138,7 @@ absl::Status HostFollower::Write(const BoardEntry& entry) {
   // Owners are indices of the other host's segment.
   record.sampler = kNoOwner;
   record.trainer = kNoOwner;
+  record.other_host = host_.index + 1;
   const StepNumber step = segment_->shape().StepOf(entry.task.seq);
   if (entry.weights_crc.has_value()) {
     their_weights_ = {.version = step.value(), .crc = *entry.weights_crc};
@@ -145,7 +146,9 @@ absl::Status HostFollower::Write(const BoardEntry& entry) {
   // The step cannot be made before its entry is done, so its weights are still
   // the newest ones here, if they are there already.
   FGNN_RETURN_IF_ERROR(CompareWeights());
-  return board_.MarkDone(entry.task, record);
+  FGNN_RETURN_IF_ERROR(board_.MarkDone(entry.task, record));
+  ++num_entries_;
+  return absl::OkStatus();
 }
 
 }  // namespace fgnn

@@ -18,7 +18,7 @@ namespace fgnn {
 
 // Another host of the job, and its share: its places of each step.
 struct OtherHost {
-  uint32_t index = 0;  // Index of the host among the service's.
+  uint32_t index = 0;  // Index of the host among the job's.
   std::string name;
   uint64_t first_place = 0;
   uint64_t num_places = 0;
@@ -40,6 +40,8 @@ class HostFollower {
   // nothing: the follower asks again.
   absl::StatusOr<bool> Follow(Deadline deadline);
 
+  // Returns the number of entries that it has written.
+  uint64_t num_entries() const { return num_entries_; }
   // Returns how often a link broke, or brought a damaged entry.
   uint64_t num_breaks() const { return num_breaks_; }
 
@@ -72,6 +74,7 @@ class HostFollower {
   };
   std::optional<TheirWeights> their_weights_;
   bool is_broken_ = false;  // Whether the last answer was a break.
+  uint64_t num_entries_ = 0;
   uint64_t num_breaks_ = 0;
 };
 

@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "fgnn/v1/exchange.grpc.pb.h"
+#include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/server.h"
+#include "trainer_service/exchange/entry_source.h"
 
 namespace fgnn {
 namespace {
@@ -20,37 +21,42 @@ constexpr size_t kFloatsPerPart = kMaxMessageBytes / 2 / sizeof(float);
 
 class ExchangeService final : public v1::ExchangeService::Service {
  public:
-  explicit ExchangeService(ServedBoard board) : board_(std::move(board)) {}
+  ExchangeService(BoardSeat* seat, CallerCheck check)
+      : seat_(seat), check_(std::move(check)) {}
 
   grpc::Status AskEntries(grpc::ServerContext* context,
                           const v1::AskEntriesRequest* request,
                           grpc::ServerWriter<v1::EntryPart>* writer) override {
-    return ServeCall(*context,
-                     [&] { return Answer(*context, *request, *writer); });
+    return ServeCall(*context, [&]() -> absl::Status {
+      if (check_ != nullptr) FGNN_RETURN_IF_ERROR(check_(*context));
+      return seat_->Use(
+          request->job_id(), [context] { context->TryCancel(); },
+          [&](const ServedBoard& board) {
+            return Answer(board, *context, *request, *writer);
+          });
+    });
   }
 
  private:
-  absl::Status Answer(const grpc::ServerContext& context,
-                      const v1::AskEntriesRequest& request,
-                      grpc::ServerWriter<v1::EntryPart>& writer) {
-    if (request.job_id() != board_.job_id) {
-      return absl::NotFoundError(
-          absl::StrCat("job ", request.job_id(), " is not on this host"));
-    }
+  static absl::Status Answer(const ServedBoard& board,
+                             const grpc::ServerContext& context,
+                             const v1::AskEntriesRequest& request,
+                             grpc::ServerWriter<v1::EntryPart>& writer) {
     FGNN_RETURN_IF_ERROR(
-        board_.versions->Tell(request.host(), request.version()));
+        board.versions->Tell(request.host(), request.version()));
     std::vector<BatchPart> tasks;
     for (const v1::BoardTask& task : request.tasks()) {
       tasks.push_back({BatchSeq(task.seq()), task.part()});
     }
     FGNN_ASSIGN_OR_RETURN(EntrySource source,
-                          EntrySource::Make(board_.segment, std::move(tasks)));
+                          EntrySource::Make(board.segment, std::move(tasks)));
     while (!source.is_over()) {
       FGNN_ASSIGN_OR_RETURN(const std::optional<BoardEntry> entry,
                             source.Next(DeadlineIn(kTick)));
       if (context.IsCancelled() ||
           (entry.has_value() && !Send(*entry, writer))) {
-        return absl::CancelledError("the other host has gone");
+        return absl::CancelledError(
+            "the other host has gone, or the job is being detached");
       }
     }
     return absl::OkStatus();
@@ -79,13 +85,15 @@ class ExchangeService final : public v1::ExchangeService::Service {
     return true;
   }
 
-  const ServedBoard board_;
+  BoardSeat* const seat_;
+  const CallerCheck check_;
 };
 
 }  // namespace
 
-std::shared_ptr<grpc::Service> MakeExchangeService(ServedBoard board) {
-  return std::make_shared<ExchangeService>(std::move(board));
+std::unique_ptr<grpc::Service> MakeExchangeService(BoardSeat* seat,
+                                                   CallerCheck check) {
+  return std::make_unique<ExchangeService>(seat, std::move(check));
 }
 
 }  // namespace fgnn

@@ -3,26 +3,26 @@
 #ifndef FGNN_TRAINER_SERVICE_RPC_EXCHANGE_SERVICE_H_
 #define FGNN_TRAINER_SERVICE_RPC_EXCHANGE_SERVICE_H_
 
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/server_context.h>
+
+#include <functional>
 #include <memory>
-#include <string>
 
-#include "trainer_service/exchange/entry_source.h"
-
-namespace grpc {
-class Service;
-}  // namespace grpc
+#include "absl/status/status.h"
+#include "trainer_service/exchange/board_seat.h"
 
 namespace fgnn {
 
-// A job's board, as other hosts see it. Borrowed.
-struct ServedBoard {
-  std::string job_id;
-  Segment* segment = nullptr;
-  OthersVersions* versions = nullptr;
-};
+// Returns OK if a call's caller may ask.
+using CallerCheck =
+    std::function<absl::Status(const grpc::ServerContext& context)>;
 
-// Each call holds a thread of the server until all its entries are done.
-std::shared_ptr<grpc::Service> MakeExchangeService(ServedBoard board);
+// Serves the board that is in the seat, which is borrowed. Each call holds a
+// thread of the server until all its entries are done, or until the board goes.
+// Without `check`, all may ask.
+std::unique_ptr<grpc::Service> MakeExchangeService(BoardSeat* seat,
+                                                   CallerCheck check = nullptr);
 
 }  // namespace fgnn
 

@@ -34,9 +34,7 @@ TEST(ExchangeTest, EveryHostEndsInTheWeightsOfOne) {
       SCOPED_TRACE(absl::StrCat(shares.size(), " hosts, seed ", seed));
       Hosts hosts(StepsOfFour(), shares);
       RunInAnyOrder(hosts, seed);
-      for (size_t host = 0; host < hosts.size(); ++host) {
-        ExpectExactResult(hosts.segment(host));
-      }
+      ExpectResultsOfOne(hosts);
     }
   }
 }
@@ -59,9 +57,7 @@ TEST(ExchangeTest, LinksThatBreakChangeNothing) {
       return absl::OkStatus();
     });
     RunInAnyOrder(hosts, seed);
-    for (size_t host = 0; host < hosts.size(); ++host) {
-      ExpectExactResult(hosts.segment(host));
-    }
+    ExpectResultsOfOne(hosts);
     EXPECT_GT(hosts.num_breaks(), 0U);
   }
 }
@@ -75,9 +71,7 @@ TEST(ExchangeTest, AHostWithoutBatchesKeepsUp) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Hosts hosts(options, {2, 2});
     RunInAnyOrder(hosts, seed);
-    for (size_t host = 0; host < hosts.size(); ++host) {
-      ExpectExactResult(hosts.segment(host));
-    }
+    ExpectResultsOfOne(hosts);
   }
 }
 
@@ -90,18 +84,14 @@ TEST(ExchangeTest, EpochsOfOneStepLoseNoRecord) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Hosts hosts(options, {2, 2});
     RunInAnyOrder(hosts, seed);
-    for (size_t host = 0; host < hosts.size(); ++host) {
-      ExpectExactResult(hosts.segment(host));
-    }
+    ExpectResultsOfOne(hosts);
   }
 }
 
 TEST(ExchangeTest, ThreadsOfAllHostsWaitForEachOther) {
   Hosts hosts(StepsOfFour(), {2, 2});
   RunInThreads(hosts);
-  for (size_t host = 0; host < hosts.size(); ++host) {
-    ExpectExactResult(hosts.segment(host));
-  }
+  ExpectResultsOfOne(hosts);
 }
 
 // A processor that computes other bits.

@@ -19,15 +19,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/unit/trainer_service/exchange/hosts_of_a_job.h"
+#include "tests/unit/trainer_service/exchange/exchanges_of_a_job.h"
 #include "trainer_service/rpc/exchange_service.h"
 
 namespace fgnn {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr char kJob[] = "20261129-100000-abcd";
 
 class GrpcHostLinksTest : public testing::Test {
  protected:
@@ -55,9 +53,10 @@ class GrpcHostLinksTest : public testing::Test {
   void Serve(size_t host, const std::string& job_id = kJob) {
     Server& server = servers_[host];
     Stop(server);
-    server.service = MakeExchangeService({.job_id = job_id,
-                                          .segment = hosts_->segment(host),
-                                          .versions = hosts_->versions(host)});
+    server.seat.Put({.job_id = job_id,
+                     .segment = hosts_->segment(host),
+                     .versions = hosts_->versions(host)});
+    server.service = MakeExchangeService(&server.seat);
     server.server =
         grpc::ServerBuilder()
             .AddListeningPort(Address(host), grpc::InsecureServerCredentials())
@@ -71,7 +70,8 @@ class GrpcHostLinksTest : public testing::Test {
 
  private:
   struct Server {
-    std::shared_ptr<grpc::Service> service;
+    BoardSeat seat;
+    std::unique_ptr<grpc::Service> service;
     std::unique_ptr<grpc::Server> server;
   };
   static void Stop(Server& server) {
@@ -93,9 +93,7 @@ TEST_F(GrpcHostLinksTest, LargeGradientsCrossInParts) {
   Serve(0);
   Serve(1);
   RunInThreads(hosts);
-  for (size_t host = 0; host < hosts.size(); ++host) {
-    ExpectExactResult(hosts.segment(host));
-  }
+  ExpectResultsOfOne(hosts);
 }
 
 TEST_F(GrpcHostLinksTest, AnExchangeThatStartsAgainLosesNothing) {
@@ -114,9 +112,7 @@ TEST_F(GrpcHostLinksTest, AnExchangeThatStartsAgainLosesNothing) {
                           }
                         }).value();
   RunInThreads(hosts);
-  for (size_t host = 0; host < hosts.size(); ++host) {
-    ExpectExactResult(hosts.segment(host));
-  }
+  ExpectResultsOfOne(hosts);
 }
 
 TEST_F(GrpcHostLinksTest, ErrorsThatStayAreToldAndOthersAskedAgain) {

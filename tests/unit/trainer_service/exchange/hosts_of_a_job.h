@@ -136,12 +136,15 @@ inline SegmentOptions StepsOfFour() {
   return options;
 }
 
-// Runs all actors of all hosts to the job's end, each in a thread.
-inline void RunInThreads(Hosts& hosts) {
+// Actors of a host without its followers.
+inline constexpr size_t kSamplerAndTrainer = 2;
+
+// Runs the first actors of all hosts to the job's end, each in a thread.
+inline void RunInThreads(Hosts& hosts, size_t num_actors) {
   const Deadline end = FarDeadline();
   std::vector<Thread> threads;
   for (size_t host = 0; host < hosts.size(); ++host) {
-    for (size_t actor = 0; actor < hosts.num_actors(); ++actor) {
+    for (size_t actor = 0; actor < num_actors; ++actor) {
       const auto act = [&hosts, host, actor, end] {
         while (!hosts.AreDone()) {
           ASSERT_LT(MonotonicClock::now(), end) << "the job does not end";
@@ -149,6 +152,28 @@ inline void RunInThreads(Hosts& hosts) {
         }
       };
       threads.push_back(Thread::Start("actor", act).value());
+    }
+  }
+}
+inline void RunInThreads(Hosts& hosts) {
+  RunInThreads(hosts, hosts.num_actors());
+}
+
+// Expects that every host has the weights of one, and that each record of the
+// last epoch names the host whose batch it is.
+inline void ExpectResultsOfOne(Hosts& hosts) {
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    ExpectExactResult(hosts.segment(host));
+    const GradientBoard board(hosts.segment(host), kNoOwner);
+    const JobShape& shape = hosts.segment(host)->shape();
+    const uint64_t in_epoch = hosts.segment(host)->options().batches_per_epoch;
+    for (BatchSeq seq = shape.num_batches() - in_epoch;
+         seq < shape.num_batches(); ++seq) {
+      for (size_t of = 0; of < hosts.size(); ++of) {
+        if (!hosts.segment(of)->shape().IsLocal(seq)) continue;
+        EXPECT_EQ(board.record({seq})->other_host, of == host ? 0 : of + 1)
+            << "batch " << seq.value() << " on host " << host;
+      }
     }
   }
 }
