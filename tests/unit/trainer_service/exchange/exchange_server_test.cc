@@ -1,0 +1,243 @@
+// The exchanges of a job's hosts in one process, which reach each other by TLS
+// over the loopback.
+#include "trainer_service/rpc/exchange_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "fgnn/v1/exchange.grpc.pb.h"
+#include "shared/base/files/file.h"
+#include "shared/rpc/channel.h"
+#include "shared/rpc/status.h"
+#include "tests/fakes/certificates.h"
+#include "tests/unit/trainer_service/exchange/exchanges_of_a_job.h"
+#include "trainer_service/rpc/host_channels.h"
+
+namespace fgnn {
+namespace {
+
+using absl::StatusCode;
+using testing::HasSubstr;
+
+class ExchangeServerTest : public testing::Test {
+ protected:
+  // Starts the exchanges of the hosts.
+  Hosts& Start(const SegmentOptions& options,
+               const std::vector<uint64_t>& shares) {
+    hosts_.emplace(options, shares);
+    list_ = HostsWith(shares);
+    for (size_t host = 0; host < shares.size(); ++host) {
+      exchanges_.emplace_back();
+      exchanges_[host].folder = made_->Host(absl::StrCat("host", host));
+      Serve(host, {.host = "127.0.0.1", .port = 0});
+      list_.all[host].exchange = exchanges_[host].server->address().Text();
+    }
+    for (size_t host = 0; host < shares.size(); ++host) StartJob(host);
+    return *hosts_;
+  }
+  void Serve(size_t host, const HostPort& address) {
+    Exchange& exchange = exchanges_[host];
+    const Deadline end = FarDeadline();
+    absl::StatusOr<std::unique_ptr<ExchangeServer>> started;
+    do {
+      started = ServerOf(exchange, address);
+      // The kernel may have the socket of the server before a moment longer.
+    } while (absl::IsAlreadyExists(started.status()) &&
+             MonotonicClock::now() < end);
+    ASSERT_THAT(started, IsOk());
+    exchange.server = *std::move(started);
+  }
+  // Ends the server of a host, and starts another one in its place.
+  void ServeAgain(size_t host) {
+    const HostPort address = exchanges_[host].server->address();
+    exchanges_[host].server.reset();
+    Serve(host, address);
+  }
+  void StartJob(size_t host) {
+    Exchange& exchange = exchanges_[host];
+    exchange.job =
+        ExchangeJob::Start(
+            {.job_id = kJob,
+             .owner = kExchange,
+             .hosts = HostsOf(host),
+             .on_failure =
+                 [](const absl::Status& why) { ADD_FAILURE() << why; }},
+            LinksOf(host), AttachTo(hosts_->segment(host)), &exchange.seat)
+            .value();
+  }
+  JobHosts HostsOf(size_t host) const {
+    JobHosts hosts = list_;
+    hosts.self = static_cast<uint32_t>(host);
+    return hosts;
+  }
+  std::unique_ptr<HostLinks> LinksOf(size_t host) const {
+    return LinkHosts(kJob, HostsOf(host),
+                     ReadHostCertificate(exchanges_[host].folder).value())
+        .value();
+  }
+  // Asks host 0 as one with these credentials, which says that it is `host`.
+  absl::Status Ask(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                   uint32_t host = 1) const {
+    const auto stub = v1::ExchangeService::NewStub(
+        grpc::CreateChannel(list_.all[0].exchange, credentials));
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    v1::AskEntriesRequest request;
+    request.set_job_id(kJob);
+    request.set_host(host);
+    const auto reader = stub->AskEntries(&context, request);
+    v1::EntryPart part;
+    EXPECT_FALSE(reader->Read(&part));
+    return FromGrpc(reader->Finish());
+  }
+  // What somebody shows who has these files, and knows the host.
+  std::shared_ptr<grpc::ChannelCredentials> Shown(
+      const std::filesystem::path& certificate,
+      const std::filesystem::path& key) const {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs =
+        ReadSmallFile(exchanges_[0].folder / "ca.pem").value();
+    if (!certificate.empty()) {
+      options.pem_cert_chain = ReadSmallFile(certificate).value();
+      options.pem_private_key = ReadSmallFile(key).value();
+    }
+    return grpc::SslCredentials(options);
+  }
+
+  struct Exchange {
+    std::filesystem::path folder;
+    BoardSeat seat = {};
+    std::unique_ptr<ExchangeServer> server = nullptr;
+    std::unique_ptr<ExchangeJob> job = nullptr;
+  };
+  static absl::StatusOr<std::unique_ptr<ExchangeServer>> ServerOf(
+      Exchange& exchange, const HostPort& address) {
+    return ExchangeServer::Start(address,
+                                 ReadHostCertificate(exchange.folder).value(),
+                                 exchange.folder / "ca.pem", &exchange.seat);
+  }
+
+  const std::unique_ptr<Certificates> made_ = std::make_unique<Certificates>();
+  std::optional<Hosts> hosts_;
+  JobHosts list_;
+  std::deque<Exchange> exchanges_;
+};
+
+TEST_F(ExchangeServerTest, HostsEndInTheWeightsOfOne) {
+  Hosts& hosts = Start(StepsOfFour(), {2, 1, 1});
+  RunInThreads(hosts, kSamplerAndTrainer);
+  ExpectResultsOfOne(hosts);
+  for (const Exchange& exchange : exchanges_) {
+    EXPECT_GT(exchange.job->batches(), 0U);
+    WaitForProgress(*exchange.job);
+  }
+}
+
+TEST_F(ExchangeServerTest, OneThatStartsAgainLosesNothing) {
+  SegmentOptions options = StepsOfFour();
+  options.epochs = 20;
+  Hosts& hosts = Start(options, {2, 2});
+  const Thread killer = Thread::Start("killer", [&] {
+                          GradientBoard board(hosts.segment(0), kNoOwner);
+                          for (const uint64_t version : {5, 20, 40}) {
+                            FGNN_ASSERT_OK_AND_ASSIGN(
+                                const bool is_there,
+                                board.WaitForVersion(version, FarDeadline()));
+                            ASSERT_TRUE(is_there);
+                            ServeAgain(version % hosts.size());
+                          }
+                        }).value();
+  RunInThreads(hosts, kSamplerAndTrainer);
+  ExpectResultsOfOne(hosts);
+}
+
+TEST_F(ExchangeServerTest, StrangersAreRefusedAndTheJobIsUnharmed) {
+  Hosts& hosts = Start(StepsOfFour(), {2, 2});
+  const auto folder = exchanges_[1].folder;
+  const auto mine = Shown(folder / "host.pem", folder / "host.key");
+  EXPECT_THAT(Ask(mine), IsOk());
+  // One without a certificate, and one of another authority.
+  EXPECT_THAT(Ask(Shown("", "")), StatusIs(StatusCode::kUnavailable));
+  const Certificates others;
+  const auto foreign = others.Host("host1");
+  EXPECT_THAT(Ask(Shown(foreign / "host.pem", foreign / "host.key")),
+              StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(Ask(grpc::InsecureChannelCredentials()),
+              StatusIs(StatusCode::kUnavailable));
+  for (const std::string role : {"submit", "operate"}) {
+    const auto user = made_->User(absl::StrCat("ann-", role), role);
+    EXPECT_THAT(Ask(Shown(user / "user.pem", user / "user.key")),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr(absl::StrCat("has the role ", role))));
+  }
+  // The host itself, and one that the job has not.
+  for (const uint32_t host : {0, 2}) {
+    EXPECT_THAT(Ask(mine, host), StatusIs(StatusCode::kNotFound));
+  }
+  RunInThreads(hosts, kSamplerAndTrainer);
+  ExpectResultsOfOne(hosts);
+}
+
+TEST_F(ExchangeServerTest, ADetachEndsCallsThatAreOpen) {
+  Hosts& hosts = Start(StepsOfFour(), {2, 2});
+  // First weights, and batch 0. Nobody trains batch 1.
+  for (const size_t actor : {1, 0, 1}) {
+    FGNN_ASSERT_OK(hosts.Act(0, actor).status());
+  }
+  const std::unique_ptr<HostLinks> links = LinksOf(1);
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<EntryStream> stream,
+      links->Ask(0, /*version=*/0, {{BatchSeq(0)}, {BatchSeq(1)}}));
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<BoardEntry> entry,
+                            stream->Next(FarDeadline()));
+  ASSERT_TRUE(entry.has_value());
+  EXPECT_EQ(entry->task.seq, BatchSeq(0));
+  exchanges_[0].job.reset();
+  EXPECT_THAT(stream->Next(FarDeadline()).status(),
+              StatusIs(StatusCode::kUnavailable));
+  EXPECT_THAT(
+      links->Ask(0, 0, {}).value()->Next(FarDeadline()).status(),
+      StatusIs(StatusCode::kUnavailable, HasSubstr("is not on this host")));
+  // It may come back.
+  StartJob(0);
+  RunInThreads(hosts, kSamplerAndTrainer);
+  ExpectResultsOfOne(hosts);
+}
+
+TEST_F(ExchangeServerTest, APortThatIsTakenIsNamed) {
+  Start(StepsOfFour(), {4});
+  const HostPort address = exchanges_[0].server->address();
+  EXPECT_THAT(ServerOf(exchanges_[0], address).status(),
+              StatusIs(StatusCode::kAlreadyExists,
+                       HasSubstr(absl::StrCat(address.Text(),
+                                              ": another process listens"))));
+  EXPECT_THAT(
+      ServerOf(exchanges_[0], {.host = "no-such-host.invalid", .port = 1})
+          .status(),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("has no address")));
+}
+
+TEST_F(ExchangeServerTest, AnAddressThatIsNoneNamesItsHost) {
+  JobHosts hosts = HostsWith({2, 2});
+  hosts.all[1].exchange = "nowhere";
+  EXPECT_THAT(
+      LinkHosts(kJob, hosts, ReadHostCertificate(made_->Host("host0")).value())
+          .status(),
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr("the exchange of host1: 'nowhere'")));
+}
+
+}  // namespace
+}  // namespace fgnn
