@@ -60,7 +60,7 @@ absl::Status ExecutorDaemon::Start(
   if (options_.name.empty() || options_.device.name.empty() ||
       options_.state_dir.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a ", kind_,
+        absl::StrCat("the ", kind_,
                      " needs --name, --device and --state-dir; 'fgnn up' and "
                      "'fgnn run' start it with them"));
   }

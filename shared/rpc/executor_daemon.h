@@ -1,6 +1,6 @@
-// The common part of sampler and trainer daemons: a device, a server, a session
-// with the scheduler, one job at a time, an orderly end. The header needs
-// neither gRPC nor protobuf.
+// The common part of samplers, trainers and exchanges: a device, a server, a
+// session with the scheduler, one job at a time, an orderly end. The header
+// needs neither gRPC nor protobuf.
 #ifndef FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 #define FGNN_SHARED_RPC_EXECUTOR_DAEMON_H_
 
@@ -65,7 +65,7 @@ struct ExecutorJobStart {
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// Starts jobs: the part in which samplers and trainers differ.
+// Starts jobs: the part in which the kinds of daemons differ.
 class JobStarter {
  public:
   virtual ~JobStarter() = default;
@@ -88,8 +88,8 @@ struct CallActivity {
 // is shut down first, then the job is left; the session outlives it.
 class ExecutorDaemon : private ExecutorHandler {
  public:
-  // `kind` is "sampler" or "trainer". `starter` and `stop` are borrowed until
-  // destruction. The scheduler may ask for an end too.
+  // `kind` is "sampler", "trainer" or "exchange". `starter` and `stop` are
+  // borrowed until destruction. The scheduler may ask for an end too.
   ExecutorDaemon(ExecutorDaemonOptions options, std::string kind,
                  JobStarter* starter, const SignalWaiter* stop);
   // Ends in the same way as ServeUntilStopped().

@@ -28,7 +28,8 @@ void AddExecutorFlags(const std::string& kind, Command app,
 using ExecutorServing = absl::FunctionRef<absl::Status(
     const ExecutorDaemonOptions& options, const SignalWaiter* stop)>;
 
-// Names the daemon, opens its log, and calls `serve`. Call it in main, before
+// Names the daemon, opens its log, and calls `serve`. `kind` is "sampler",
+// "trainer" or "exchange". Call it in main, before
 // other threads start. Returns the program's exit code; see DaemonExitCode().
 int RunExecutorMain(const std::string& kind, ExecutorFlags flags,
                     ExecutorServing serve);

@@ -23,7 +23,7 @@ struct HostSessionOptions {
   std::filesystem::path state_dir;
   // "sampler.0"; the daemon's socket is executors/<name>.sock.
   std::string name;
-  std::string role;     // "sampler" or "trainer".
+  std::string role;     // "sampler", "trainer" or "exchange".
   std::string device;   // "cpu:0-1"
   std::string version;  // Version of the program.
   uint32_t segment_layout_version = 0;

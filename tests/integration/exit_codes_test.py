@@ -42,6 +42,23 @@ class ExitCodesTest(harness.ServiceTest):
             with self.subTest(' '.join(words)):
                 self.assert_error(words, 2, code, words[-1])
 
+    def test_wrong_uses_of_a_trainer(self):
+        exchange = ['--role', 'exchange', '--exchange', '127.0.0.1:0']
+        for words, why in (
+                (['--role', 'sampler'], 'sampler not in {trainer,exchange}'),
+                (exchange[:2], 'needs --exchange HOST:PORT and --tls-dir DIR'),
+                (exchange, 'needs --exchange HOST:PORT and --tls-dir DIR'),
+                (['--role', 'exchange', '--exchange', 'here', '--tls-dir', '/'],
+                 "'here' is no HOST:PORT")):
+            with self.subTest(' '.join(words)):
+                run = subprocess.run(
+                    [harness.BIN_DIR / 'fgnn-trainer', *words],
+                    capture_output=True, text=True, check=False,
+                    timeout=harness.COMMAND_SECONDS)
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+                self.assertIn(why, run.stderr)
+
     def test_work_that_could_not_be_done(self):
         self.assert_error(['status'], 1, 'unavailable', "'fgnn up'")
         cut = self.service.dataset / 'indices.npy'

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <filesystem>
+#include <string>
 
 #include "shared/command_line/command_line.h"
 #include "shared/config/state_dir.h"
@@ -14,6 +15,7 @@
 #include "trainer_service/backend/cuda/cuda_backends.h"
 #include "trainer_service/commands/trainer_commands.h"
 #include "trainer_service/commands/version_text.h"
+#include "trainer_service/daemon/exchange_daemon.h"
 #include "trainer_service/daemon/trainer_daemon.h"
 #include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/sync/cuda/nccl_exchanges.h"
@@ -69,6 +71,40 @@ absl::Status Serve(const fgnn::ExecutorDaemonOptions& options,
   return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
 }
 
+// What the daemon is.
+struct RoleFlags {
+  std::string role = "trainer";
+  fgnn::ExchangeOptions exchange;
+};
+
+void AddRoleFlags(fgnn::Command app, RoleFlags& flags) {
+  app.AddOption("--role", flags.role,
+                "trainer, or exchange: trades gradients with other hosts")
+      .OneOf({"trainer", "exchange"})
+      .ShowDefault();
+  app.AddOption("--exchange", flags.exchange.address,
+                "Where an exchange listens for those of other hosts")
+      .Takes("HOST:PORT");
+  app.AddOption("--tls-dir", flags.exchange.tls_dir,
+                "Folder with host.pem, host.key and ca.pem of an exchange")
+      .Takes("DIR");
+}
+
+// Runs the daemon of that role. Returns the program's exit code.
+int RunDaemon(const fgnn::ExecutorFlags& flags, const RoleFlags& of_role) {
+  if (of_role.role == "trainer") {
+    return fgnn::RunExecutorMain(of_role.role, flags, Serve);
+  }
+  return fgnn::RunExecutorMain(
+      of_role.role, flags,
+      [&of_role](const fgnn::ExecutorDaemonOptions& options,
+                 const fgnn::SignalWaiter* stop) {
+        const auto daemon =
+            fgnn::ExchangeDaemon::Start(options, of_role.exchange, stop);
+        return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
+      });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,11 +118,11 @@ int main(int argc, char** argv) {
                          "fgnn-trainer");
   line.SetVersion(fgnn::VersionText(flags.daemon.version));
   fgnn::AddExecutorFlags("trainer", line.root(), flags);
+  RoleFlags of_role;
+  AddRoleFlags(line.root(), of_role);
   fgnn::TrainerCommands commands(line.root());
   if (const auto code = line.ParseMain(argc, argv)) return *code;
-  if (!line.root().Chosen().has_value()) {
-    return fgnn::RunExecutorMain("trainer", flags, Serve);
-  }
+  if (!line.root().Chosen().has_value()) return RunDaemon(flags, of_role);
   fgnn::InitLog("fgnn-trainer");
   const std::filesystem::path& state_dir = flags.daemon.state_dir;
   // Commands compute on cores of the host, unless a flag names a GPU.

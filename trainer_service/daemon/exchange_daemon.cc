@@ -1,0 +1,67 @@
+#include "trainer_service/daemon/exchange_daemon.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "shared/base/status.h"
+#include "shared/device/device.h"
+#include "trainer_service/rpc/host_channels.h"
+
+namespace fgnn {
+
+absl::StatusOr<std::unique_ptr<ExchangeDaemon>> ExchangeDaemon::Start(
+    const ExecutorDaemonOptions& options, const ExchangeOptions& exchange,
+    const SignalWaiter* stop) {
+  if (exchange.address.empty() || exchange.tls_dir.empty()) {
+    return absl::InvalidArgumentError(
+        "an exchange needs --exchange HOST:PORT and --tls-dir DIR; the "
+        "scheduler of its host starts it with them");
+  }
+  FGNN_ASSIGN_OR_RETURN(const HostPort address,
+                        ParseHostPort(exchange.address));
+  FGNN_ASSIGN_OR_RETURN(HostCertificate shown,
+                        ReadHostCertificate(exchange.tls_dir));
+  // Threads of the server inherit the cores. Without a device, the executor
+  // refuses to start.
+  if (!options.device.name.empty()) {
+    FGNN_RETURN_IF_ERROR(PinThisThread(options.device));
+  }
+  auto daemon =
+      absl::WrapUnique(new ExchangeDaemon(options, std::move(shown), stop));
+  FGNN_ASSIGN_OR_RETURN(
+      daemon->server_,
+      ExchangeServer::Start(address, daemon->shown_,
+                            exchange.tls_dir / "ca.pem", &daemon->seat_));
+  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({}));
+  return daemon;
+}
+
+ExchangeDaemon::ExchangeDaemon(const ExecutorDaemonOptions& options,
+                               HostCertificate shown, const SignalWaiter* stop)
+    : shown_(std::move(shown)), executor_(options, "exchange", this, stop) {}
+
+absl::StatusOr<std::unique_ptr<ExecutorJob>> ExchangeDaemon::StartJob(
+    const ExecutorJobStart& start) {
+  const AttachJobRequest& attachment = start.attachment;
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostLinks> links,
+                        LinkHosts(attachment.job_id, attachment.hosts, shown_));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
+  return ExchangeJob::Start({.job_id = attachment.job_id,
+                             .owner = attachment.owner,
+                             .hosts = attachment.hosts,
+                             .totals = &totals_,
+                             .on_failure = start.on_failure},
+                            std::move(links), std::move(segment), &seat_);
+}
+
+void ExchangeDaemon::AddMetrics(MetricPage& page) const {
+  page.AddCounter("fgnn_exchange_entries_total",
+                  "Gradients that this exchange got from other hosts.",
+                  static_cast<double>(totals_.entries));
+  page.AddCounter("fgnn_exchange_breaks_total",
+                  "Links to other hosts that broke, and gradients that came "
+                  "damaged.",
+                  static_cast<double>(totals_.breaks));
+}
+
+}  // namespace fgnn

@@ -1,0 +1,62 @@
+// fgnn-trainer --role exchange: attaches to jobs over several hosts, and trades
+// their gradients with the exchanges of the other hosts.
+#ifndef FGNN_TRAINER_SERVICE_DAEMON_EXCHANGE_DAEMON_H_
+#define FGNN_TRAINER_SERVICE_DAEMON_EXCHANGE_DAEMON_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/base/threads/signal_waiter.h"
+#include "shared/rpc/certificates/host_certificate.h"
+#include "shared/rpc/executor_daemon.h"
+#include "shared/rpc/sockets/host_port.h"
+#include "trainer_service/exchange/board_seat.h"
+#include "trainer_service/exchange/exchange_job.h"
+#include "trainer_service/rpc/exchange_server.h"
+
+namespace fgnn {
+
+struct ExchangeOptions {
+  std::string address;  // Where it listens: HOST:PORT.
+  // Folder with host.pem, host.key and ca.pem of this host.
+  std::filesystem::path tls_dir;
+};
+
+// Connects the parts of the daemon and holds no logic of its own.
+class ExchangeDaemon : private JobStarter {
+ public:
+  // See ExecutorDaemon::Start(), ReadHostCertificate() and
+  // ExchangeServer::Start(). InvalidArgument: no address, or no folder. `stop`
+  // is borrowed until destruction.
+  static absl::StatusOr<std::unique_ptr<ExchangeDaemon>> Start(
+      const ExecutorDaemonOptions& options, const ExchangeOptions& exchange,
+      const SignalWaiter* stop);
+  ExchangeDaemon(const ExchangeDaemon&) = delete;
+  ExchangeDaemon& operator=(const ExchangeDaemon&) = delete;
+
+  // Returns once a stop was requested and all work under way has ended.
+  absl::Status ServeUntilStopped() { return executor_.ServeUntilStopped(); }
+  // Where it listens.
+  const HostPort& address() const { return server_->address(); }
+
+ private:
+  ExchangeDaemon(const ExecutorDaemonOptions& options, HostCertificate shown,
+                 const SignalWaiter* stop);
+
+  absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
+      const ExecutorJobStart& start) override;
+  void AddMetrics(MetricPage& page) const override;
+
+  const HostCertificate shown_;
+  ExchangeTotals totals_;
+  BoardSeat seat_;
+  std::unique_ptr<ExchangeServer> server_;
+  ExecutorDaemon executor_;  // Last: it calls the functions above.
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_TRAINER_SERVICE_DAEMON_EXCHANGE_DAEMON_H_
