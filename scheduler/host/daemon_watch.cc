@@ -46,6 +46,42 @@ Verdict CheckWorkLoop(Daemon& daemon, pid_t pid, Deadline now) {
       });
 }
 
+uint64_t& RestartsOf(ExecutorRole role, HostFaults& faults) {
+  switch (role) {
+    case ExecutorRole::kSampler:
+      return faults.sampler_restarts;
+    case ExecutorRole::kTrainer:
+      return faults.trainer_restarts;
+    case ExecutorRole::kExchange:
+      break;
+  }
+  return faults.exchange_restarts;
+}
+
+// Returns the name of the program that has that role.
+std::string ProgramOf(ExecutorRole role) {
+  // An exchange needs most of what a trainer is made of.
+  if (role == ExecutorRole::kExchange) role = ExecutorRole::kTrainer;
+  return absl::StrCat("fgnn-", std::string(NameOf(role)));
+}
+
+// Returns the flags with which a daemon is started.
+std::vector<std::string> FlagsOf(const ExecutorPlacement& placement,
+                                 const DaemonHostOptions& options) {
+  std::vector<std::string> flags = {"--name",      placement.name,
+                                    "--device",    placement.device.name,
+                                    "--state-dir", options.state_dir.string()};
+  const auto add = [&flags](const std::vector<std::string>& more) {
+    flags.insert(flags.end(), more.begin(), more.end());
+  };
+  add(options.daemon_flags);
+  if (placement.role == ExecutorRole::kExchange) {
+    add({"--role", std::string(NameOf(placement.role))});
+    add(options.exchange_flags);
+  }
+  return flags;
+}
+
 // Returns the last line of a log for a message, shortened; empty: there is
 // none.
 std::string LastLine(const fs::path& log) {
@@ -169,9 +205,7 @@ void DaemonWatch::PlanRestart(Daemon& daemon, const DaemonTable::Burial& burial,
       daemon.restarts.due = now + daemon.restarts.budget.Backoff();
     }
     ++daemon.restarts.count;
-    ++(daemon.placement.role == ExecutorRole::kSampler
-           ? state_->faults.sampler_restarts
-           : state_->faults.trainer_restarts);
+    ++RestartsOf(daemon.placement.role, state_->faults);
     HostedJob* const job = state_->table.FindJob(daemon.wanted_by);
     if (job != nullptr) ++job->restarts;
     return;
@@ -301,16 +335,9 @@ void DaemonWatch::Warn(Daemon& daemon, HangWatch::Verdict verdict,
 void DaemonWatch::Spawn(Daemon& daemon, Deadline now) {
   daemon.restarts.due.reset();
   const ExecutorPlacement& placement = daemon.placement;
-  std::vector<std::string> arguments = {
-      "--name",      placement.name,
-      "--device",    placement.device.name,
-      "--state-dir", state_->options.state_dir.string()};
-  arguments.insert(arguments.end(), state_->options.daemon_flags.begin(),
-                   state_->options.daemon_flags.end());
   absl::StatusOr<DaemonProcess> process = DaemonProcess::Spawn(
-      {.program = state_->options.program_dir /
-                  absl::StrCat("fgnn-", std::string(NameOf(placement.role))),
-       .arguments = std::move(arguments),
+      {.program = state_->options.program_dir / ProgramOf(placement.role),
+       .arguments = FlagsOf(placement, state_->options),
        .log = LogPath(state_->options.state_dir, placement.name)});
   daemon.changed = now;
   if (!process.ok()) {

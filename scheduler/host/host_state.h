@@ -27,10 +27,12 @@ namespace fgnn {
 struct DaemonHostOptions {
   std::filesystem::path state_dir;
   bool spawn = false;
-  // Folder with fgnn-sampler and fgnn-trainer.
+  // Folder with fgnn-sampler and fgnn-trainer, which is the exchange too.
   std::filesystem::path program_dir;
   // Flags that every daemon is started with, beside those of its place.
   std::vector<std::string> daemon_flags = {};
+  // Flags of the host's exchange beside those: --exchange and --tls-dir.
+  std::vector<std::string> exchange_flags = {};
   // Version of the program; daemons of another one are refused.
   std::string version;
   uint64_t generation = 0;  // Number of this start of the scheduler.
@@ -57,6 +59,7 @@ struct HostFaults {
   uint64_t quarantined = 0;   // Batches that crashed daemons again and again.
   uint64_t sampler_restarts = 0;
   uint64_t trainer_restarts = 0;
+  uint64_t exchange_restarts = 0;
 };
 
 // Thread-safe.

@@ -180,7 +180,8 @@ void ServiceMetrics::AddDaemons(MetricPage& page) const {
   for (const auto& [key, number] : numbers) {
     const auto& [role, device, state] = key;
     page.AddGauge("fgnn_daemons",
-                  "Samplers and trainers by role, device and state.", number,
+                  "Samplers, trainers and exchanges by role, device and state.",
+                  number,
                   {{"role", role}, {"device", device}, {"state", state}});
   }
   std::map<std::string, std::pair<double, std::string>> devices;
@@ -206,7 +207,8 @@ void ServiceMetrics::AddFaults(MetricPage& page) const {
   AddCounters(page, "fgnn_daemon_restarts_total",
               "Starts of daemons that had died.", "role",
               {{"sampler", static_cast<double>(faults.sampler_restarts)},
-               {"trainer", static_cast<double>(faults.trainer_restarts)}});
+               {"trainer", static_cast<double>(faults.trainer_restarts)},
+               {"exchange", static_cast<double>(faults.exchange_restarts)}});
   AddCounters(
       page, "fgnn_faults_total", "Faults that the scheduler found.", "kind",
       {{"daemon_died", static_cast<double>(faults.died)},

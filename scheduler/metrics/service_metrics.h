@@ -1,10 +1,10 @@
 // The pages of the service for Prometheus:
 //
 //   /metrics                  the scheduler
-//   /metrics/daemon?name=N    the sampler or trainer N, asked over its socket
+//   /metrics/daemon?name=N    the daemon N, asked over its socket
 //   /metrics/targets          both, for http_sd_configs of Prometheus
 //
-// A sampler or trainer needs no port and no network: the scheduler asks it.
+// A daemon needs no port and no network: the scheduler asks it.
 #ifndef FGNN_SCHEDULER_METRICS_SERVICE_METRICS_H_
 #define FGNN_SCHEDULER_METRICS_SERVICE_METRICS_H_
 

@@ -31,10 +31,14 @@ DeviceNow& FindOrAdd(const std::string& name, std::vector<DeviceNow>& devices) {
   return devices.back();
 }
 
-// Adds an executor of a job that samples and trains on a device at once.
+// Adds an executor of a job that samples and trains on a device at once. An
+// exchange does neither.
 void AddExecutor(const ExecutorView& executor, const std::string& job_id,
                  std::vector<DeviceNow>& devices) {
-  if (executor.job_id != job_id) return;
+  if (executor.job_id != job_id ||
+      executor.placement.role == ExecutorRole::kExchange) {
+    return;
+  }
   DeviceNow& device = FindOrAdd(executor.placement.device.name, devices);
   device.job_id = job_id;
   device.plan = "together";

@@ -72,6 +72,12 @@ struct Daemon {
     return wanted_by.empty() && attachment.owner != kNoOwner;
   }
 
+  // Returns whether it works on its device, and is lost with it. An exchange
+  // only has its threads there.
+  bool works_on_device() const {
+    return placement.role != ExecutorRole::kExchange;
+  }
+
   // Returns the id of the job that it works on, or else that of the job that it
   // belongs to; empty: none.
   const std::string& job() const {

@@ -175,6 +175,7 @@ absl::Status DaemonAssignment::Want(const std::string& job_id,
       daemon.attachment = {};
     }
     const bool is_lost =
+        daemon.works_on_device() &&
         std::find(lost.begin(), lost.end(), number) != lost.end();
     if (!daemon.process.has_value() && table_->spawn() && !is_lost) {
       daemon.restarts.due = now;

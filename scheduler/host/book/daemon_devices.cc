@@ -26,7 +26,8 @@ absl::Status SharesTimeError(const std::string& job_id,
 }
 
 bool IsOn(const Daemon& daemon, const std::string& job_id, uint32_t device) {
-  return daemon.wanted_by == job_id && daemon.number == device;
+  return daemon.wanted_by == job_id && daemon.number == device &&
+         daemon.works_on_device();
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ bool IsOn(const Daemon& daemon, const std::string& job_id, uint32_t device) {
 std::vector<std::string> DaemonDevices::Names(const std::string& job_id) const {
   std::vector<std::string> names(table_->SegmentOf(job_id)->devices().size());
   for (const auto& [name, daemon] : table_->daemons()) {
-    if (daemon.wanted_by == job_id && daemon.number < names.size()) {
+    if (daemon.wanted_by == job_id && daemon.number < names.size() &&
+        daemon.works_on_device()) {
       names[daemon.number] = daemon.placement.device.name;
     }
   }
@@ -93,7 +95,8 @@ void DaemonDevices::StartAgain(const std::string& job_id, uint32_t device,
 bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
   const std::string& job_id = daemon.wanted_by;
   JobSegment* const segment = table_->SegmentOf(job_id);
-  if (segment == nullptr || !segment->devices().Lose(daemon.number)) {
+  if (segment == nullptr || !daemon.works_on_device() ||
+      !segment->devices().Lose(daemon.number)) {
     return false;
   }
   for (auto& [name, other] : table_->daemons()) {

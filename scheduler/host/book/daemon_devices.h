@@ -29,7 +29,8 @@ class DaemonDevices {
                                     Deadline now);
   // Lets the job go on without the daemon's device, and logs `why`. Neither
   // daemon of the device is started again, attached or called. Returns false,
-  // and does nothing, if the job cannot go on without it.
+  // and does nothing, if the job cannot go on without it, or the daemon does
+  // not work on its device.
   bool Lose(const Daemon& daemon, const std::string& why);
 
  private:

@@ -57,7 +57,8 @@ JobSegment* DaemonTable::SegmentOf(const std::string& job_id) const {
 
 bool DaemonTable::IsLost(const Daemon& daemon) const {
   JobSegment* const segment = SegmentOf(daemon.wanted_by);
-  return segment != nullptr && segment->devices().IsLost(daemon.number);
+  return segment != nullptr && daemon.works_on_device() &&
+         segment->devices().IsLost(daemon.number);
 }
 
 absl::Status DaemonTable::Register(const DaemonRegistration& registration,

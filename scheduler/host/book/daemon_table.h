@@ -75,7 +75,7 @@ class DaemonTable {
   const HostedJob* FindJob(const std::string& job_id) const;
   // Returns nullptr if the job has no open segment.
   JobSegment* SegmentOf(const std::string& job_id) const;
-  // Returns whether the daemon's device is lost to its job.
+  // Returns whether the daemon is lost to its job, with its device.
   bool IsLost(const Daemon& daemon) const;
 
   // ---- Coming and going.

@@ -11,7 +11,9 @@ namespace {
 // turn.
 DaemonState StateAttached(const DaemonTable& table, const Daemon& daemon) {
   JobSegment* const segment = table.SegmentOf(daemon.attachment.job_id);
-  if (segment == nullptr) return DaemonState::kWorking;
+  if (segment == nullptr || !daemon.works_on_device()) {
+    return DaemonState::kWorking;
+  }
   const JobDevices& devices = segment->devices();
   if (daemon.number >= devices.size()) return DaemonState::kWorking;
   const DeviceWork own = daemon.placement.role == ExecutorRole::kSampler

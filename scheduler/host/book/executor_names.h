@@ -19,7 +19,7 @@ bool AnyShares(const std::vector<Device>& devices, const Device& other);
 
 struct JobExecutor {
   ExecutorPlacement placement;  // Placement with the name on the host.
-  uint32_t number = 0;  // Number in the job: i of sampler.<i> or trainer.<i>.
+  uint32_t number = 0;          // Number in the job: i of sampler.<i>.
 };
 
 // An executor that the host has already.
@@ -35,8 +35,8 @@ struct NamedExecutor {
 
 // Returns the executors of `job` with their names on the host. `job` has the
 // numbers and the order of PlaceExecutors(); `there` has the host's executors
-// by name. An executor that is the job's keeps its name. Otherwise the sampler
-// and the trainer of a number get the same number in their names. It is the one
+// by name. An executor that is the job's keeps its name. Otherwise the
+// executors of a number get the same number in their names. It is the one
 // for which most executors are there and free, then the lowest.
 std::vector<JobExecutor> NameExecutors(
     const std::vector<ExecutorPlacement>& job,

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "scheduler/planning/placement.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/signal_waiter.h"
@@ -182,7 +183,7 @@ int Run(const std::map<std::string, std::string>& flags) {
   const SignalWaiter stop({SIGTERM, SIGINT});
   const std::string name = flags.at("--name");
   const std::filesystem::path state_dir = flags.at("--state-dir");
-  const bool is_sampler = name.rfind("sampler", 0) == 0;
+  const ExecutorRole role = ParseRole(name.substr(0, name.find('.'))).value();
   if (IsOrdered(state_dir, "die-at-start")) {
     // Bytes that are no UTF-8, and that a terminal obeys.
     std::fputs("last words \xff\x1b[31m\n", stderr);
@@ -192,8 +193,7 @@ int Run(const std::map<std::string, std::string>& flags) {
     stop.WaitUntil(DeadlineIn(std::chrono::minutes(5)));
     return 0;
   }
-  FakeDaemon daemon(
-      is_sampler ? ExecutorRole::kSampler : ExecutorRole::kTrainer, &stop);
+  FakeDaemon daemon(role, &stop);
   daemon.executor().Pause(IsOrdered(state_dir, "hold") ||
                           IsOrdered(state_dir, "hold:" + name));
   if (IsOrdered(state_dir, "die-validating")) daemon.DieValidating();
@@ -206,7 +206,7 @@ int Run(const std::map<std::string, std::string>& flags) {
   HostSessionOptions options;
   options.state_dir = state_dir;
   options.name = name;
-  options.role = is_sampler ? "sampler" : "trainer";
+  options.role = NameOf(role);
   options.device = flags.at("--device");
   options.version = "test";
   options.segment_layout_version = kSegmentLayoutVersion;

@@ -32,10 +32,16 @@ absl::Status FakeExecutor::Attach(UniqueFd segment, const std::string& job_id,
   stop_ = false;
   thread_ = Thread("fake", [this] {
     while (!stop_ && !queue_->stopped()) {
-      if (role_ == ExecutorRole::kSampler) {
-        Sample();
-      } else {
-        Train();
+      switch (role_) {
+        case ExecutorRole::kSampler:
+          Sample();
+          break;
+        case ExecutorRole::kTrainer:
+          Train();
+          break;
+        case ExecutorRole::kExchange:  // It has no other host.
+          (void)board_->WaitForChange(board_->changes(), DeadlineIn(kPause));
+          break;
       }
     }
   });

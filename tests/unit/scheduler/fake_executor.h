@@ -1,5 +1,5 @@
-// A sampler or trainer that computes nothing. It moves empty tasks through the
-// real queue and steps through the real board, on its own threads.
+// A sampler, trainer or exchange that computes nothing. It moves empty tasks
+// through the real queue and steps through the real board, on its own threads.
 #ifndef FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
 #define FGNN_TESTS_UNIT_SCHEDULER_FAKE_EXECUTOR_H_
 

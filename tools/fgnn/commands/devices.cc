@@ -60,7 +60,7 @@ void FillTogether(const v1::Job& job, v1::Device* device) {
     if (executor.device() != device->name()) continue;
     if (executor.role() == "sampler") {
       device->set_sampled(device->sampled() + executor.batches());
-    } else {
+    } else if (executor.role() == "trainer") {
       device->set_trained(device->trained() + executor.batches());
     }
   }

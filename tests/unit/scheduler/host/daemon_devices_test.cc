@@ -86,6 +86,38 @@ TEST_F(DaemonDevicesTest, SwitchesDevicesOfTheOpenJobThatTakeTurns) {
                        HasSubstr("time_sharing")));
 }
 
+// It has the number of a device, but does no work there.
+TEST_F(DaemonDevicesTest, AnExchangeIsNotLostWithADevice) {
+  CreateSegment(/*num_devices=*/2);
+  std::vector<ExecutorPlacement> placements =
+      PairPerDevice(Devs({"cpu:0", "cpu:1"}));
+  placements.push_back({"exchange.0", ExecutorRole::kExchange, Dev("cpu:0")});
+  Place("job", placements);
+  members_.Open(segment_.get());
+  for (const ExecutorPlacement& placement : placements) {
+    FGNN_ASSERT_OK(Register(Start(placement.name)));
+    FGNN_ASSERT_OK_AND_ASSIGN(const AttachTicket ticket,
+                              members_.BeginAttach("job", placement.name));
+    members_.EndAttach(ticket);
+  }
+  segment_->devices().SetPlans({DevicePlan::kSample, DevicePlan::kTrain});
+  EXPECT_FALSE(devices_.Lose(daemon("exchange.0"), "it died"));
+  ASSERT_TRUE(devices_.Lose(daemon("sampler.0"), "it died"));
+  EXPECT_TRUE(table_.IsLost(daemon("trainer.0")));
+  EXPECT_FALSE(table_.IsLost(daemon("exchange.0")));
+  EXPECT_THAT(NamesOf(ExecutorRole::kExchange), ElementsAre("exchange.0"));
+  for (const ExecutorView& view : AllViews(table_)) {
+    if (view.placement.role != ExecutorRole::kExchange) continue;
+    EXPECT_EQ(view.state, DaemonState::kWorking);
+  }
+  // One that died is started again, on a device that is lost too.
+  End(daemon("exchange.0"));
+  FGNN_ASSERT_OK(assignment_.Want("job", {{daemon("exchange.0").placement, 0}},
+                                  /*restarts=*/3,
+                                  /*lost=*/{0}, now_));
+  EXPECT_TRUE(daemon("exchange.0").restarts.due.has_value());
+}
+
 class LostDeviceTest : public DaemonTableTest {
  protected:
   void SetUp() override {

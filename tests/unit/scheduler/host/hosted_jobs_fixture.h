@@ -141,7 +141,7 @@ class HostedJobsTest : public testing::Test {
     std::filesystem::create_directories(options.program_dir);
     for (const char* role : {"sampler", "trainer"}) {
       const auto program = options.program_dir / (std::string("fgnn-") + role);
-      std::ofstream(program) << "#!/bin/sh\nexec sleep 600\n";
+      std::ofstream(program) << "#!/bin/sh\necho \"$0 $*\"\nexec sleep 600\n";
       std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     }
     host_ = DaemonHost::Start(std::move(options), &calls_).value();
@@ -160,7 +160,7 @@ class HostedJobsTest : public testing::Test {
                         const std::string& job_id = "",
                         OwnerIndex owner = kNoOwner, uint32_t number = 0) {
     return host_->Register({.name = name,
-                            .role = name.substr(0, 7),
+                            .role = name.substr(0, name.find('.')),
                             .device = Dev(device),
                             .pid = process.pid(),
                             .start_time = process.start_time(),

@@ -1,10 +1,13 @@
 // Devices that a job goes on without.
+#include "shared/base/files/file.h"
+#include "shared/config/state_dir.h"
 #include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
 namespace fgnn {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -132,6 +135,32 @@ TEST_F(TwoDevicesTest, OfALostOneNeitherDaemonIsStartedAgain) {
   EXPECT_EQ(Daemons("a").restarts(), 1U);
   Kill("trainer.1");
   EXPECT_EQ(Daemons("a").restarts(), 2U);
+}
+
+// It is the same program as a trainer.
+TEST_F(TwoDevicesTest, AnExchangeIsStartedWithFlagsOfItsOwn) {
+  DaemonHostOptions options;
+  options.spawn = true;
+  options.daemon_flags = {"--log-json"};
+  options.exchange_flags = {"--exchange", "gpu1:7071"};
+  StartHost(std::move(options));
+  std::vector<ExecutorPlacement> placements = PairPerDevice(Devs({"cpu:0"}));
+  placements.push_back({"exchange.0", ExecutorRole::kExchange, Dev("cpu:0")});
+  FGNN_ASSERT_OK(Daemons("a").Want(placements, /*restarts=*/1, {}));
+  const auto said_by = [&](const std::string& name) {
+    const Deadline deadline = DeadlineIn(kLong);
+    std::string said;
+    while (said.find('\n') == std::string::npos &&
+           MonotonicClock::now() < deadline) {
+      said = ReadSmallFile(LogPath(temp_.path(), name)).value_or("");
+    }
+    return said;
+  };
+  EXPECT_THAT(said_by("exchange.0"),
+              AllOf(HasSubstr("fgnn-trainer --name exchange.0 "),
+                    HasSubstr(" --log-json --role exchange --exchange "
+                              "gpu1:7071\n")));
+  EXPECT_THAT(said_by("trainer.0"), HasSubstr(" --log-json\n"));
 }
 
 TEST_F(TwoDevicesTest, DaemonsOfALostOneAreStartedOnceItIsBack) {

@@ -85,22 +85,30 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   totals_.AddFailedCheckpoint();
   refusals_.Add(RefusalReason::kRole);
   refusals_.SetExpiry(1'800'000'000);
-  FGNN_ASSERT_OK(Want("a", "cpu:0"));
+  Run("exchange.0", "cpu:0");
+  std::vector<ExecutorPlacement> placements = PairPerDevice(Devs({"cpu:0"}));
+  placements.push_back({"exchange.0", ExecutorRole::kExchange, Dev("cpu:0")});
+  FGNN_ASSERT_OK(Daemons("a").Want(placements, /*restarts=*/3, {}));
   const std::unique_ptr<JobSegment> segment = SegmentOf("a");
   Daemons("a").OpenSegment(segment.get());
   Kill("trainer.0");
+  Kill("exchange.0");
   const std::string text = metrics_->OfScheduler().body;
   for (const char* line :
-       {"fgnn_committed_epochs_total 1", "fgnn_committed_batches_total 2",
-        "fgnn_committed_edges_total 60", "fgnn_committed_cache_hits_total 8",
+       {"fgnn_committed_epochs_total 1",
+        "fgnn_committed_batches_total 2",
+        "fgnn_committed_edges_total 60",
+        "fgnn_committed_cache_hits_total 8",
         "fgnn_committed_cache_misses_total 12",
-        "fgnn_committed_matched_rows_total 2", "fgnn_switches_total 3",
+        "fgnn_committed_matched_rows_total 2",
+        "fgnn_switches_total 3",
         "fgnn_committed_stage_seconds_total{stage=\"extract\"} 1",
         "fgnn_queue_slots{state=\"free\"} 4",
         "fgnn_queue_slots{state=\"ready\"} 0",
         "fgnn_daemons{device=\"cpu:0\",role=\"trainer\",state=\"dead\"} 1",
         "fgnn_daemon_restarts_total{role=\"trainer\"} 1",
-        "fgnn_faults_total{kind=\"daemon_died\"} 1",
+        "fgnn_daemon_restarts_total{role=\"exchange\"} 1",
+        "fgnn_faults_total{kind=\"daemon_died\"} 2",
         "fgnn_faults_total{kind=\"checkpoint_failed\"} 1",
         "fgnn_port_refusals_total{reason=\"role\"} 1",
         "fgnn_port_refusals_total{reason=\"too_many_connections\"} 0",
