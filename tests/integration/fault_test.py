@@ -72,7 +72,8 @@ class EndTest(harness.ServiceTest):
         self.service.fgnn('up')
         job = self.service.submit(
             {**harness.ENDLESS, 'training.evaluate_every': 1,
-             'model.hidden': 512, 'sampling.batch_size': 600})
+             'model.hidden': 2048, 'sampling.batch_size': 600})
+        # An evaluation takes longer than the time between two heartbeats.
         told = self.service.follow(job, lambda p: 'evaluated' in p)
         self.assertRegex(told['phase'], r'^evaluating epoch \d+$')
         self.assertTrue(0 <= told['evaluated'] <= 1, told)
