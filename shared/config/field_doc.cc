@@ -26,6 +26,10 @@ const FieldDescriptor* FieldOfKey(const Descriptor& message,
   return field == nullptr || KeyOf(*field) == key ? field : nullptr;
 }
 
+bool MayBeEmpty(const FieldDescriptor& list) {
+  return DocOf(list).default_value() == "[]";
+}
+
 const FieldDescriptor* BlockInsteadOf(const FieldDescriptor& list) {
   const Descriptor& message = *list.containing_type();
   for (int i = 0; i < message.field_count(); ++i) {

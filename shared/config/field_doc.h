@@ -30,6 +30,9 @@ const google::protobuf::FieldDescriptor* BlockInsteadOf(
 std::string FieldPath(const std::string& prefix,
                       const google::protobuf::FieldDescriptor& field);
 
+// Returns whether a list may have no elements in an effective spec.
+bool MayBeEmpty(const google::protobuf::FieldDescriptor& list);
+
 // Returns the shortest text that reads as the same number.
 std::string FormatDouble(double value);
 

@@ -192,7 +192,7 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
                        path, " takes a list; write [",
                        node.IsScalar() ? node.Scalar() : "…", "]")));
   }
-  if (node.size() == 0 && IsNumber(field)) {
+  if (node.size() == 0 && IsNumber(field) && !MayBeEmpty(field)) {
     return ErrorAt(node, origin,
                    absl::InvalidArgumentError(absl::StrCat(
                        path,

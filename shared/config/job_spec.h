@@ -142,6 +142,15 @@ struct DeviceRequestSpec {
                          const DeviceRequestSpec&) = default;
 };
 
+// How the hosts of a job share its steps.
+struct HostsSpec {
+  // Numbers of places of each step, of the hosts in their order; empty: in
+  // proportion to their devices.
+  std::vector<uint32_t> shares = {};
+
+  friend bool operator==(const HostsSpec&, const HostsSpec&) = default;
+};
+
 struct LimitsSpec {
   // Limit of memory in bytes; nullopt: the memory of the machine.
   std::optional<uint64_t> memory_bytes;
@@ -171,6 +180,7 @@ struct JobSpec {
   uint32_t queue_slots = 0;  // Slots of the queue; 0: as planned.
   LimitsSpec limits;
   FeaturesSpec features;
+  HostsSpec hosts = {};
 
   // Returns true if each device has a sampler and a trainer, one of which works
   // at a time. Cores beside a GPU have a sampler alone.

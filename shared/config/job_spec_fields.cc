@@ -185,6 +185,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
                       from.device_request());
   }
   CopyFeatures(Read(), to.features, from.features());
+  to.hosts.shares.assign(from.hosts().shares().begin(),
+                         from.hosts().shares().end());
   to.queue_slots = from.queue().slots();
   // An effective spec has been through MakeEffective(), so this is a number.
   to.limits.memory_bytes = MemoryLimit(from).value_or(std::nullopt);
@@ -213,6 +215,8 @@ v1::JobSpec ToProto(const JobSpec& from) {
   }
   for (const Device& device : from.devices) to.add_devices(device.name);
   CopyFeatures(Write(), from.features, *to.mutable_features());
+  to.mutable_hosts()->mutable_shares()->Add(from.hosts.shares.begin(),
+                                            from.hosts.shares.end());
   to.mutable_queue()->set_slots(from.queue_slots);
   v1::LimitsSpec& limits = *to.mutable_limits();
   limits.set_memory(from.limits.memory_bytes.has_value()

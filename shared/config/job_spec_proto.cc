@@ -14,6 +14,7 @@
 #include "shared/config/field_reader.h"
 #include "shared/config/presets.h"
 #include "shared/config/rules/device_rules.h"
+#include "shared/config/rules/host_rules.h"
 #include "shared/config/rules/job_rules.h"
 
 namespace fgnn {
@@ -153,7 +154,7 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
   if (spec->training().batches_per_step() == 0) {
     spec->mutable_training()->set_batches_per_step(DevicesThatTrain(*spec));
   }
-  return absl::OkStatus();
+  return CheckHosts(FromProto(*spec));
 }
 
 }  // namespace

@@ -41,9 +41,10 @@ void AppendMessage(const Message& message, const std::string& indent,
   const Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
-    const bool is_set = field.is_repeated()
-                            ? reflection.FieldSize(message, &field) > 0
-                            : reflection.HasField(message, &field);
+    const bool is_set =
+        field.is_repeated()
+            ? reflection.FieldSize(message, &field) > 0 || MayBeEmpty(field)
+            : reflection.HasField(message, &field);
     if (!is_set) continue;
     absl::StrAppend(yaml, indent, KeyOf(field), ":");
     if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {

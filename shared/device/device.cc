@@ -160,9 +160,10 @@ absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
         name.find('/', slash + 1) != std::string_view::npos) {
       return BadName(text, "has no name of a host before its '/'");
     }
-    FGNN_ASSIGN_OR_RETURN(Device device,
-                          ParseDeviceName(name.substr(slash + 1)));
-    return OfHost(std::move(device), std::string(name.substr(0, slash)));
+    const absl::StatusOr<Device> device =
+        ParseDeviceName(name.substr(slash + 1));
+    if (!device.ok()) return BadName(text, "names no device of that host");
+    return OfHost(*device, std::string(name.substr(0, slash)));
   }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 1));

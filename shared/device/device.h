@@ -23,6 +23,7 @@ namespace fgnn {
 
 inline constexpr int kMaxCores = CPU_SETSIZE;  // Most cores of a host.
 inline constexpr int kMaxGpus = 64;            // Most GPUs of a host.
+inline constexpr uint32_t kMostHosts = 64;     // Most hosts of a job.
 
 enum class DeviceKind : uint8_t { kCpu, kCuda };
 // "cpu", "cuda".

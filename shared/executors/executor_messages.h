@@ -34,8 +34,10 @@ struct JobHost {
 // The hosts of a job, as one of them sees them. The places of a step are theirs
 // in this order.
 struct JobHosts {
-  std::vector<JobHost> all;  // Empty: the job is of one host.
-  uint32_t self = 0;         // Index of the host that sees them.
+  std::vector<JobHost> all = {};  // Empty: the job is of one host.
+  uint32_t self = 0;              // Index of the host that sees them.
+  // Number of the run. Exchanges of another run of the job are strangers.
+  uint64_t attempt = 0;
 };
 
 struct AttachJobRequest {

@@ -65,7 +65,7 @@ std::optional<OpenSteps> GradientBoard::FindOpenSteps() const {
   std::optional<StepRange> steps =
       FindSteps(uint64_t{segment_->options().staleness} + 1);
   if (!steps.has_value()) return std::nullopt;
-  if (!shape.all_are_local()) {
+  if (shape.has_other_hosts()) {
     // The places of a step are those of the step two before, and in epochs of
     // one step the records are those of the step before. Another host that has
     // not made that one may still ask for its gradients.

@@ -23,8 +23,9 @@ JobShape::JobShape(const SegmentOptions& options)
       local_places_(batches_per_step_ -
                     std::min(batches_per_step_,
                              options.places_before + options.places_after)),
+      has_other_hosts_(options.num_hosts > 1),
       // Another host may be done with a step before this host has begun it.
-      kept_steps_(uint64_t{options.staleness} + (all_are_local() ? 1 : 2)),
+      kept_steps_(uint64_t{options.staleness} + (has_other_hosts_ ? 2 : 1)),
       local_per_epoch_(0) {
   if (steps_per_epoch_ == 0) return;
   const uint64_t whole_steps = steps_per_epoch_ - 1;
@@ -44,7 +45,7 @@ uint64_t JobShape::LocalBatchesBelow(BatchSeq seq) const {
 BatchPart JobShape::TaskOf(TaskNumber number) const {
   const uint64_t local = number.value() / parts_;
   const auto part = static_cast<uint32_t>(number.value() % parts_);
-  if (all_are_local()) return {BatchSeq(local), part};
+  if (local_places_ == batches_per_step_) return {BatchSeq(local), part};
   // This host has no batches, so num_tasks() is 0 and `number` is beyond it.
   if (local_per_epoch_ == 0) return {num_batches(), part};
   const uint64_t batch = local % local_per_epoch_;

@@ -115,7 +115,7 @@ class JobShape {
   }
 
   // Number of places on the board: those of all steps that may be open at once,
-  // and of the step after them where other hosts have places.
+  // and of the step after them if the job has other hosts.
   uint64_t num_places() const {
     return kept_steps_ * batches_per_step_ * parts_;
   }
@@ -137,8 +137,8 @@ class JobShape {
     return PlaceInEpoch(task.seq).batch * parts_ + task.part;
   }
 
-  // Whether this host samples and trains all batches.
-  bool all_are_local() const { return local_places_ == batches_per_step_; }
+  // Whether the job has other hosts, be it without places.
+  bool has_other_hosts() const { return has_other_hosts_; }
   // Whether this host samples and trains the batch.
   bool IsLocal(BatchSeq seq) const {
     const uint64_t place = PlaceInEpoch(seq).batch % batches_per_step_;
@@ -152,8 +152,9 @@ class JobShape {
   // Returns the number of a task. The batch is local.
   TaskNumber NumberOf(const BatchPart& task) const {
     // Where all batches are local, no division is needed.
-    const uint64_t batch =
-        all_are_local() ? task.seq.value() : LocalBatchesBelow(task.seq);
+    const uint64_t batch = local_places_ == batches_per_step_
+                               ? task.seq.value()
+                               : LocalBatchesBelow(task.seq);
     return TaskNumber(batch * parts_ + task.part);
   }
   // Returns the batch and part of task `number`, which is below num_tasks().
@@ -197,7 +198,8 @@ class JobShape {
   uint32_t num_slots_;  // S
   uint32_t parts_;      // P
   uint64_t first_place_;
-  uint64_t local_places_;     // LW
+  uint64_t local_places_;  // LW
+  bool has_other_hosts_;
   uint64_t kept_steps_;       // Number of steps whose places the board keeps.
   uint64_t local_per_epoch_;  // LB
 };

@@ -16,6 +16,7 @@
 #include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/device/device.h"
 #include "shared/device/memory.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/segment_layout.h"
@@ -191,7 +192,9 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
   FGNN_RETURN_IF_ERROR(CheckRange("batches_per_step", options.batches_per_step,
                                   1, kMaxBatchesPerStep));
   FGNN_RETURN_IF_ERROR(CheckRange("parts", options.parts, 1, kMostParts));
-  const uint64_t places = options.batches_per_step;
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_hosts", options.num_hosts, 1, kMostHosts));
+  const uint64_t places = options.num_hosts > 1 ? options.batches_per_step : 0;
   FGNN_RETURN_IF_ERROR(
       CheckRange("places_before", options.places_before, 0, places));
   FGNN_RETURN_IF_ERROR(CheckRange("places_after", options.places_after, 0,

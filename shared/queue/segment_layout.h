@@ -31,7 +31,7 @@ struct SegmentHeader {
   uint64_t total_bytes;
   SegmentOptions options;
 };
-static_assert(sizeof(SegmentHeader) == 184);
+static_assert(sizeof(SegmentHeader) == 192);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different

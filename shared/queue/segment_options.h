@@ -21,6 +21,8 @@ struct SegmentOptions {
   uint64_t batches_per_epoch = 0;  // Number of batches B, >= 1.
   uint64_t epochs = 0;             // Number of epochs, >= 1.
   uint64_t parts = 1;              // Number of parts P of a batch, [1, 64].
+  // Number of hosts of the job, [1, 64]. Each has a segment of its own.
+  uint64_t num_hosts = 1;
   // Numbers of places of each step that other hosts have, before and after the
   // places whose batches this segment holds. Their sum is in [0, W].
   uint64_t places_before = 0;

@@ -9,6 +9,7 @@
 #include "shared/base/status.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/measured/score_fields.h"
+#include "shared/rpc/job_hosts_proto.h"
 
 namespace fgnn {
 namespace {
@@ -23,26 +24,6 @@ v1::GpuMemory ToProto(const GpuMemory& gpu) {
   message.set_pinned_bytes(gpu.pinned_bytes);
   message.set_hidden_bytes(gpu.hidden_bytes);
   return message;
-}
-
-void AddHosts(const JobHosts& hosts, v1::AttachJobRequest& message) {
-  for (const JobHost& host : hosts.all) {
-    v1::JobHost* const added = message.add_hosts();
-    added->set_name(host.name);
-    added->set_exchange(host.exchange);
-    added->set_num_places(host.num_places);
-  }
-  message.set_host(hosts.self);
-}
-
-JobHosts HostsOf(const v1::AttachJobRequest& message) {
-  JobHosts hosts = {.all = {}, .self = message.host()};
-  for (const v1::JobHost& host : message.hosts()) {
-    hosts.all.push_back({.name = host.name(),
-                         .exchange = host.exchange(),
-                         .num_places = host.num_places()});
-  }
-  return hosts;
 }
 
 // Returns the memory of a response that has it.
@@ -210,7 +191,9 @@ v1::AttachJobRequest ToProto(const AttachJobRequest& request) {
   }
   message.set_scheduler_generation(request.scheduler_generation);
   message.set_device(request.device);
-  AddHosts(request.hosts, message);
+  if (!request.hosts.all.empty()) {
+    *message.mutable_hosts() = ToProto(request.hosts);
+  }
   return message;
 }
 
@@ -230,15 +213,15 @@ absl::StatusOr<AttachJobRequest> FromProto(
       .overflow_block = std::nullopt,
       .scheduler_generation = message.scheduler_generation(),
       .device = message.device(),
-      .hosts = HostsOf(message)};
+      .hosts = FromProto(message.hosts())};
   if (message.has_overflow_block()) {
     request.overflow_block = message.overflow_block();
   }
   if (!request.hosts.all.empty() &&
       request.hosts.self >= request.hosts.all.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("attach: host ", message.host(), " of ",
-                     message.hosts_size(), " hosts"));
+        absl::StrCat("attach: host ", request.hosts.self, " of ",
+                     request.hosts.all.size(), " hosts"));
   }
   return request;
 }

@@ -241,9 +241,9 @@ absl::Status ExplainUnreachable(const RemoteService& service) {
   ::SSL_set_fd(tls.get(), connection.get());
   // Shown as the channel shows it. A file that is not there shows nothing.
   if (!service.insecure) {
-    ::SSL_use_certificate_file(
-        tls.get(), (service.tls_dir / "user.pem").c_str(), SSL_FILETYPE_PEM);
-    ::SSL_use_PrivateKey_file(tls.get(), (service.tls_dir / "user.key").c_str(),
+    ::SSL_use_certificate_file(tls.get(), service.certificate_file().c_str(),
+                               SSL_FILETYPE_PEM);
+    ::SSL_use_PrivateKey_file(tls.get(), service.key_file().c_str(),
                               SSL_FILETYPE_PEM);
     ::ERR_clear_error();
   }

@@ -80,11 +80,15 @@ absl::Status CheckShowsWhoCalls(const RemoteService& service) {
   const fs::path& dir = service.tls_dir;
   FGNN_ASSIGN_OR_RETURN(const bool has_token, IsThere(dir / "token"));
   if (has_token) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const bool has_user, IsThere(dir / "user.pem"));
+  FGNN_ASSIGN_OR_RETURN(const bool has_user,
+                        IsThere(service.certificate_file()));
   if (!service.insecure && has_user) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat(
       dir.string(), " has no token",
-      service.insecure ? "" : " and no user.pem with user.key",
+      service.insecure
+          ? ""
+          : absl::StrCat(" and no ", service.certificate, ".pem with ",
+                         service.certificate, ".key"),
       ", so the service at ", service.address.Text(),
       " would not know who calls; its operator makes ",
       service.insecure ? "one" : "them",
@@ -106,12 +110,14 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
   grpc::SslCredentialsOptions options;
   FGNN_ASSIGN_OR_RETURN(options.pem_root_certs,
                         ReadSmallFile(dir / "ca.pem", kMostBytes));
-  FGNN_ASSIGN_OR_RETURN(const bool has_user, IsThere(dir / "user.pem"));
+  FGNN_ASSIGN_OR_RETURN(const bool has_user,
+                        IsThere(service.certificate_file()));
   if (has_user) {
-    FGNN_ASSIGN_OR_RETURN(options.pem_cert_chain,
-                          ReadSmallFile(dir / "user.pem", kMostBytes));
+    FGNN_ASSIGN_OR_RETURN(
+        options.pem_cert_chain,
+        ReadSmallFile(service.certificate_file(), kMostBytes));
     FGNN_ASSIGN_OR_RETURN(options.pem_private_key,
-                          ReadSecret(dir / "user.key"));
+                          ReadSecret(service.key_file()));
   }
   return grpc::SslCredentials(options);
 }

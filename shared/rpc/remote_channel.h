@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,7 +19,17 @@ struct RemoteService {
   // Folder with ca.pem, the authority that signed the service's certificate,
   // and with what shows who calls: user.pem and user.key, or token.
   std::filesystem::path tls_dir;
+  // Name of the files of the caller's certificate: "user", or "host" for a
+  // member.
+  std::string certificate = "user";
   bool insecure = false;  // Whether to speak in the clear.
+
+  std::filesystem::path certificate_file() const {
+    return tls_dir / (certificate + ".pem");
+  }
+  std::filesystem::path key_file() const {
+    return tls_dir / (certificate + ".key");
+  }
 };
 
 // Returns a channel that connects with the first call, and again after the

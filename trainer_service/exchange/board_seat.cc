@@ -44,12 +44,14 @@ void BoardSeat::Clear() {
 }
 
 absl::Status BoardSeat::Use(
-    const std::string& job_id, const std::function<void()>& cancel,
+    const std::string& job_id, uint64_t attempt,
+    const std::function<void()>& cancel,
     absl::FunctionRef<absl::Status(const ServedBoard&)> use) {
   ServedBoard board;
   {
     const MutexLock lock(&mutex_);
-    if (!board_.has_value() || is_cancelled_ || board_->job_id != job_id) {
+    if (!board_.has_value() || is_cancelled_ || board_->job_id != job_id ||
+        board_->attempt != attempt) {
       return absl::NotFoundError(
           absl::StrCat("job ", job_id, " is not on this host"));
     }

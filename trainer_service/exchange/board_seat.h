@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_EXCHANGE_BOARD_SEAT_H_
 #define FGNN_TRAINER_SERVICE_EXCHANGE_BOARD_SEAT_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@ namespace fgnn {
 // A job's board, as other hosts see it. Borrowed.
 struct ServedBoard {
   std::string job_id;
+  uint64_t attempt = 0;  // See JobHosts.
   Segment* segment = nullptr;
   OthersVersions* versions = nullptr;
 };
@@ -38,7 +40,7 @@ class BoardSeat {
   // Calls `use` with the job's board, which stays until `use` has returned.
   // Returns the error of `use`. Any thread may call `cancel` meanwhile, under a
   // lock; it makes `use` return soon. NotFound: the job is not here.
-  absl::Status Use(const std::string& job_id,
+  absl::Status Use(const std::string& job_id, uint64_t attempt,
                    const std::function<void()>& cancel,
                    absl::FunctionRef<absl::Status(const ServedBoard&)> use);
 

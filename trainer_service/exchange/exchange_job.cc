@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/exchange/first_weights.h"
 
 namespace fgnn {
 namespace {
@@ -58,6 +59,11 @@ absl::StatusOr<std::vector<OtherHost>> OthersOf(const JobHosts& hosts,
         self.name, " has ", self.num_places,
         " places of a step, by its segment ", segment.own_places()));
   }
+  if (hosts.all.size() != segment.num_hosts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the job has ", hosts.all.size(),
+                     " hosts, by its segment ", segment.num_hosts));
+  }
   return others;
 }
 
@@ -90,9 +96,11 @@ ExchangeJob::ExchangeJob(ExchangeJobOptions options,
       versions_(segment_.get(), IndicesOf(others)) {
   for (const OtherHost& other : others) {
     loops_.push_back(absl::WrapUnique(new Loop{
+        other.index,
         HostFollower(segment_.get(), options_.owner, links_.get(), other)}));
   }
   seat_->Put({.job_id = options_.job_id,
+              .attempt = options_.hosts.attempt,
               .segment = segment_.get(),
               .versions = &versions_});
 }
@@ -131,10 +139,30 @@ void ExchangeJob::Run(Loop& loop) {
 }
 
 absl::Status ExchangeJob::Follow(Loop& loop) {
+  // The head's trainers load them from a checkpoint.
+  if (options_.hosts.self != 0) FGNN_RETURN_IF_ERROR(FetchWeights(loop));
   bool is_through = false;
   while (!is_through && !stopped_.HasBeenNotified()) {
     loop.progress.fetch_add(1, std::memory_order_relaxed);
     FGNN_ASSIGN_OR_RETURN(is_through, FollowOnce(loop.follower));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExchangeJob::FetchWeights(Loop& loop) {
+  GradientBoard board(segment_.get(), kNoOwner);
+  while (NeedsFirstWeights(segment_.get())) {
+    loop.progress.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t seen = board.changes();
+    const absl::Status fetched = FetchFirstWeights(
+        segment_.get(), options_.owner, links_.get(), loop.host, [&] {
+          loop.progress.fetch_add(1);
+          return stopped_.HasBeenNotified();
+        });
+    if (!absl::IsUnavailable(fetched)) FGNN_RETURN_IF_ERROR(fetched);
+    // A trainer may load them. A host that does not have them is asked again.
+    if (!fetched.ok() && stopped_.WaitUntil(DeadlineIn(kTick))) break;
+    FGNN_RETURN_IF_ERROR(board.WaitForChange(seen, MonotonicClock::now()));
   }
   return absl::OkStatus();
 }

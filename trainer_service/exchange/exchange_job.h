@@ -70,6 +70,7 @@ class ExchangeJob : public ExecutorJob {
 
  private:
   struct Loop {
+    uint32_t host = 0;  // Index of the host that is followed.
     HostFollower follower;
     std::atomic<uint64_t> progress = 0;
     Thread thread = {};  // Last: it uses the fields above.
@@ -80,6 +81,9 @@ class ExchangeJob : public ExecutorJob {
               const std::vector<OtherHost>& others);
   void Run(Loop& loop);
   absl::Status Follow(Loop& loop);
+  // Gets the weights that the job goes on from from the loop's host, unless
+  // they are here by now.
+  absl::Status FetchWeights(Loop& loop);
   // Follows for a round. Returns as HostFollower::Follow().
   absl::StatusOr<bool> FollowOnce(HostFollower& follower);
 

@@ -10,7 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "shared/base/clock.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/job_shape.h"
@@ -40,6 +43,18 @@ class EntryStream {
   virtual bool is_over() = 0;
 };
 
+// A part of a version's weights, or of its optimizer state behind them.
+struct WeightsPart {
+  absl::Span<const float> floats;
+  // With the last part: CRC32C of the weights, and of the optimizer state.
+  struct Crcs {
+    uint32_t weights = 0;
+    uint32_t optimizer_state = 0;
+  };
+  std::optional<Crcs> crcs = std::nullopt;
+};
+using TakeWeights = absl::FunctionRef<absl::Status(const WeightsPart&)>;
+
 // Thread-safe.
 class HostLinks {
  public:
@@ -49,6 +64,11 @@ class HostLinks {
   // may be no tasks. Does not wait for an answer.
   virtual absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
       uint32_t host, uint64_t version, const std::vector<BatchPart>& tasks) = 0;
+  // Calls `take` with the parts of that version's weights on host `host`, in
+  // their order. Ends with the first error of `take`. Unavailable: the link is
+  // broken, or the host does not have that version yet.
+  virtual absl::Status CopyWeights(uint32_t host, uint64_t version,
+                                   TakeWeights take) = 0;
 };
 
 }  // namespace fgnn

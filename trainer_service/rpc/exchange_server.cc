@@ -16,6 +16,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/device/device.h"
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/certificates/client_certificate.h"
 #include "shared/rpc/grpc_address.h"
@@ -29,8 +30,7 @@ namespace {
 
 // Each other host has one call, and a second one while the server has not seen
 // the end of the first.
-constexpr int kMostHosts = 64;
-constexpr int kMaxThreads = 2 * kMostHosts + 8;
+constexpr int kMaxThreads = 2 * int{kMostHosts} + 8;
 constexpr int kMaxStreams = 16;  // Calls at once on one connection.
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMs = 10'000;

@@ -12,6 +12,7 @@
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/server.h"
 #include "trainer_service/exchange/entry_source.h"
+#include "trainer_service/exchange/first_weights.h"
 
 namespace fgnn {
 namespace {
@@ -30,14 +31,54 @@ class ExchangeService final : public v1::ExchangeService::Service {
     return ServeCall(*context, [&]() -> absl::Status {
       if (check_ != nullptr) FGNN_RETURN_IF_ERROR(check_(*context));
       return seat_->Use(
-          request->job_id(), [context] { context->TryCancel(); },
+          request->job_id(), request->attempt(),
+          [context] { context->TryCancel(); },
           [&](const ServedBoard& board) {
             return Answer(board, *context, *request, *writer);
           });
     });
   }
 
+  grpc::Status AskWeights(
+      grpc::ServerContext* context, const v1::AskWeightsRequest* request,
+      grpc::ServerWriter<v1::WeightsPart>* writer) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      if (check_ != nullptr) FGNN_RETURN_IF_ERROR(check_(*context));
+      return seat_->Use(
+          request->job_id(), request->attempt(),
+          [context] { context->TryCancel(); },
+          [&](const ServedBoard& board) -> absl::Status {
+            FGNN_ASSIGN_OR_RETURN(
+                const SentWeights sent,
+                FindWeights(board.segment, request->version()));
+            if (SendWeights(sent, *writer)) return absl::OkStatus();
+            return GoneError();
+          });
+    });
+  }
+
  private:
+  static absl::Status GoneError() {
+    return absl::CancelledError(
+        "the other host has gone, or the job is being detached");
+  }
+  // Returns false if the other host has gone.
+  static bool SendWeights(const SentWeights& sent,
+                          grpc::ServerWriter<v1::WeightsPart>& writer) {
+    for (const absl::Span<const float> all :
+         {sent.weights, sent.optimizer_state}) {
+      for (size_t begin = 0; begin < all.size(); begin += kFloatsPerPart) {
+        const absl::Span<const float> some = all.subspan(begin, kFloatsPerPart);
+        v1::WeightsPart part;
+        part.set_floats(some.data(), some.size() * sizeof(float));
+        if (!writer.Write(part)) return false;
+      }
+    }
+    v1::WeightsPart last;
+    last.set_weights_crc(sent.crcs.weights);
+    last.set_state_crc(sent.crcs.optimizer_state);
+    return writer.Write(last);
+  }
   static absl::Status Answer(const ServedBoard& board,
                              const grpc::ServerContext& context,
                              const v1::AskEntriesRequest& request,
@@ -55,8 +96,7 @@ class ExchangeService final : public v1::ExchangeService::Service {
                             source.Next(DeadlineIn(kTick)));
       if (context.IsCancelled() ||
           (entry.has_value() && !Send(*entry, writer))) {
-        return absl::CancelledError(
-            "the other host has gone, or the job is being detached");
+        return GoneError();
       }
     }
     return absl::OkStatus();

@@ -124,17 +124,60 @@ class GrpcEntryStream final : public EntryStream {
   grpc::Status status_;
 };
 
+// Returns the part of the message, which is borrowed. `floats` are a copy in
+// memory that is aligned for them.
+WeightsPart PartOf(const v1::WeightsPart& message, std::vector<float>& floats) {
+  floats.resize(message.floats().size() / sizeof(float));
+  std::memcpy(floats.data(), message.floats().data(),
+              floats.size() * sizeof(float));
+  WeightsPart part = {.floats = floats};
+  if (message.has_weights_crc()) {
+    part.crcs = WeightsPart::Crcs{.weights = message.weights_crc(),
+                                  .optimizer_state = message.state_crc()};
+  }
+  return part;
+}
+
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> GrpcHostLinks::ChannelTo(
+    uint32_t host) const {
+  const auto found = hosts_.find(host);
+  if (found != hosts_.end()) return found->second;
+  return absl::NotFoundError(
+      absl::StrCat("the job has no host with index ", host));
+}
+
+absl::Status GrpcHostLinks::CopyWeights(uint32_t host, uint64_t version,
+                                        TakeWeights take) {
+  FGNN_ASSIGN_OR_RETURN(const auto channel, ChannelTo(host));
+  const auto stub = v1::ExchangeService::NewStub(channel);
+  grpc::ClientContext context;
+  SetDeadline(context, kLongestCall);
+  v1::AskWeightsRequest request;
+  request.set_job_id(job_id_);
+  request.set_attempt(attempt_);
+  request.set_version(version);
+  const auto reader = stub->AskWeights(&context, request);
+  v1::WeightsPart message;
+  std::vector<float> floats;
+  absl::Status taken;
+  while (reader->Read(&message)) {
+    if (!taken.ok()) continue;  // The call ends soon.
+    taken = take(PartOf(message, floats));
+    if (!taken.ok()) context.TryCancel();
+  }
+  const grpc::Status ended = reader->Finish();
+  if (!taken.ok() || ended.ok()) return taken;
+  return ErrorOf(ended);
+}
 
 absl::StatusOr<std::unique_ptr<EntryStream>> GrpcHostLinks::Ask(
     uint32_t host, uint64_t version, const std::vector<BatchPart>& tasks) {
-  const auto found = hosts_.find(host);
-  if (found == hosts_.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("the job has no host with index ", host));
-  }
+  FGNN_ASSIGN_OR_RETURN(const auto channel, ChannelTo(host));
   v1::AskEntriesRequest request;
   request.set_job_id(job_id_);
+  request.set_attempt(attempt_);
   request.set_host(self_);
   request.set_version(version);
   for (const BatchPart& task : tasks) {
@@ -142,7 +185,7 @@ absl::StatusOr<std::unique_ptr<EntryStream>> GrpcHostLinks::Ask(
     asked->set_seq(task.seq.value());
     asked->set_part(task.part);
   }
-  return std::make_unique<GrpcEntryStream>(found->second, request);
+  return std::make_unique<GrpcEntryStream>(channel, request);
 }
 
 }  // namespace fgnn

@@ -22,18 +22,27 @@ namespace fgnn {
 // that does not have the job yet.
 class GrpcHostLinks final : public HostLinks {
  public:
-  // `self`: index of this host. `hosts`: channels to the exchanges of the other
-  // hosts, by their indices.
-  GrpcHostLinks(std::string job_id, uint32_t self,
+  // `attempt`: see JobHosts. `self`: index of this host. `hosts`: channels to
+  // the exchanges of the other hosts, by their indices.
+  GrpcHostLinks(std::string job_id, uint64_t attempt, uint32_t self,
                 std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts)
-      : job_id_(std::move(job_id)), self_(self), hosts_(std::move(hosts)) {}
+      : job_id_(std::move(job_id)),
+        attempt_(attempt),
+        self_(self),
+        hosts_(std::move(hosts)) {}
 
   absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
       uint32_t host, uint64_t version,
       const std::vector<BatchPart>& tasks) override;
+  absl::Status CopyWeights(uint32_t host, uint64_t version,
+                           TakeWeights take) override;
 
  private:
+  // Returns the channel to the host's exchange. NotFound: no such host.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(uint32_t host) const;
+
   const std::string job_id_;
+  const uint64_t attempt_;
   const uint32_t self_;
   const std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts_;
 };

@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
         address.status(), absl::StrCat("the exchange of ", hosts.all[i].name)));
     channels[i] = MakeHostChannel(*address, shown);
   }
-  return std::make_unique<GrpcHostLinks>(job_id, hosts.self,
+  return std::make_unique<GrpcHostLinks>(job_id, hosts.attempt, hosts.self,
                                          std::move(channels));
 }
 

@@ -82,6 +82,10 @@ class FieldFiller {
           reflection.AddInt32(message, field, -value);
           break;
         case FieldDescriptor::CPPTYPE_UINT32:
+          if (field->is_repeated()) {
+            reflection.AddUInt32(message, field, static_cast<uint32_t>(value));
+            break;
+          }
           reflection.SetUInt32(message, field, static_cast<uint32_t>(value));
           break;
         case FieldDescriptor::CPPTYPE_UINT64:

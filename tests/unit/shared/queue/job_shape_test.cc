@@ -75,6 +75,7 @@ uint32_t HostOf(uint32_t place, const Shares& ends) {
 // Returns the options of one host's segment.
 SegmentOptions OfHost(SegmentOptions options, const Shares& ends,
                       uint32_t host) {
+  options.num_hosts = ends.size();
   options.places_before = host == 0 ? 0 : ends[host - 1];
   options.places_after = ends.back() - ends[host];
   return options;

@@ -72,12 +72,17 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
             [](SegmentOptions* o) { o->batches_per_step = 1025; }},
            {"parts", [](SegmentOptions* o) { o->parts = 0; }},
            {"parts", [](SegmentOptions* o) { o->parts = 65; }},
+           {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 0; }},
+           {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 65; }},
+           {"places_before", [](SegmentOptions* o) { o->places_before = 1; }},
            {"places_before",
             [](SegmentOptions* o) {
+              o->num_hosts = 2;
               o->places_before = o->batches_per_step + uint64_t{1};
             }},
            {"places_after",
             [](SegmentOptions* o) {
+              o->num_hosts = 2;
               o->places_before = 1;
               o->places_after = o->batches_per_step;
             }},

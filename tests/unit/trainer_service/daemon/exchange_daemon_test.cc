@@ -46,6 +46,7 @@ class ExchangeDaemonTest : public testing::Test {
     options.batches_per_epoch = 4;
     options.epochs = 1;
     options.batches_per_step = 4;
+    options.num_hosts = 2;
     options.places_after = 1;
     options.num_parameters = 1;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));

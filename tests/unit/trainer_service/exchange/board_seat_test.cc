@@ -19,10 +19,14 @@ class BoardSeatTest : public testing::Test {
  protected:
   absl::Status Use(const std::string& job_id) {
     return seat_.Use(
-        job_id, [] {}, [](const ServedBoard&) { return absl::OkStatus(); });
+        job_id, /*attempt=*/1, [] {},
+        [](const ServedBoard&) { return absl::OkStatus(); });
   }
   void Put(const std::string& job_id) {
-    seat_.Put({.job_id = job_id, .segment = nullptr, .versions = nullptr});
+    seat_.Put({.job_id = job_id,
+               .attempt = 1,
+               .segment = nullptr,
+               .versions = nullptr});
   }
 
   BoardSeat seat_;
@@ -42,6 +46,14 @@ TEST_F(BoardSeatTest, HasTheBoardOfOneJobUntilItIsCancelled) {
   EXPECT_THAT(Use("a"), IsOk());
 }
 
+TEST_F(BoardSeatTest, ABoardOfAnotherRunOfTheJobIsNotHere) {
+  Put("a");
+  EXPECT_THAT(seat_.Use(
+                  "a", /*attempt=*/2, [] {},
+                  [](const ServedBoard&) { return absl::OkStatus(); }),
+              NotFound("job a is not on this host"));
+}
+
 TEST_F(BoardSeatTest, EmptiesOnceTheLastCallHasEnded) {
   Put("a");
   Notification in_use;
@@ -50,7 +62,7 @@ TEST_F(BoardSeatTest, EmptiesOnceTheLastCallHasEnded) {
   absl::Status used;
   const Thread call = Thread::Start("call", [&] {
                         used = seat_.Use(
-                            "a", [&] { cancelled.Notify(); },
+                            "a", /*attempt=*/1, [&] { cancelled.Notify(); },
                             [&](const ServedBoard& board) {
                               EXPECT_EQ(board.job_id, "a");
                               in_use.Notify();

@@ -21,6 +21,7 @@ using testing::HasSubstr;
 
 TEST(OthersOfTest, TheirPlacesAreThoseOfTheSegment) {
   SegmentOptions options = StepsOfFour();
+  options.num_hosts = 3;
   options.places_before = 2;
   options.places_after = 1;
   JobHosts hosts = HostsWith({2, 1, 1});
@@ -38,6 +39,7 @@ TEST(OthersOfTest, TheirPlacesAreThoseOfTheSegment) {
 
 TEST(OthersOfTest, OtherPlacesThanTheSegmentsAreRefused) {
   SegmentOptions options = StepsOfFour();
+  options.num_hosts = 3;
   options.places_before = 2;
   options.places_after = 1;
   const struct {
@@ -50,6 +52,7 @@ TEST(OthersOfTest, OtherPlacesThanTheSegmentsAreRefused) {
       {{2, 1, 2}, 1, "the hosts have 5 places of a step"},
       {{2, 1}, 1, "the hosts have 3 places of a step"},
       {{1, 1, 2}, 1, "the hosts before host1 have 1 places of a step"},
+      {{2, 1, 1, 0}, 1, "the job has 4 hosts, by its segment 3"},
       {{2, 2}, 1, "host1 has 2 places of a step, by its segment 1"},
   };
   for (const auto& [shares, self, why] : wrong) {
@@ -109,10 +112,10 @@ TEST_F(ExchangeJobTest, OtherWeightsFailTheJobOnce) {
   // The loop that failed works on, as the scheduler sees it, and the board is
   // served.
   WaitForProgress(*job);
-  EXPECT_THAT(
-      seat_.Use(
-          kJob, [] {}, [](const ServedBoard&) { return absl::OkStatus(); }),
-      IsOk());
+  EXPECT_THAT(seat_.Use(
+                  kJob, /*attempt=*/0, [] {},
+                  [](const ServedBoard&) { return absl::OkStatus(); }),
+              IsOk());
   job.reset();
   EXPECT_EQ(failures_, 1);
   EXPECT_THAT(failure_, StatusIs(absl::StatusCode::kDataLoss,

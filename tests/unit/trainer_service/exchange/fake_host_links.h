@@ -10,6 +10,7 @@
 
 #include "shared/base/status.h"
 #include "trainer_service/exchange/entry_source.h"
+#include "trainer_service/exchange/first_weights.h"
 #include "trainer_service/exchange/host_links.h"
 
 namespace fgnn {
@@ -56,6 +57,15 @@ class FakeHostLinks final : public HostLinks {
     FGNN_ASSIGN_OR_RETURN(EntrySource source,
                           EntrySource::Make(far.segment, tasks));
     return std::make_unique<FakeEntryStream>(std::move(source), &fault_);
+  }
+
+  // In two parts: of the weights, and of the optimizer state.
+  absl::Status CopyWeights(uint32_t host, uint64_t version,
+                           TakeWeights take) override {
+    FGNN_ASSIGN_OR_RETURN(const SentWeights sent,
+                          FindWeights(hosts_.at(host).segment, version));
+    FGNN_RETURN_IF_ERROR(take({.floats = sent.weights}));
+    return take({.floats = sent.optimizer_state, .crcs = sent.crcs});
   }
 
  private:

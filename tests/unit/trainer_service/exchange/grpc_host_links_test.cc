@@ -45,7 +45,7 @@ class GrpcHostLinksTest : public testing::Test {
   Hosts& MakeHosts(const SegmentOptions& options,
                    const std::vector<uint64_t>& shares) {
     return hosts_.emplace(options, shares, EntryFault(), [&](uint32_t self) {
-      return std::make_unique<GrpcHostLinks>(kJob, self,
+      return std::make_unique<GrpcHostLinks>(kJob, /*attempt=*/0, self,
                                              Channels(shares.size()));
     });
   }
@@ -118,7 +118,7 @@ TEST_F(GrpcHostLinksTest, AnExchangeThatStartsAgainLosesNothing) {
 TEST_F(GrpcHostLinksTest, ErrorsThatStayAreToldAndOthersAskedAgain) {
   MakeHosts(StepsOfFour(), {2, 2});
   const auto channels = Channels(2);
-  GrpcHostLinks links(kJob, /*self=*/1, channels);
+  GrpcHostLinks links(kJob, /*attempt=*/0, /*self=*/1, channels);
   const auto answer = [&links](uint32_t host,
                                const std::vector<BatchPart>& tasks) {
     return links.Ask(host, /*version=*/0, tasks)

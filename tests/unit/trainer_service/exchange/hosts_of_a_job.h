@@ -36,6 +36,7 @@ class Hosts {
     uint64_t first = 0;
     for (const uint64_t share : shares) {
       SegmentOptions own = options;
+      own.num_hosts = shares.size();
       own.places_before = first;
       own.places_after = options.batches_per_step - first - share;
       segments_.push_back(MakeSegment(own));

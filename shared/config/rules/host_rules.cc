@@ -1,0 +1,101 @@
+#include "shared/config/rules/host_rules.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "shared/base/status.h"
+#include "shared/config/job_hosts.h"
+
+namespace fgnn {
+namespace {
+
+absl::Status CheckShares(const JobSpec& spec, size_t num_hosts) {
+  if (num_hosts > kMostHosts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("devices names ", num_hosts, " hosts, at most ",
+                     kMostHosts, " are allowed; leave some out"));
+  }
+  const std::vector<uint32_t>& shares = spec.hosts.shares;
+  const uint64_t places = spec.training.batches_per_step;
+  if (shares.empty()) {
+    if (places >= num_hosts) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.batches_per_step is ", places,
+                     ", but the job has ", num_hosts,
+                     " hosts; give each a batch, or say which have none with "
+                     "hosts.shares"));
+  }
+  if (shares.size() != num_hosts) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hosts.shares has ", shares.size(), " numbers, but the job has ",
+        num_hosts, num_hosts == 1 ? " host" : " hosts",
+        "; give one for each host of devices"));
+  }
+  const uint64_t sum =
+      std::accumulate(shares.begin(), shares.end(), uint64_t{0});
+  if (sum == places) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "hosts.shares is [", absl::StrJoin(shares, ", "), "], which sums to ",
+      sum, ", but training.batches_per_step is ", places,
+      "; change one of them"));
+}
+
+// Returns an error for a field that works on one host alone.
+absl::Status NotOver(size_t num_hosts, const std::string& what,
+                     const std::string& instead) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ", but the job has ", num_hosts, " hosts; ", instead));
+}
+
+}  // namespace
+
+absl::Status CheckHosts(const JobSpec& spec) {
+  const std::vector<HostShare> hosts = HostSharesOf(spec);
+  const size_t num_hosts = hosts.size();
+  if (num_hosts <= 1 && spec.hosts.shares.empty()) {
+    const bool is_far =
+        !spec.devices.empty() && !spec.devices.front().host.empty();
+    if (!is_far) return absl::OkStatus();
+  }
+  FGNN_RETURN_IF_ERROR(CheckShares(spec, num_hosts));
+  const bool is_here =
+      std::any_of(spec.devices.begin(), spec.devices.end(),
+                  [](const Device& device) { return device.host.empty(); });
+  if (!is_here) {
+    return absl::InvalidArgumentError(
+        "devices names other hosts alone, but the service's own host evaluates "
+        "and writes checkpoints; add one of its devices, e.g. cpu:0");
+  }
+  if (num_hosts <= 1) return absl::OkStatus();
+  for (const HostShare& host : hosts) {
+    if (host.num_training > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "devices: host ", host.name.empty() ? "of the service" : host.name,
+        " has no device that trains beside the other hosts' GPUs, but every "
+        "host makes each step; name a GPU of it, or leave it out"));
+  }
+  if (spec.training.sync != "steps") {
+    return NotOver(num_hosts,
+                   absl::StrCat("training.sync is ", spec.training.sync),
+                   "use steps");
+  }
+  if (spec.sampling.order == "matched") {
+    return NotOver(num_hosts, "sampling.order is matched", "use drawn");
+  }
+  if (spec.model.kind == "plugin" || spec.model.kind == "torchscript") {
+    return NotOver(num_hosts, absl::StrCat("model.kind is ", spec.model.kind),
+                   "use a kind of ours, or devices of one host");
+  }
+  if (spec.executors == "factored" && spec.samplers > 0) {
+    return NotOver(num_hosts, absl::StrCat("samplers is ", spec.samplers),
+                   "leave it out: each host plans its own");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn

@@ -1,0 +1,29 @@
+#include "shared/rpc/job_hosts_proto.h"
+
+namespace fgnn {
+
+v1::JobHosts ToProto(const JobHosts& hosts) {
+  v1::JobHosts message;
+  for (const JobHost& host : hosts.all) {
+    v1::JobHost* const added = message.add_all();
+    added->set_name(host.name);
+    added->set_exchange(host.exchange);
+    added->set_num_places(host.num_places);
+  }
+  message.set_self(hosts.self);
+  message.set_attempt(hosts.attempt);
+  return message;
+}
+
+JobHosts FromProto(const v1::JobHosts& message) {
+  JobHosts hosts = {
+      .all = {}, .self = message.self(), .attempt = message.attempt()};
+  for (const v1::JobHost& host : message.all()) {
+    hosts.all.push_back({.name = host.name(),
+                         .exchange = host.exchange(),
+                         .num_places = host.num_places()});
+  }
+  return hosts;
+}
+
+}  // namespace fgnn
