@@ -10,9 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/daemon/host_part.h"
+#include "scheduler/daemon/member_daemon.h"
 #include "scheduler/figures/refusal_counts.h"
 #include "scheduler/figures/run_totals.h"
-#include "scheduler/host/book/leftover_daemons.h"
 #include "scheduler/host/book/state_lock.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
@@ -24,7 +25,6 @@
 #include "scheduler/status_page/status_page.h"
 #include "scheduler/store/job_store.h"
 #include "shared/base/clock.h"
-#include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/end_limit.h"
 #include "shared/config/socket_group.h"
@@ -57,13 +57,6 @@ constexpr seconds kEndLimit{60};
 // service. A service manager waits for ten seconds at least.
 constexpr seconds kPreemptionLimit{8};
 
-// Descriptors that the least service has opened once it listens, and those that
-// clients' calls and a job take for a while.
-constexpr uint64_t kDescriptorsToStart = 24;
-constexpr uint64_t kDescriptorsToWork = 10;
-// Descriptors for the two daemons of a device: a pidfd each, and connections.
-constexpr uint64_t kDescriptorsOfDevice = 6;
-
 // Returns the server of the service's pages; nullptr: none are asked for.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
     const std::optional<HostPort>& address, HttpHandlers pages) {
@@ -86,27 +79,6 @@ std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
       table, host);
 }
 
-// Removes what an earlier service left. No other service may start in the state
-// folder meanwhile.
-void ClearLeftovers(const std::filesystem::path& state_dir) {
-  StopLeftoverDaemons(state_dir);
-  // A killed service may have left a socket without its final name.
-  SocketName::RemoveUnpublished(state_dir);
-  SocketName::RemoveUnpublished(
-      ExecutorSocketPath(state_dir, "x").parent_path());
-}
-
-// Returns HostTerms::start_command.
-std::string CommandToStart(const SchedulerOptions& options) {
-  if (options.spawn_daemons) return "";
-  // systemd sets it for the units of deploy/systemd.
-  if (std::getenv("NOTIFY_SOCKET") != nullptr) {
-    return "systemctl start fgnn-{role}@{device}";
-  }
-  return absl::StrCat("fgnn-{role} --device {device} --state-dir ",
-                      options.state_dir.string());
-}
-
 }  // namespace
 
 // The parts in the order of their dependence; they are destroyed from the last
@@ -121,6 +93,7 @@ struct SchedulerDaemon::Parts {
   StateLock lock;
   IdleEnd idle_end;
   std::unique_ptr<JobTable> table;
+  std::unique_ptr<MemberTable> members;
   RunTotals totals;
   RefusalCounts refusals;
   const std::unique_ptr<ExecutorCalls> calls = NewGrpcExecutorCalls();
@@ -143,9 +116,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
     const SchedulerOptions& options, const SignalWaiter* stop) {
   const std::vector<Device>& devices = options.devices;
   // gRPC ends a program that has none left for it.
-  FGNN_RETURN_IF_ERROR(CheckDescriptorLimit(
-      "the service", kDescriptorsToStart + kDescriptorsToWork +
-                         kDescriptorsOfDevice * devices.size()));
+  FGNN_RETURN_IF_ERROR(
+      CheckServiceDescriptors(devices.size(), /*is_started=*/false));
   FGNN_RETURN_IF_ERROR(MakeStateDir(options.state_dir));
   FGNN_ASSIGN_OR_RETURN(StateLock lock, StateLock::Take(options.state_dir));
   FGNN_RETURN_IF_ERROR(SetSocketGroup(options.state_dir, options.socket_group));
@@ -159,48 +131,21 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
       parts->table, JobTable::Open(std::move(store), options.state_dir,
                                    {.max_of_user = options.max_jobs_per_user,
                                     .devices = devices}));
+  MemberTerms terms = {.head = FactsOf(options),
+                       .interrupted_jobs = parts->table->interrupted()};
+  terms.head.generation = generation;
+  parts->members = std::make_unique<MemberTable>(std::move(terms));
   // Interrupted jobs go on with the daemons that are left.
-  const bool expect_survivors =
-      parts->table->dispatcher().resumes_interrupted();
-  if (options.spawn_daemons && !expect_survivors) {
-    ClearLeftovers(options.state_dir);
-  }
-  DaemonHostOptions host_options;
-  host_options.state_dir = options.state_dir;
-  host_options.spawn = options.spawn_daemons;
-  host_options.program_dir = options.program_dir;
-  if (options.log_json) host_options.daemon_flags = {"--log-json"};
-  host_options.version = options.version;
-  host_options.generation = generation;
-  host_options.interrupted_jobs = parts->table->interrupted();
-  host_options.expect_survivors = expect_survivors;
-  host_options.start_command = CommandToStart(options);
-  FGNN_ASSIGN_OR_RETURN(parts->host, DaemonHost::Start(std::move(host_options),
-                                                       parts->calls.get()));
   FGNN_ASSIGN_OR_RETURN(
-      parts->descriptors,
-      DescriptorServer::Start(
-          HostSocketPath(options.state_dir),
-          {.give =
-               [host = parts->host.get()](pid_t peer,
-                                          const std::string& job_id) {
-                 return host->SegmentFor(peer, job_id);
-               },
-           .give_scratch =
-               [host = parts->host.get()](pid_t peer, const std::string& job_id,
-                                          uint64_t number) {
-                 return host->ScratchFor(peer, job_id, number);
-               },
-           .take_back =
-               [host = parts->host.get()](const std::string& job_id,
-                                          UniqueFd segment) {
-                 return host->TakeBack(job_id, std::move(segment));
-               },
-           .take_table =
-               [host = parts->host.get()](const std::string& job_id,
-                                          UniqueFd table) {
-                 return host->TakeTable(job_id, std::move(table));
-               }}));
+      HostPart host,
+      HostPart::Start(options,
+                      {.generation = generation,
+                       .interrupted_jobs = parts->table->interrupted(),
+                       .expect_survivors =
+                           parts->table->dispatcher().resumes_interrupted()},
+                      parts->calls.get()));
+  parts->host = std::move(host.host);
+  parts->descriptors = std::move(host.descriptors);
   HttpHandlers pages;
   if (options.http.has_value()) {
     parts->metrics = std::make_unique<ServiceMetrics>(
@@ -229,6 +174,7 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
            .idle_end = &parts->idle_end,
            .shut_down = [stop] { stop->RequestStop(); },
            .gate = options.program_dir / "fgnn-gate",
+           .members = parts->members.get(),
            .port = options.port,
            .refusals = &parts->refusals},
           parts->table.get(), parts->host.get()));
@@ -238,14 +184,14 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   runner.environment.dispatcher = &parts->table->dispatcher();
   runner.environment.host = parts->host.get();
   runner.environment.calls = parts->calls.get();
+  runner.environment.members = parts->members.get();
   runner.environment.paths = &parts->options.paths;
   runner.environment.totals = &parts->totals;
   if (keeps_daemons) runner.kept = PairPerDevice(devices);
   parts->runner = std::make_unique<JobRunner>(std::move(runner));
   // What was opened is known by now, pages and port included.
-  FGNN_RETURN_IF_ERROR(CheckDescriptorLimit(
-      "the service",
-      kDescriptorsToWork + kDescriptorsOfDevice * devices.size()));
+  FGNN_RETURN_IF_ERROR(
+      CheckServiceDescriptors(devices.size(), /*is_started=*/true));
   LogInfo("serves {} on {}, start {}", options.state_dir.string(),
           absl::StrJoin(NamesOf(devices), " "), generation);
   return std::unique_ptr<SchedulerDaemon>(

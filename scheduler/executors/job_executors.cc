@@ -114,7 +114,8 @@ absl::StatusOr<JobSegment*> JobExecutors::FindKeptSegment() {
   return segment_.get();
 }
 
-absl::Status JobExecutors::TakeOver() {
+absl::Status JobExecutors::TakeOver(JobHosts hosts) {
+  hosts_ = std::move(hosts);
   FGNN_RETURN_IF_ERROR(Start());
   daemons_->TakeOverSegment(segment_.get());
   return Tick();
@@ -131,7 +132,9 @@ absl::StatusOr<ValidatedDataset> JobExecutors::ValidateDataset() {
   return dataset_check_.Validate();
 }
 
-absl::Status JobExecutors::OpenSegment(const SegmentOptions& options) {
+absl::Status JobExecutors::OpenSegment(const SegmentOptions& options,
+                                       JobHosts hosts) {
+  hosts_ = std::move(hosts);
   FGNN_ASSIGN_OR_RETURN(segment_,
                         JobSegment::Create(caller_.job().job_id, options));
   daemons_->OpenSegment(segment_.get());
@@ -228,7 +231,8 @@ absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
        .owner = ticket.owner,
        .overflow_block = OverflowBlockOf(ticket, segment_->options()),
        .scheduler_generation = daemons_->terms().generation,
-       .device = ticket.number},
+       .device = ticket.number,
+       .hosts = ticket.role == ExecutorRole::kExchange ? hosts_ : JobHosts()},
       {.timeout = kAttachTimeout,
        .keep_going = [this] { return caller_.MayGoOn(); }});
 }

@@ -42,7 +42,7 @@ class JobExecutors {
   // Goes on with that segment and those daemons, instead of Start(),
   // OpenSegment() and Tick(). A caller that does not want them calls Release():
   // the daemons then let go of the segment.
-  absl::Status TakeOver();
+  absl::Status TakeOver(JobHosts hosts = {});
 
   // Starts the daemons that are missing, without waiting for them. Waits for
   // the daemons of an earlier scheduler, as FindKeptSegment() does.
@@ -54,8 +54,9 @@ class JobExecutors {
   // attached only while the dataset has these contents. FailedPrecondition: the
   // job began with other contents.
   absl::StatusOr<ValidatedDataset> ValidateDataset();
-  // Makes the segment; the next Tick() attaches all daemons to it.
-  absl::Status OpenSegment(const SegmentOptions& options);
+  // Makes the segment; the next Tick() attaches all daemons to it. `hosts`:
+  // those that the exchange trades with.
+  absl::Status OpenSegment(const SegmentOptions& options, JobHosts hosts = {});
   // Attaches daemons that came back. Returns OK while the job may go on.
   absl::Status Tick();
   // Stops the queue, detaches all daemons and destroys the segment. A daemon
@@ -100,6 +101,7 @@ class JobExecutors {
   const std::unique_ptr<JobDaemons> daemons_;
   ExecutorCaller caller_;
   JobDatasetCheck dataset_check_;
+  JobHosts hosts_;
   std::unique_ptr<JobSegment> segment_;
   Deadline complete_;  // Time at which all daemons were last registered.
   std::string waiting_for_;

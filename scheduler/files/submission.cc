@@ -8,6 +8,7 @@
 #include "scheduler/figures/early_stop.h"
 #include "scheduler/files/run_folder.h"
 #include "shared/base/status.h"
+#include "shared/config/job_hosts.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -18,7 +19,7 @@ absl::Status CheckJob(const JobSpec& spec, KnownDatasets& datasets) {
     return absl::InvalidArgumentError(
         absl::StrCat("dataset '", spec.dataset, "' is not an absolute path"));
   }
-  for (const Device& device : spec.devices) {
+  for (const Device& device : OnHost(spec, "").devices) {
     FGNN_RETURN_IF_ERROR(Annotate(OnThisMachine(device).status(), "devices"));
   }
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, datasets.Look(spec));

@@ -25,6 +25,7 @@ enum class PreemptionCause : uint8_t {
   kPriority,  // A job of higher priority needs the devices.
   kTimeIsUp,  // The job's time limit is used up.
   kGrow,  // The job is to start again with more devices, which have come free.
+  kHostLost,     // A host of the job has gone, and is waited for.
   kServiceEnds,  // The service ends, and its next start goes on with the job.
 };
 

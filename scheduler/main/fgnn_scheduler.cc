@@ -3,6 +3,7 @@
 #include <csignal>
 #include <optional>
 
+#include "scheduler/daemon/member_daemon.h"
 #include "scheduler/daemon/scheduler_daemon.h"
 #include "scheduler/main/flags.h"
 #include "shared/base/files/descriptor_limit.h"
@@ -27,6 +28,11 @@ void BoundHeaps() {
 }
 
 absl::Status Run(const SchedulerFlags& flags, const SignalWaiter& stop) {
+  if (flags.options.join.has_value()) {
+    const auto member = MemberDaemon::Start(flags.options);
+    FGNN_RETURN_IF_ERROR(SayStarted(flags.ready_fd, member.status()));
+    return (*member)->ServeUntil(stop);
+  }
   const auto daemon = SchedulerDaemon::Start(flags.options, &stop);
   FGNN_RETURN_IF_ERROR(SayStarted(flags.ready_fd, daemon.status()));
   return (*daemon)->ServeUntil(stop);

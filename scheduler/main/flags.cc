@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -28,6 +30,12 @@ namespace {
 constexpr int kWrongUse = 2;
 
 // Words of flags that have to be read.
+struct HostWords {
+  std::string name;
+  std::string exchange;
+  std::string join;
+};
+
 struct FlagWords {
   std::string state_dir;
   std::string devices;
@@ -37,6 +45,7 @@ struct FlagWords {
   PortWords port;
   std::string http;
   bool http_is_public = false;
+  HostWords host;
 };
 
 void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
@@ -85,6 +94,18 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
       .Takes("FILE");
   app.AddFlag("--insecure", words.port.insecure,
               "Let --listen speak in the clear beyond this machine");
+  app.AddOption("--join", words.host.join,
+                "Be a member of the service whose scheduler listens there: do "
+                "its jobs with this host's devices")
+      .Takes("HOST:PORT");
+  app.AddOption("--host-name", words.host.name,
+                "Name of this host in devices, e.g. host1 of host1/cpu:0; "
+                "default: the machine's")
+      .Takes("NAME");
+  app.AddOption("--exchange", words.host.exchange,
+                "Address where other hosts reach this one to trade gradients; "
+                "needs host.pem, host.key and ca.pem in --tls-dir")
+      .Takes("HOST:PORT");
   app.AddOption("--http", words.http,
                 "Serve pages for browsers and Prometheus on this address, "
                 "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1; "
@@ -119,6 +140,64 @@ absl::StatusOr<std::optional<HostPort>> ReadHttp(const FlagWords& words) {
       "a port of 127.0.0.1, or allow it with --http-public"));
 }
 
+// Returns the first label of the machine's name; "head" if that is no name of a
+// host.
+std::string NameOfMachine() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, HOST_NAME_MAX) != 0) return "head";
+  std::string first = name;
+  first.resize(std::min(first.find('.'), first.size()));
+  return IsHostName(first) ? first : "head";
+}
+
+absl::Status ReadHostWords(const FlagWords& words, SchedulerOptions& options) {
+  const HostWords& host = words.host;
+  options.host_name = host.name.empty() ? NameOfMachine() : host.name;
+  if (!IsHostName(options.host_name)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--host-name '", options.host_name,
+        "' is none; write 1 to 63 letters, digits, '-', '_' and '.'"));
+  }
+  const std::string& tls_dir = words.port.tls_dir;
+  if (!host.exchange.empty()) {
+    const absl::StatusOr<HostPort> address = ParseHostPort(host.exchange);
+    if (!address.ok()) return Annotate(address.status(), "--exchange");
+    if (address->port == 0 || address->host == "0.0.0.0" ||
+        address->host == "::") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--exchange ", host.exchange,
+          " is no address that other hosts can "
+          "call; write this host's own, and a port that is open to them"));
+    }
+    if (tls_dir.empty()) {
+      return absl::InvalidArgumentError(
+          "--exchange needs --tls-dir with host.pem, host.key and ca.pem; "
+          "'fgnn-certificates host' makes them");
+    }
+    options.exchange = ExchangeOptions{.address = *address, .tls_dir = tls_dir};
+  }
+  if (host.join.empty()) return absl::OkStatus();
+  const absl::StatusOr<HostPort> head = ParseHostPort(host.join);
+  if (!head.ok()) return Annotate(head.status(), "--join");
+  if (!options.exchange.has_value()) {
+    return absl::InvalidArgumentError(
+        "--join needs --exchange HOST:PORT, where other hosts reach this one");
+  }
+  if (!options.spawn_daemons) {
+    return absl::InvalidArgumentError(
+        "--join needs --spawn-daemons: the daemons of a member are started for "
+        "each job");
+  }
+  if (words.port.listen.value_or("") != "" || !words.http.empty() ||
+      options.exit_when_idle) {
+    return absl::InvalidArgumentError(
+        "--listen, --http and --exit-when-idle are for the head, but --join "
+        "makes this host a member; leave them out");
+  }
+  options.join = JoinOptions{.head = *head, .tls_dir = tls_dir};
+  return absl::OkStatus();
+}
+
 absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
   if (words.state_dir.empty()) {
     return absl::InvalidArgumentError("--state-dir is empty");
@@ -131,7 +210,10 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
                         MakeRoots(words.dataset_roots, "--dataset-root"));
   FGNN_ASSIGN_OR_RETURN(options.paths.run_roots,
                         MakeRoots(words.run_roots, "--run-root"));
-  FGNN_ASSIGN_OR_RETURN(options.port, ReadPortOptions(words.port));
+  FGNN_RETURN_IF_ERROR(ReadHostWords(words, options));
+  if (!options.join.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(options.port, ReadPortOptions(words.port));
+  }
   absl::StatusOr<std::optional<HostPort>> http = ReadHttp(words);
   if (!http.ok()) return Annotate(http.status(), "--http");
   options.http = *std::move(http);

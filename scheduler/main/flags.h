@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "scheduler/daemon/scheduler_daemon.h"
+#include "scheduler/daemon/scheduler_options.h"
 
 namespace fgnn {
 

@@ -11,7 +11,7 @@ namespace fgnn {
 DeviceSet MakeDeviceSet(std::vector<Device> devices) {
   DeviceSet set = {.devices = std::move(devices)};
   for (const Device& device : set.devices) {
-    set.resources |= ResourcesOf(device);
+    if (device.host.empty()) set.resources |= ResourcesOf(device);
   }
   return set;
 }

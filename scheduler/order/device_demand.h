@@ -17,7 +17,9 @@ namespace fgnn {
 // share a resource.
 struct DeviceSet {
   std::vector<Device> devices = {};
-  ResourceSet resources = {};  // Resources of all the devices, of one host.
+  // Resources of the devices of the service's own host. Members are given to
+  // one job each; see members/member_table.h.
+  ResourceSet resources = {};
 };
 DeviceSet MakeDeviceSet(std::vector<Device> devices);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
+#include "shared/queue/job_shape.h"
 
 namespace fgnn {
 namespace {
@@ -91,8 +92,15 @@ absl::Status CheckSamplers(const AllocationInput& input) {
 AllocationInput AllocationInputOf(const JobSpec& spec,
                                   const SegmentOptions& segment) {
   AllocationInput input;
-  input.batches_per_epoch = segment.batches_per_epoch;
-  input.batches_per_step = segment.batches_per_step;
+  // A host without places has no work to plan; its devices are planned as if it
+  // had one.
+  const JobShape shape(segment);
+  input.batches_per_epoch =
+      std::max<uint64_t>(shape.TasksOf(shape.BatchesOfEpoch(0)).size() /
+                             std::max<uint64_t>(segment.parts, 1),
+                         1);
+  input.batches_per_step =
+      std::max<uint32_t>(static_cast<uint32_t>(segment.own_places()), 1);
   input.num_slots = segment.num_slots;
   input.staleness = segment.staleness;
   input.switching = spec.switching;

@@ -30,13 +30,13 @@ constexpr uint32_t kMaxSlots = 4096;
 // Returns enough slots that no executor waits for one while another holds its
 // own. That is the batches of the open steps and of the next one, and one more
 // for each batch that an executor may hold.
-uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
+uint32_t WantedSlots(const JobSpec& spec, const SegmentOptions& segment) {
   if (spec.queue_slots > 0) return spec.queue_slots;
   const uint32_t sampler_threads = std::max<uint32_t>(spec.sampling.threads, 1);
-  const uint64_t hands = (uint64_t{spec.training.most_staleness()} + 2) *
-                             spec.training.batches_per_step +
-                         uint64_t{spec.num_samplers()} * sampler_threads +
-                         uint64_t{2} * spec.num_trainers();
+  const uint64_t hands =
+      (uint64_t{spec.training.most_staleness()} + 2) * segment.own_places() +
+      uint64_t{spec.num_samplers()} * sampler_threads +
+      uint64_t{2} * spec.num_trainers();
   uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
   if (spec.takes_turns()) {
     wanted = std::max(wanted, kSlotsPerTurn * uint64_t{spec.devices.size()});
@@ -44,7 +44,8 @@ uint32_t WantedSlots(const JobSpec& spec, uint64_t batches_per_epoch) {
   // At most two epochs are open at once, so more tasks than theirs are never in
   // the queue.
   return static_cast<uint32_t>(std::min<uint64_t>(
-      {wanted, std::max<uint64_t>(2 * batches_per_epoch, 1), kMaxSlots}));
+      {wanted, std::max<uint64_t>(2 * segment.batches_per_epoch, 1),
+       kMaxSlots}));
 }
 
 // Returns whether standby trainers cache as much as the memory left allows.
@@ -144,7 +145,10 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
     segment.switching = spec.switching ? 1 : 0;
   }
   if (spec.training.sync == "nccl") segment.num_members = spec.num_trainers();
-  segment.num_slots = WantedSlots(spec, segment.batches_per_epoch);
+  segment.num_hosts = input.num_hosts;
+  segment.places_before = input.places_before;
+  segment.places_after = input.places_after;
+  segment.num_slots = WantedSlots(spec, segment);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;
   segment.topology_on_host = topology_on_host ? 1 : 0;

@@ -45,6 +45,10 @@ struct PlanInput {
   // job's samplers are on one kind of device, or no GPU was measured.
   std::optional<SamplingProfile> sampling_on_gpus = std::nullopt;
   TrainingProfile training;
+  // See SegmentOptions.
+  uint64_t num_hosts = 1;
+  uint64_t places_before = 0;
+  uint64_t places_after = 0;
   // Bytes that the machine has free; see AvailableMemoryBytes().
   uint64_t available_bytes = 0;
 };

@@ -23,9 +23,7 @@ ExecutorPlacement Place(ExecutorRole role, size_t number,
 
 }  // namespace
 
-std::string_view NameOf(ExecutorRole role) {
-  return WordIn(kRoles, role);
-}
+std::string_view NameOf(ExecutorRole role) { return WordIn(kRoles, role); }
 
 absl::StatusOr<ExecutorRole> ParseRole(std::string_view word) {
   if (const auto role = ValueIn(kRoles, word)) return *role;
@@ -75,6 +73,10 @@ std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec) {
   }
   samplers.insert(samplers.end(), trainers.begin(), trainers.end());
   return samplers;
+}
+
+ExecutorPlacement ExchangeOn(const Device& device) {
+  return Place(ExecutorRole::kExchange, 0, device);
 }
 
 Device FirstDeviceWith(ExecutorRole role,

@@ -43,6 +43,10 @@ std::vector<ExecutorPlacement> PlaceExecutors(
 // they are placed by PlaceExecutors().
 std::vector<ExecutorPlacement> ExecutorsOf(const JobSpec& spec);
 
+// Returns the exchange of a job over several hosts. It runs on the host's cores
+// beside the job's other executors, and has one of their devices.
+ExecutorPlacement ExchangeOn(const Device& device);
+
 // Returns the device of the first executor of the role, of which there is one.
 Device FirstDeviceWith(ExecutorRole role,
                        const std::vector<ExecutorPlacement>& placements);

@@ -14,6 +14,7 @@
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"
+#include "scheduler/rpc/members/member_service.h"
 #include "scheduler/rpc/port/port_server.h"
 #include "scheduler/rpc/watch_service.h"
 #include "shared/base/status.h"
@@ -57,7 +58,7 @@ struct ControlServer::Parts {
     made.services.push_back(std::make_unique<JobServiceAdapter>(
         JobServiceParts{&facts, table, host, &datasets, audit.get()}, callers));
     made.services.push_back(std::make_unique<DeviceServiceAdapter>(
-        facts.devices, callers, table, host, audit.get()));
+        facts.devices, callers, table, host, facts.members, audit.get()));
     made.others = std::make_unique<WatchService>(callers, &watchers);
     return made;
   }
@@ -114,7 +115,13 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
         PortServer::Start(
             *parts->facts.port,
             [made = parts.get()](std::shared_ptr<Callers> callers) {
-              return made->ServicesFor(callers);
+              Services services = made->ServicesFor(callers);
+              if (made->facts.members != nullptr) {
+                services.services.push_back(
+                    std::make_unique<MemberServiceAdapter>(
+                        callers, made->facts.members));
+              }
+              return services;
             },
             parts->facts.refusals, parts->facts.gate));
   }

@@ -20,6 +20,7 @@
 #include "scheduler/files/access/path_rules.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/members/member_table.h"
 #include "scheduler/rpc/idle_end.h"
 #include "scheduler/rpc/port/port_options.h"
 
@@ -39,6 +40,7 @@ struct ServiceFacts {
   std::function<void()> shut_down;  // Ends the service; returns at once.
   // The program fgnn-gate, which reads the bytes of users; empty only in tests.
   std::filesystem::path gate = {};
+  MemberTable* members = nullptr;  // Borrowed; nullptr only in tests.
   // TCP port for remote users; nullopt: none.
   std::optional<PortOptions> port = std::nullopt;
   // Counts of what the port refuses; borrowed. nullptr only without a port.

@@ -72,6 +72,20 @@ absl::StatusOr<std::vector<v1::Device>> DeviceServiceAdapter::DevicesOf(
   return devices;
 }
 
+std::vector<v1::Device> DeviceServiceAdapter::DevicesOfMembers() const {
+  std::vector<v1::Device> devices;
+  if (members_ == nullptr) return devices;
+  for (const MemberView& member : members_->Views()) {
+    for (const Device& device : member.facts.devices) {
+      v1::Device& far =
+          devices.emplace_back(ToMessage(OfHost(device, member.facts.name)));
+      far.set_job_id(member.job_id);
+      if (member.is_lost) far.set_plan(std::string(WordOf(DevicePlan::kLost)));
+    }
+  }
+  return devices;
+}
+
 grpc::Status DeviceServiceAdapter::StreamedListDevices(
     grpc::ServerContext* context,
     grpc::ServerUnaryStreamer<v1::ListDevicesRequest, v1::ListDevicesResponse>*
@@ -87,6 +101,9 @@ grpc::Status DeviceServiceAdapter::StreamedListDevices(
           devices.begin(), devices.end(),
           [&](const v1::Device& device) { return device.name() == own.name; });
       if (!is_there) devices.push_back(ToMessage(own));
+    }
+    for (v1::Device& far : DevicesOfMembers()) {
+      devices.push_back(std::move(far));
     }
     for (v1::Device& device : devices) {
       *call.response.add_devices() = std::move(device);

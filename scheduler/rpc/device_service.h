@@ -12,6 +12,7 @@
 #include "fgnn/v1/device_service.grpc.pb.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/members/member_table.h"
 #include "scheduler/rpc/audit/audit_log.h"
 #include "scheduler/rpc/callers/callers.h"
 #include "scheduler/rpc/callers/user_calls.h"
@@ -22,13 +23,15 @@ namespace fgnn {
 class DeviceServiceAdapter final
     : public v1::DeviceService::StreamedUnaryService {
  public:
-  // `devices` are the service's. Borrows `table`, `host` and `audit`.
+  // `devices` are the service's. Borrows the others; `members` may be nullptr.
   DeviceServiceAdapter(std::vector<Device> devices,
                        std::shared_ptr<Callers> callers, JobTable* table,
-                       DaemonHost* host, AuditLog* audit)
+                       DaemonHost* host, const MemberTable* members,
+                       AuditLog* audit)
       : devices_(std::move(devices)),
         table_(table),
         host_(host),
+        members_(members),
         calls_(std::move(callers), audit) {}
 
   grpc::Status StreamedListDevices(
@@ -48,10 +51,13 @@ class DeviceServiceAdapter final
   absl::StatusOr<std::string> RunningJobOn(const std::string& device);
   // Returns the devices of a job, which may have ended meanwhile.
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
+  // Returns the devices of other hosts.
+  std::vector<v1::Device> DevicesOfMembers() const;
 
   const std::vector<Device> devices_;
   JobTable* const table_;
   DaemonHost* const host_;
+  const MemberTable* const members_;
   const UserCalls calls_;
 };
 

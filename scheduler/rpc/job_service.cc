@@ -19,6 +19,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
+#include "shared/config/job_hosts.h"
 #include "shared/config/job_notes.h"
 #include "shared/rpc/server.h"
 #include "shared/telemetry/log.h"
@@ -96,7 +97,10 @@ absl::Status JobServiceAdapter::Submit(
     read.request.file_user = FileUserText(user);
   }
   response.mutable_notes()->Add(read.notes.begin(), read.notes.end());
-  absl::Status check = host_->CheckGpus(read.spec.devices);
+  absl::Status check = facts_.members == nullptr
+                           ? absl::OkStatus()
+                           : facts_.members->CheckHosts(read.spec.devices);
+  check.Update(host_->CheckGpus(OnHost(read.spec, "").devices));
   check.Update(CheckJobPaths(facts_.paths, facts_.state_dir,
                              RunCallerOf(caller, user), read));
   if (check.ok()) {

@@ -174,7 +174,8 @@ std::vector<DevicePlan> DevicePlanner::FirstPlans() const {
 }
 
 void DevicePlanner::Add(const BatchRecord& record) {
-  if (segment_ == nullptr) return;
+  // The owners and times of another host's record are that host's.
+  if (segment_ == nullptr || record.other_host != 0) return;
   const DeviceTable& table = devices().table();
   if (const auto device = devices().DeviceOf(record.sampler)) {
     Done& done = done_[*device];

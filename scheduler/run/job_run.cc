@@ -44,7 +44,9 @@ absl::Status JobRun::RunToEnd() {
       why.has_value()) {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  preemption_.AllowAnywhere(true);  // The last checkpoint is written.
+  // The last checkpoint is written, and this host tests alone.
+  parts_.hosts.Release();
+  preemption_.AllowAnywhere(true);
   FGNN_RETURN_IF_ERROR(Test());
   // A scheduler that died right after the last checkpoint has removed none of
   // the older ones.
@@ -64,6 +66,7 @@ absl::Status JobRun::KeepGoing() {
   parts_.progress.ShowWait();
   parts_.progress.ShowEvaluation();
   FGNN_RETURN_IF_ERROR(run_.environment.dispatcher->CancelCause(run_.job.id));
+  FGNN_RETURN_IF_ERROR(parts_.hosts.Check());
   return preemption_.AnywhereIfAsked();
 }
 
@@ -107,15 +110,21 @@ absl::Status JobRun::TrainEpoch(uint32_t epoch, EpochFacts& facts) {
   const JobShape shape(run_.started->segment);
   const uint64_t opened =
       std::min<uint64_t>(epoch + 1, run_.started->segment.epochs - 1);
-  segment.queue().OpenForSampling(shape.BatchesOfEpoch(opened).end);
+  const BatchSeq sampling_limit = shape.BatchesOfEpoch(opened).end;
+  segment.queue().OpenForSampling(sampling_limit);
   parts_.planner.BeginEpoch(&facts);
   parts_.records.BeginEpoch();
   segment.SetRateFactor(parts_.scores.rate_factor());
+  const uint64_t epoch_begin = shape.StepsOfEpoch(epoch).begin.value();
   const uint64_t epoch_end = shape.StepsOfEpoch(epoch).end.value();
   uint64_t version = run_.board().version().value_or(0);
   while (version < epoch_end) {
     const Stopwatch seconds;
     version = NextStop(version, epoch_end);
+    parts_.hosts.Open({.sampling_limit = sampling_limit.value(),
+                       .first_step = epoch_begin,
+                       .training_limit = version,
+                       .rate_factor = parts_.scores.rate_factor()});
     run_.board().OpenForTraining(StepNumber(version));
     FGNN_RETURN_IF_ERROR(WaitForVersion(version));
     facts.seconds += seconds.Seconds();
@@ -230,6 +239,7 @@ std::vector<std::string> JobRun::Warnings() const {
 void JobRun::Release() {
   const JobEnvironment& environment = run_.environment;
   restarts_ = std::max(restarts_, run_.executors.restarts());
+  parts_.hosts.Release();
   run_.executors.Release();
   environment.memory->Forget(run_.job.id);
   if (run_.started.has_value() && run_.started->folder.is_entered()) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/executors/shortage_wait.h"
 #include "scheduler/planning/gpu_plan.h"
+#include "scheduler/run/prepare_run.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -15,25 +15,16 @@
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
-namespace {
-
-constexpr std::string_view kOnlinePolicy = "online";
-
-}  // namespace
 
 absl::Status RunCaches::Rank() {
   if (!run_.started->segment.plans_caches()) return absl::OkStatus();
   const Stopwatch watch;
-  absl::StatusOr<uint64_t> key = 0;
-  if (run_.spec.cache.policy == kOnlinePolicy) {
-    key = run_.executors.ranking().FindRankOrder();
-  } else {
-    progress_.EnterPreparation("pre-sampling");
-    key = run_.executors.ranking().RankVertices(CountsOfService());
-  }
-  if (!key.ok()) return Annotate(key.status(), "cache.policy");
-  run_.started->segment.rank_order_key = *key;
-  if (*key != 0) Log(watch.Seconds());
+  FGNN_ASSIGN_OR_RETURN(const uint64_t key,
+                        RankForCaches(run_, run_.started->segment, [this] {
+                          progress_.EnterPreparation("pre-sampling");
+                        }));
+  run_.started->segment.rank_order_key = key;
+  if (key != 0) Log(watch.Seconds());
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "scheduler/run/run_context.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace fgnn {
@@ -12,25 +13,52 @@ JobSpec WithDevicesOf(const Job& job) {
   return spec;
 }
 
+size_t IndexOf(const std::vector<HostShare>& hosts, const std::string& name) {
+  return static_cast<size_t>(
+      std::find_if(hosts.begin(), hosts.end(),
+                   [&](const HostShare& host) { return host.name == name; }) -
+      hosts.begin());
+}
+
+// Returns the places of the hosts with these indices.
+uint64_t PlacesOf(const std::vector<HostShare>& hosts, size_t begin,
+                  size_t end) {
+  uint64_t places = 0;
+  for (size_t i = begin; i < end; ++i) places += hosts[i].num_places;
+  return places;
+}
+
 ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
-                            const ShortageClock& clock) {
-  return {.job_id = job.id,
-          .spec = spec,
-          .dataset_content = job.progress.dataset_content,
-          .placements = ExecutorsOf(spec),
-          .clock = clock};
+                            size_t num_hosts, const ShortageClock& clock) {
+  ExecutorsOfJob executors = {.job_id = job.id,
+                              .spec = spec,
+                              .dataset_content = job.progress.dataset_content,
+                              .placements = ExecutorsOf(spec),
+                              .clock = clock};
+  if (num_hosts > 1) {
+    executors.placements.push_back(ExchangeOn(spec.devices.front()));
+  }
+  return executors;
 }
 
 }  // namespace
 
 RunContext::RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
-                       KeepGoing keep_going)
+                       KeepGoing keep_going, const std::string& own_host)
     : job(std::move(job_to_run)),
-      spec(WithDevicesOf(job)),
+      hosts(HostSharesOf(WithDevicesOf(job))),
+      self(IndexOf(hosts, own_host)),
+      spec(OnHost(WithDevicesOf(job), own_host)),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
-                ExecutorsFor(job, spec, environment.clock),
+                ExecutorsFor(job, spec, hosts.size(), environment.clock),
                 std::move(keep_going)) {}
+
+uint64_t RunContext::places_before() const { return PlacesOf(hosts, 0, self); }
+
+uint64_t RunContext::places_after() const {
+  return PlacesOf(hosts, std::min(self + 1, hosts.size()), hosts.size());
+}
 
 bool RunContext::IsDue(uint32_t every, uint32_t epoch) const {
   return epoch + 1 == spec.training.epochs ||

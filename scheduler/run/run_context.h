@@ -2,8 +2,11 @@
 #ifndef FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
 #define FGNN_SCHEDULER_RUN_RUN_CONTEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/executors/job_executors.h"
@@ -14,9 +17,11 @@
 #include "scheduler/files/run_folder.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_dispatcher.h"
+#include "scheduler/members/member_table.h"
 #include "scheduler/planning/memory_ledger.h"
 #include "scheduler/store/job.h"
 #include "shared/base/clock.h"
+#include "shared/config/job_hosts.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
 
@@ -28,6 +33,7 @@ struct JobEnvironment {
   DaemonHost* host = nullptr;
   ExecutorCalls* calls = nullptr;
   MemoryLedger* memory = nullptr;
+  MemberTable* members = nullptr;    // nullptr: this host is a member itself.
   const PathRules* paths = nullptr;  // nullptr: jobs may name any file.
   RunTotals* totals = nullptr;       // nullptr: nothing is added up.
   ShortageClock clock = MonotonicClock::now;
@@ -49,9 +55,10 @@ struct StartedRun {
 
 // Not thread-safe: for the job's thread.
 struct RunContext {
-  // `keep_going`: see KeepGoing in executors/executor_calls.h.
+  // `keep_going`: see KeepGoing in executors/executor_calls.h. `own_host`: name
+  // of this host in the job's spec; empty: it is the head.
   RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
-             KeepGoing keep_going);
+             KeepGoing keep_going, const std::string& own_host = "");
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
@@ -60,8 +67,19 @@ struct RunContext {
   // `every` epochs (0: none of these), and always after the last one.
   bool IsDue(uint32_t every, uint32_t epoch) const;
 
+  // Numbers of places of each step that other hosts have, before this host's
+  // and after them.
+  uint64_t places_before() const;
+  uint64_t places_after() const;
+
   const Job job;
-  const JobSpec spec;  // Spec of the job, with the devices that it has.
+  const std::vector<HostShare>
+      hosts;          // All hosts of the job; empty: no devices.
+  const size_t self;  // Index of this host among them.
+  // The hosts as the exchange sees them; empty: one host, or not known yet.
+  JobHosts peers;
+  // Spec of the job, with the devices that it has on this host.
+  const JobSpec spec;
   const JobEnvironment environment;
   JobExecutors executors;
 

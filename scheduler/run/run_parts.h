@@ -6,6 +6,7 @@
 
 #include "scheduler/figures/run_scores.h"
 #include "scheduler/run/device_planner.h"
+#include "scheduler/run/hosts/run_hosts.h"
 #include "scheduler/run/run_caches.h"
 #include "scheduler/run/run_checkpoints.h"
 #include "scheduler/run/run_context.h"
@@ -18,10 +19,11 @@ namespace fgnn {
 // Not thread-safe: for the job's thread.
 struct RunParts {
   RunParts(Job job, const JobEnvironment& environment, KeepGoing keep_going)
-      : context(std::move(job), environment, std::move(keep_going)),
+      : context(std::move(job), environment, keep_going),
         planner(context.job.id, context.spec,
                 environment.host->options().state_dir),
         memory(&context),
+        hosts(&context, std::move(keep_going)),
         scores(&context.spec.training),
         records(&context, &planner),
         progress(&context, &planner, &records, &scores),
@@ -31,6 +33,7 @@ struct RunParts {
   RunContext context;
   DevicePlanner planner;
   RunMemory memory;
+  RunHosts hosts;
   RunScores scores;
   RunRecords records;
   RunProgress progress;

@@ -16,6 +16,9 @@ namespace {
 
 // A trainer takes about this time for a step.
 constexpr std::chrono::milliseconds kStepTick{5};
+// Time after a checkpoint that failed in which no host that is lost makes the
+// run let go again.
+constexpr std::chrono::seconds kTryAgainAfter{60};
 
 absl::Status Preempted() {
   return absl::AbortedError("it lets go of its devices");
@@ -23,10 +26,18 @@ absl::Status Preempted() {
 
 }  // namespace
 
-absl::Status RunPreemption::AnywhereIfAsked() {
-  if (!may_anywhere_) return absl::OkStatus();
+PreemptionCause RunPreemption::Cause() const {
   const PreemptionCause why =
       run_.environment.dispatcher->PreemptCause(run_.job.id);
+  return why == PreemptionCause::kNone && parts_.hosts.is_one_lost() &&
+                 MonotonicClock::now() >= lost_again_
+             ? PreemptionCause::kHostLost
+             : why;
+}
+
+absl::Status RunPreemption::AnywhereIfAsked() {
+  if (!may_anywhere_) return absl::OkStatus();
+  const PreemptionCause why = Cause();
   if (why == PreemptionCause::kNone) return absl::OkStatus();
   why_ = why;
   return Preempted();
@@ -47,8 +58,7 @@ absl::StatusOr<uint64_t> RunPreemption::HoldVersion() {
 }
 
 absl::Status RunPreemption::IfAsked() {
-  const PreemptionCause why =
-      run_.environment.dispatcher->PreemptCause(run_.job.id);
+  const PreemptionCause why = Cause();
   if (why == PreemptionCause::kNone) return absl::OkStatus();
   FGNN_ASSIGN_OR_RETURN(const uint64_t version, HoldVersion());
   const absl::Cleanup let_version_go = [this] {
@@ -80,6 +90,7 @@ absl::Status RunPreemption::KeepOn(const absl::Status& saved) {
                           " keeps its devices, for a checkpoint of it could "
                           "not be written"));
   LogError("{}", MessageOf(lost));
+  lost_again_ = DeadlineIn(kTryAgainAfter);
   run_.environment.dispatcher->KeepOn(run_.job.id, lost);
   parts_.progress.EnterPhase(
       absl::StrCat("epoch ", run_.started->epochs_done + 1));

@@ -44,6 +44,8 @@ class RunPreemption {
   PreemptionCause why() const { return why_; }
 
  private:
+  // Returns why the job is to let go of its devices; kNone: it keeps them.
+  PreemptionCause Cause() const;
   // Waits until JobSegment::HoldVersion() holds the newest version, and returns
   // that version.
   absl::StatusOr<uint64_t> HoldVersion();
@@ -54,6 +56,8 @@ class RunPreemption {
   RunContext& run_;
   PreemptionCause why_ = PreemptionCause::kNone;
   bool may_anywhere_ = false;
+  // Time from which on a host that is lost counts again.
+  Deadline lost_again_ = Deadline::min();
 };
 
 }  // namespace fgnn

@@ -65,6 +65,8 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
 }
 
 void RunRecords::AddToTimeline(const BatchRecord& record) {
+  // Its times are of another clock.
+  if (record.other_host != 0) return;
   const JobDevices& devices = run_.executors.segment().devices();
   timeline_->Add(record,
                  {.sampler = devices.ExecutorOf(record.sampler).value_or(0),

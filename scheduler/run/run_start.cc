@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/files/access/path_rules.h"
 #include "scheduler/files/take_over.h"
+#include "scheduler/run/prepare_run.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -26,43 +26,30 @@ constexpr std::chrono::milliseconds kTryStoreEvery{500};
 
 }  // namespace
 
-absl::StatusOr<RunDataset> RunStart::OpenDataset() {
-  FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
-  RunDataset dataset;
-  FGNN_ASSIGN_OR_RETURN(dataset.validated, run_.executors.ValidateDataset());
-  // What the sampler read may have been a link until now.
-  FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot());
-  FGNN_ASSIGN_OR_RETURN(dataset.facts, LookAtDataset(run_.spec));
-  if (!dataset.validated.warning.empty()) {
-    LogWarning("job {}: {}", run_.job.id, dataset.validated.warning);
-  }
-  parts_.progress.ShowDataset(dataset);
-  return dataset;
-}
-
-absl::Status RunStart::CheckDatasetIsInRoot() const {
-  const PathRules* const rules = run_.environment.paths;
-  return rules == nullptr ? absl::OkStatus()
-                          : CheckDatasetRoot(*rules, run_.spec.dataset,
-                                             run_.spec.sampling.weights);
-}
-
 absl::Status RunStart::Begin() {
   RunProgress& progress = parts_.progress;
+  FGNN_RETURN_IF_ERROR(parts_.hosts.Take());
   progress.EnterPreparation("validating data");
   // A sampler validates the data while the other daemons start up.
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
-  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
+  progress.ShowDataset(*run_.dataset);
   progress.EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   progress.EnterPreparation("measuring");
-  FGNN_ASSIGN_OR_RETURN(const SegmentOptions segment, Plan());
+  FGNN_ASSIGN_OR_RETURN(const SegmentOptions segment,
+                        PlanSegment(run_, parts_.planner, parts_.memory));
   progress.ShowSize(segment);
   FGNN_ASSIGN_OR_RETURN(run_.started, OpenFolder(segment));
   if (run_.job.folder != FolderUse::kMake) FGNN_RETURN_IF_ERROR(PlanToGoOn());
+  // The other hosts prepare while this one ranks and attaches.
+  parts_.hosts.Prepare(run_.dataset->validated.content,
+                       run_.started->segment.first_version);
   FGNN_RETURN_IF_ERROR(parts_.caches.Rank());
   FGNN_RETURN_IF_ERROR(Attach());
-  FGNN_RETURN_IF_ERROR(WaitForFirstWeights());
+  FGNN_RETURN_IF_ERROR(
+      WaitForFirstWeights(run_, run_.started->segment.first_version));
+  FGNN_RETURN_IF_ERROR(parts_.hosts.WaitUntilPrepared());
   if (!run_.started->folder.is_entered()) FGNN_RETURN_IF_ERROR(EnterFolder());
   return parts_.records.OpenTimeline();
 }
@@ -70,10 +57,7 @@ absl::Status RunStart::Begin() {
 absl::Status RunStart::Attach() {
   RunProgress& progress = parts_.progress;
   progress.EnterPreparation("attaching daemons");
-  FGNN_RETURN_IF_ERROR(run_.executors.OpenSegment(run_.started->segment));
-  // Trainers fill their caches when they are attached, so the plan comes first.
-  parts_.planner.Begin(&run_.executors.segment());
-  FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  FGNN_RETURN_IF_ERROR(AttachAll(run_, parts_.planner, run_.started->segment));
   if (run_.started->segment.first_version == 0) return absl::OkStatus();
   progress.EnterPreparation(
       absl::StrCat("loading ", point_->checkpoint.filename().string()));
@@ -137,13 +121,16 @@ absl::StatusOr<bool> RunStart::TakeOver() {
       .epochs_done = static_cast<uint32_t>(
           JobShape(kept->options()).PlaceInEpoch(state->next_seq).epoch)};
   FGNN_RETURN_IF_ERROR(SetState(*state));
-  FGNN_RETURN_IF_ERROR(run_.executors.TakeOver());
+  parts_.hosts.TakeOver(run_.job.progress.dataset_content,
+                        kept->options().first_version);
+  FGNN_RETURN_IF_ERROR(run_.executors.TakeOver(run_.peers));
   parts_.planner.TakeOver(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());
   parts_.progress.ShowSize(run_.started->segment);
   LogInfo("job {}: taken over at step {}", run_.job.id,
           run_.board().version().value_or(0));
-  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
+  parts_.progress.ShowDataset(*run_.dataset);
   FGNN_RETURN_IF_ERROR(parts_.checkpoints.FindSavedBest());
   FGNN_RETURN_IF_ERROR(FinishStop());
   return true;
@@ -270,62 +257,6 @@ absl::Status RunStart::SetState(const RunState& state) {
   parts_.records.GoOnFrom(state);
   const HeldFolder& folder = run_.started->folder.held();
   return folder.Named(parts_.scores.GoOnFrom(state, folder.path()));
-}
-
-absl::StatusOr<SegmentOptions> RunStart::Plan() {
-  PlanInput input;
-  input.job_key = HashString(run_.job.id);
-  input.spec = run_.spec;
-  input.dataset = run_.dataset->facts.shape;
-  const uint64_t batches = BatchesPerEpoch(run_.dataset->facts.shape.num_train,
-                                           run_.spec.sampling.batch_size);
-  FGNN_ASSIGN_OR_RETURN(
-      const std::vector<SamplingProfile> sampling,
-      run_.executors.calls().ProfileSampling(static_cast<uint32_t>(
-          std::min<uint64_t>(batches, kProfiledBatches))));
-  input.sampling = sampling.front();
-  if (sampling.size() > 1) input.sampling_on_gpus = sampling.back();
-  FGNN_ASSIGN_OR_RETURN(input.training, run_.executors.calls().ProfileTraining(
-                                            input.sampling.hops));
-  parts_.planner.SetProfile(ProfiledTimes(input));
-  JobPlan plan;
-  FGNN_RETURN_IF_ERROR(run_.environment.memory->Plan(
-      run_.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {
-        FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
-        input.available_bytes = available - std::min(available, of_others);
-        absl::StatusOr<JobPlan> planned = PlanJob(input);
-        if (!planned.ok() && of_others > 0) {
-          return absl::Status(
-              planned.status().code(),
-              absl::StrCat(planned.status().message(),
-                           "; other jobs that run are still to take ",
-                           FormatBytes(of_others)));
-        }
-        FGNN_ASSIGN_OR_RETURN(plan, std::move(planned));
-        return plan.total_bytes;
-      }));
-  parts_.memory.SetPlanned();
-  LogInfo("job {}: {} batches an epoch, W = {}, {} parameters; memory {}: {}{}",
-          run_.job.id, plan.segment.batches_per_epoch,
-          plan.segment.batches_per_step, plan.segment.num_parameters,
-          FormatBytes(plan.total_bytes), DescribeMemory(plan),
-          DescribeGpuMemory(plan));
-  if (const std::string limits = DescribeRoleLimits(plan, run_.spec);
-      !limits.empty()) {
-    LogInfo("job {}: {}", run_.job.id, limits);
-  }
-  return plan.segment;
-}
-
-absl::Status RunStart::WaitForFirstWeights() {
-  while (true) {
-    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-    FGNN_ASSIGN_OR_RETURN(
-        const bool there,
-        run_.board().WaitForVersion(run_.started->segment.first_version,
-                                    DeadlineIn(kTick)));
-    if (there) return absl::OkStatus();
-  }
 }
 
 }  // namespace fgnn

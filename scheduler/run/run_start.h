@@ -42,10 +42,6 @@ class RunStart {
   absl::StatusOr<RunFolder> KeepFolder(double seconds_before) const;
   // Does what the earlier scheduler may have left undone at the last stop.
   absl::Status FinishStop();
-  // Has the dataset validated, reads its sizes, and reports its warnings.
-  absl::StatusOr<RunDataset> OpenDataset();
-  absl::Status CheckDatasetIsInRoot() const;
-  absl::StatusOr<SegmentOptions> Plan();
   // Makes the run's folder, or takes that of an earlier run. The latter is not
   // changed yet, so that it stays as it is if the run does not get to train.
   absl::StatusOr<StartedRun> OpenFolder(const SegmentOptions& segment);
@@ -58,7 +54,6 @@ class RunStart {
   absl::Status EnterFolder();
   absl::Status MakeBestIfItWas(const ResumePoint& point);
   absl::Status SetState(const RunState& state);
-  absl::Status WaitForFirstWeights();
   RunRecord Record(double seconds_before) const;
 
   RunParts& parts_;

@@ -22,7 +22,7 @@ OTHERS = {
     'journalctl': 'systemd', 'docker': 'containers',
     'docker-compose': 'containers', 'sbatch': 'Slurm', 'pip': 'the network',
     'git': 'the network', 'python3': 'the network', 'curl': 'a port',
-    'cmake': 'install_test runs it', 'cd': 'bash', 'cp': 'bash', 'do': 'bash',
+    'scp': 'another host', 'cmake': 'install_test runs it', 'cd': 'bash', 'cp': 'bash', 'do': 'bash',
     'done': 'bash', 'echo': 'bash', 'export': 'bash', 'for': 'bash',
     '.': 'bash', 'grep': 'bash', 'head': 'bash', 'mkdir': 'bash', 'id': 'bash',
     'printf': 'bash'}

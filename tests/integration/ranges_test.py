@@ -62,6 +62,8 @@ class RangesTest(unittest.TestCase):
         read once all fields are right."""
         if field == 'sampling.fanouts':
             value = f'[{value}, 5]'
+        if field == 'hosts.shares':
+            value = f'[{value}]'
         job = self.service.folder / 'job.yaml'
         job.write_text('dataset: none\n', encoding='utf-8')
         words = ['--set', f'{field}={value}']
@@ -81,7 +83,7 @@ class RangesTest(unittest.TestCase):
             with self.subTest(field):
                 for value in (least, most_of_type):
                     self.assertRegex(self.plan(field, value),
-                                     'does not exist|ask for fewer')
+                                     'does not exist|ask for fewer|sums to')
                 for value in (beyond(least, -1), beyond(most_of_type, 1)):
                     if float(value) == 0 == float(least):
                         continue

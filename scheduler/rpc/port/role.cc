@@ -22,6 +22,7 @@ constexpr MethodRule kRules[] = {
     {"/fgnn.v1.JobService/Shutdown", RemoteRole::kOperate},
     {"/fgnn.v1.DeviceService/ListDevices", RemoteRole::kSubmit},
     {"/fgnn.v1.DeviceService/SwitchDevice", RemoteRole::kOperate},
+    {"/fgnn.v1.MemberService/ReportMember", RemoteRole::kWorker},
 };
 
 bool Covers(RemoteRole has, RemoteRole needs) {

@@ -54,9 +54,9 @@ TEST(PlacesTest, ASpecIsReadByItsFirstProcessTheStoreAndADaemon) {
   EXPECT_THAT(
       CallsOutside(
           std::regex(R"(\bSpecOfBytes\(|\bReadSpec\()"),
-          std::regex(
-              R"(^shared/config/|^shared/rpc/executor_proto\.cc)"
-              R"(|^scheduler/store/job_store\.cc|/rpc/profile_json\.cc)")),
+          std::regex(R"(^shared/config/|^shared/rpc/executor_proto\.cc)"
+                     R"(|^scheduler/store/job_store\.cc|/rpc/profile_json\.cc)"
+                     R"(|^scheduler/rpc/members/member_proto\.cc)")),
       testing::IsEmpty());
 }
 

@@ -18,6 +18,7 @@
 #include "fgnn/v1/executor.pb.h"
 #include "fgnn/v1/host.pb.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "fgnn/v1/member.pb.h"
 #include "google/protobuf/descriptor.h"
 #include "scheduler/rpc/callers/user_calls.h"
 #include "scheduler/rpc/port/call_counts.h"
@@ -41,7 +42,8 @@ std::set<std::string> MethodsInProto() {
   std::set<std::string> methods;
   for (const google::protobuf::FileDescriptor* file :
        {v1::SubmitJobRequest::descriptor()->file(),
-        v1::Device::descriptor()->file()}) {
+        v1::Device::descriptor()->file(),
+        v1::ReportMemberRequest::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       const google::protobuf::ServiceDescriptor& service = *file->service(i);
       for (int j = 0; j < service.method_count(); ++j) {
@@ -59,7 +61,7 @@ TEST(RoleTest, EachMethodOfThePortHasOneRule) {
     ruled.insert(std::string(rule.method));
   }
   const std::set<std::string> methods = MethodsInProto();
-  EXPECT_GE(methods.size(), 14U);
+  EXPECT_GE(methods.size(), 15U);
   EXPECT_THAT(ruled, testing::ElementsAreArray(methods));
 }
 
@@ -67,7 +69,8 @@ TEST(RoleTest, EachMethodOfThePortHasOneRule) {
 TEST(RoleTest, EachMethodHasRequestsOfItsOwn) {
   for (const google::protobuf::FileDescriptor* file :
        {v1::SubmitJobRequest::descriptor()->file(),
-        v1::Device::descriptor()->file()}) {
+        v1::Device::descriptor()->file(),
+        v1::ReportMemberRequest::descriptor()->file()}) {
     const google::protobuf::ServiceDescriptor& service = *file->service(0);
     for (int i = 0; i < service.method_count(); ++i) {
       EXPECT_EQ(MethodOf(*service.method(i)->input_type()),

@@ -1,0 +1,84 @@
+// What a member reports to the head, and what it is ordered.
+#ifndef FGNN_SCHEDULER_MEMBERS_MEMBER_MESSAGES_H_
+#define FGNN_SCHEDULER_MEMBERS_MEMBER_MESSAGES_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/config/job_spec.h"
+#include "shared/device/device.h"
+#include "shared/executors/executor_messages.h"
+
+namespace fgnn {
+
+struct MemberFacts {
+  std::string name;      // Name of the host.
+  std::string exchange;  // Where other hosts reach its exchange: HOST:PORT.
+  std::string version;   // Version of the program.
+  uint32_t segment_layout_version = 0;
+  std::vector<Device> devices = {};  // As the member names them.
+  uint64_t generation = 0;  // Another one for each start of its scheduler.
+};
+
+enum class MemberJobState : uint8_t { kPreparing, kPrepared, kFailed };
+
+struct MemberJobReport {
+  std::string job_id;
+  uint64_t attempt = 0;
+  MemberJobState state = MemberJobState::kPreparing;
+  absl::Status error = {};  // Why it failed; OK: it did not.
+};
+
+struct MemberReport {
+  MemberFacts facts;
+  bool leaves = false;  // Whether the member ends, and reports no more.
+  // nullopt: it has none.
+  std::optional<MemberJobReport> job = std::nullopt;
+  uint64_t revision = 0;  // Revision of the orders that it has; 0: none.
+};
+
+// How far an epoch is open.
+struct MemberOpening {
+  uint64_t sampling_limit = 0;  // Batches below it may be sampled.
+  // Steps [first_step, training_limit) may be made, at this factor of the
+  // learning rate. The first one is the epoch's.
+  uint64_t first_step = 0;
+  uint64_t training_limit = 0;
+  double rate_factor = 1;
+
+  friend bool operator==(const MemberOpening&, const MemberOpening&) = default;
+};
+
+struct MemberJobOrder {
+  std::string job_id;
+  JobSpec spec = {};  // Effective spec of the whole job.
+  JobHosts hosts = {};
+  uint64_t dataset_content = 0;  // See ValidatedDataset.
+  uint64_t first_version = 0;    // See SegmentOptions.
+  // The open epoch, and before it the one before: a member may be an epoch
+  // behind the head, and no further. Empty: nothing is open.
+  std::vector<MemberOpening> openings = {};
+
+  uint64_t attempt() const { return hosts.attempt; }
+};
+
+struct MemberOrders {
+  uint64_t revision = 0;  // Other orders have another revision; never 0.
+  // nullopt: the member is to have none.
+  std::optional<MemberJobOrder> job = std::nullopt;
+};
+
+// Reports to the head, and returns the orders in force. If their revision is
+// that of the report, they have no job and are as before. Returns within some
+// seconds. Any thread, one call at a time.
+using HeadCall =
+    std::function<absl::StatusOr<MemberOrders>(const MemberReport& report)>;
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_MEMBERS_MEMBER_MESSAGES_H_

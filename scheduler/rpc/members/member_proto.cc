@@ -1,0 +1,116 @@
+#include "scheduler/rpc/members/member_proto.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "shared/config/device_list.h"
+#include "shared/config/job_spec_proto.h"
+#include "shared/rpc/job_hosts_proto.h"
+#include "shared/rpc/sockets/host_port.h"
+
+namespace fgnn {
+namespace {
+
+MemberJobReport JobOf(const v1::MemberJob& message) {
+  MemberJobReport job = {
+      .job_id = message.job_id(),
+      .attempt = message.attempt(),
+      .state = message.prepared() ? MemberJobState::kPrepared
+                                  : MemberJobState::kPreparing,
+      .error = absl::Status(static_cast<absl::StatusCode>(message.error_code()),
+                            message.error_message())};
+  if (!job.error.ok()) job.state = MemberJobState::kFailed;
+  return job;
+}
+
+}  // namespace
+
+v1::ReportMemberRequest ToProto(const MemberReport& report) {
+  v1::ReportMemberRequest message;
+  const MemberFacts& facts = report.facts;
+  message.set_name(facts.name);
+  message.set_exchange(facts.exchange);
+  message.set_version(facts.version);
+  message.set_segment_layout_version(facts.segment_layout_version);
+  for (const Device& device : facts.devices) message.add_devices(device.name);
+  message.set_generation(facts.generation);
+  message.set_revision(report.revision);
+  message.set_leaves(report.leaves);
+  if (!report.job.has_value()) return message;
+  v1::MemberJob& job = *message.mutable_job();
+  job.set_job_id(report.job->job_id);
+  job.set_attempt(report.job->attempt);
+  job.set_prepared(report.job->state == MemberJobState::kPrepared);
+  job.set_error_code(report.job->error.raw_code());
+  job.set_error_message(std::string(report.job->error.message()));
+  return message;
+}
+
+absl::StatusOr<MemberReport> FromProto(const v1::ReportMemberRequest& message) {
+  FGNN_RETURN_IF_ERROR(ParseHostPort(message.exchange()).status());
+  MemberReport report = {
+      .facts = {.name = message.name(),
+                .exchange = message.exchange(),
+                .version = message.version(),
+                .segment_layout_version = message.segment_layout_version(),
+                .generation = message.generation()},
+      .leaves = message.leaves(),
+      .revision = message.revision()};
+  FGNN_ASSIGN_OR_RETURN(
+      report.facts.devices,
+      DevicesOfNames({message.devices().begin(), message.devices().end()}));
+  if (message.has_job()) report.job = JobOf(message.job());
+  return report;
+}
+
+v1::ReportMemberResponse ToProto(const MemberOrders& orders,
+                                 uint64_t has_revision) {
+  v1::ReportMemberResponse message;
+  message.set_revision(orders.revision);
+  if (!orders.job.has_value() || orders.revision == has_revision) {
+    return message;
+  }
+  const MemberJobOrder& order = *orders.job;
+  v1::MemberOrder& job = *message.mutable_job();
+  job.set_job_id(order.job_id);
+  *job.mutable_spec() = ToProto(order.spec);
+  *job.mutable_hosts() = ToProto(order.hosts);
+  job.set_dataset_content(order.dataset_content);
+  job.set_first_version(order.first_version);
+  for (const MemberOpening& opening : order.openings) {
+    v1::MemberOpening& added = *job.add_openings();
+    added.set_sampling_limit(opening.sampling_limit);
+    added.set_first_step(opening.first_step);
+    added.set_training_limit(opening.training_limit);
+    added.set_rate_factor(opening.rate_factor);
+  }
+  return message;
+}
+
+absl::StatusOr<MemberOrders> FromProto(
+    const v1::ReportMemberResponse& message) {
+  MemberOrders orders = {.revision = message.revision()};
+  if (!message.has_job()) return orders;
+  const v1::MemberOrder& job = message.job();
+  FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(job.spec()));
+  orders.job = MemberJobOrder{.job_id = job.job_id(),
+                              .spec = std::move(spec),
+                              .hosts = FromProto(job.hosts()),
+                              .dataset_content = job.dataset_content(),
+                              .first_version = job.first_version()};
+  const JobHosts& hosts = orders.job->hosts;
+  if (hosts.self >= hosts.all.size() || orders.job->spec.devices.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the head orders host ", hosts.self, " of ", hosts.all.size()));
+  }
+  for (const v1::MemberOpening& opening : job.openings()) {
+    orders.job->openings.push_back({.sampling_limit = opening.sampling_limit(),
+                                    .first_step = opening.first_step(),
+                                    .training_limit = opening.training_limit(),
+                                    .rate_factor = opening.rate_factor()});
+  }
+  return orders;
+}
+
+}  // namespace fgnn

@@ -1,0 +1,25 @@
+#include "scheduler/rpc/members/member_service.h"
+
+#include "scheduler/rpc/members/member_proto.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+grpc::Status MemberServiceAdapter::StreamedReportMember(
+    grpc::ServerContext* context,
+    grpc::ServerUnaryStreamer<v1::ReportMemberRequest,
+                              v1::ReportMemberResponse>* stream) {
+  return calls_.Read(context, stream, [&](const auto& call) -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(const MemberReport report, FromProto(call.request));
+    // The call holds a thread, so it waits no longer than a tick.
+    FGNN_ASSIGN_OR_RETURN(const MemberOrders orders,
+                          members_->Report(report, DeadlineIn(kTick)));
+    // The member's process has ended, or it gave up to wait.
+    if (call.context.IsCancelled()) members_->NoteBreak(report.facts.name);
+    call.response = ToProto(orders, report.revision);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace fgnn

@@ -1,0 +1,75 @@
+#include "scheduler/run/hosts/member_run.h"
+
+#include <memory>
+#include <utility>
+
+#include "scheduler/run/prepare_run.h"
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+#include "shared/queue/job_shape.h"
+
+namespace fgnn {
+namespace {
+
+// Returns the job of the order, as far as a member knows it.
+Job JobOf(const MemberJobOrder& order) {
+  Job job;
+  job.id = order.job_id;
+  job.spec = std::make_shared<const JobSpec>(order.spec);
+  job.progress.dataset_content = order.dataset_content;
+  return job;
+}
+
+}  // namespace
+
+void OpenAsOrdered(const std::vector<MemberOpening>& openings,
+                   JobSegment& segment) {
+  const uint64_t version = segment.board().version().value_or(0);
+  for (const MemberOpening& opening : openings) {
+    segment.queue().OpenForSampling(BatchSeq(opening.sampling_limit));
+    // Steps of an epoch before are made at that epoch's factor.
+    if (version < opening.first_step) break;
+    segment.SetRateFactor(opening.rate_factor);
+    segment.board().OpenForTraining(StepNumber(opening.training_limit));
+  }
+}
+
+MemberRun::MemberRun(const MemberJobOrder& order,
+                     const JobEnvironment& environment, KeepGoing keep_going)
+    : first_version_(order.first_version),
+      run_(JobOf(order), environment, std::move(keep_going),
+           order.hosts.all[order.hosts.self].name),
+      planner_(order.job_id, run_.spec, environment.host->options().state_dir),
+      memory_(&run_) {
+  run_.peers = order.hosts;
+}
+
+MemberRun::~MemberRun() {
+  run_.executors.Release();
+  run_.environment.memory->Forget(run_.job.id);
+}
+
+absl::Status MemberRun::Prepare() {
+  FGNN_RETURN_IF_ERROR(run_.executors.Start());
+  FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
+  FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
+  FGNN_ASSIGN_OR_RETURN(SegmentOptions segment,
+                        PlanSegment(run_, planner_, memory_));
+  FGNN_ASSIGN_OR_RETURN(segment.rank_order_key,
+                        RankForCaches(run_, segment, [] {}));
+  // The exchange gets the weights of that version from another host.
+  segment.first_version = first_version_;
+  FGNN_RETURN_IF_ERROR(AttachAll(run_, planner_, segment));
+  return WaitForFirstWeights(run_, segment.first_version);
+}
+
+absl::Status MemberRun::Follow(const std::vector<MemberOpening>& openings) {
+  OpenAsOrdered(openings, run_.executors.segment());
+  planner_.ReplanIfDevicesChanged();
+  memory_.MeasureIfDue();
+  FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  const uint64_t version = run_.board().version().value_or(0);
+  return run_.board().WaitForVersion(version + 1, DeadlineIn(kTick)).status();
+}
+
+}  // namespace fgnn

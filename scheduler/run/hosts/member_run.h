@@ -1,0 +1,51 @@
+// One job on a member: its daemons and its segment, as the head orders them.
+#ifndef FGNN_SCHEDULER_RUN_HOSTS_MEMBER_RUN_H_
+#define FGNN_SCHEDULER_RUN_HOSTS_MEMBER_RUN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "scheduler/executors/executor_calls.h"
+#include "scheduler/members/member_messages.h"
+#include "scheduler/run/device_planner.h"
+#include "scheduler/run/run_context.h"
+#include "scheduler/run/run_memory.h"
+
+namespace fgnn {
+
+// Opens the segment as far as the openings say: see MemberJobOrder.
+void OpenAsOrdered(const std::vector<MemberOpening>& openings,
+                   JobSegment& segment);
+
+// Not thread-safe: for one thread. What takes long asks `keep_going` about ten
+// times a second, and ends with its error.
+class MemberRun {
+ public:
+  // See JobEnvironment; it has no dispatcher and no members.
+  MemberRun(const MemberJobOrder& order, const JobEnvironment& environment,
+            KeepGoing keep_going);
+  // Lets go of the daemons and of the segment.
+  ~MemberRun();
+  MemberRun(const MemberRun&) = delete;
+  MemberRun& operator=(const MemberRun&) = delete;
+
+  // Validates the dataset, starts daemons, measures, plans, makes the segment
+  // and attaches all daemons. FailedPrecondition: the dataset has other
+  // contents than the head's.
+  absl::Status Prepare();
+  // Opens the segment as far as the openings say, attaches daemons that came
+  // back, and waits for a tick or until a step is made. Call it again and
+  // again once Prepare() is OK. Returns why the run cannot go on.
+  absl::Status Follow(const std::vector<MemberOpening>& openings);
+
+ private:
+  const uint64_t first_version_;
+  RunContext run_;
+  DevicePlanner planner_;
+  RunMemory memory_;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RUN_HOSTS_MEMBER_RUN_H_

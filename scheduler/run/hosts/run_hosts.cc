@@ -1,0 +1,182 @@
+#include "scheduler/run/hosts/run_hosts.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/clock.h"
+#include "shared/base/hash.h"
+#include "shared/base/status.h"
+#include "shared/telemetry/log.h"
+
+namespace fgnn {
+namespace {
+
+// Longest wait for hosts that have not joined.
+constexpr std::chrono::seconds kJoinWithin{60};
+
+}  // namespace
+
+std::vector<std::string> RunHosts::Names() const {
+  std::vector<std::string> names;
+  for (size_t host = 0; host < run_.hosts.size(); ++host) {
+    if (host != run_.self) names.push_back(run_.hosts[host].name);
+  }
+  return names;
+}
+
+absl::Status RunHosts::Take() {
+  if (!are_others()) return absl::OkStatus();
+  Deadline deadline = DeadlineIn(kJoinWithin);
+  std::string said;  // What clients were told last.
+  while (true) {
+    const absl::Status taken = members().Take(run_.job.id, Names());
+    if (taken.ok()) {
+      run_.environment.dispatcher->SetWaitingFor(run_.job.id, "");
+      return taken;
+    }
+    if (run_.environment.dispatcher->closed()) {
+      return absl::UnavailableError("the service ends");
+    }
+    // Another job may have a host for as long as it runs.
+    if (absl::IsUnavailable(taken)) deadline = DeadlineIn(kJoinWithin);
+    const bool is_late = MonotonicClock::now() >= deadline;
+    if (absl::IsNotFound(taken) && is_late) {
+      return absl::NotFoundError(
+          absl::StrCat(MessageOf(taken),
+                       "; start its scheduler with --join, or leave its "
+                       "devices out"));
+    }
+    if (std::string now = MessageOf(taken); now != said) {
+      said = std::move(now);
+      LogInfo("job {}: waits: {}", run_.job.id, said);
+      run_.environment.dispatcher->SetWaitingFor(run_.job.id, said);
+    }
+    FGNN_RETURN_IF_ERROR(keep_going_());
+    run_.environment.dispatcher->WaitUntilClosed(DeadlineIn(kTick));
+  }
+}
+
+JobHosts RunHosts::HostsFor(uint32_t self) const {
+  JobHosts hosts = {.all = {}, .self = self, .attempt = attempt_};
+  for (const HostShare& share : run_.hosts) {
+    const MemberFacts facts =
+        share.name.empty() ? members().head() : members().FactsOf(share.name);
+    hosts.all.push_back({.name = facts.name,
+                         .exchange = facts.exchange,
+                         .num_places = share.num_places});
+  }
+  return hosts;
+}
+
+void RunHosts::OrderAll() {
+  for (uint32_t host = 0; host < run_.hosts.size(); ++host) {
+    if (host == run_.self) continue;
+    JobSpec spec = *run_.job.spec;
+    if (!run_.job.devices.empty()) spec.devices = run_.job.devices;
+    members().Order(run_.hosts[host].name, {.job_id = run_.job.id,
+                                            .spec = std::move(spec),
+                                            .hosts = HostsFor(host),
+                                            .dataset_content = dataset_content_,
+                                            .first_version = first_version_,
+                                            .openings = openings_});
+  }
+}
+
+void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
+  if (!are_others()) return;
+  attempt_ = HashString(
+      absl::StrCat(run_.environment.host->options().generation, ".",
+                   MonotonicClock::now().time_since_epoch().count()));
+  dataset_content_ = dataset_content;
+  first_version_ = first_version;
+  SetPeers();
+  OrderAll();
+}
+
+void RunHosts::SetPeers() {
+  run_.peers = HostsFor(static_cast<uint32_t>(run_.self));
+}
+
+void RunHosts::TakeOver(uint64_t dataset_content, uint64_t first_version) {
+  if (!are_others()) return;
+  if (const absl::Status taken = Take(); !taken.ok()) return NoteLoss(taken);
+  const std::vector<std::string> names = Names();
+  const auto attempt = members().AttemptOf(names.front(), run_.job.id);
+  for (const std::string& name : names) {
+    if (!attempt.has_value() ||
+        members().AttemptOf(name, run_.job.id) != attempt) {
+      return NoteLoss(absl::UnavailableError(
+          absl::StrCat("host ", name, " does not have the job any more")));
+    }
+  }
+  attempt_ = *attempt;
+  dataset_content_ = dataset_content;
+  first_version_ = first_version;
+  SetPeers();
+  OrderAll();
+}
+
+absl::StatusOr<bool> RunHosts::ArePrepared() {
+  for (const std::string& name : Names()) {
+    const absl::StatusOr<std::optional<MemberJobReport>> report =
+        members().ReportOf(name, run_.job.id, attempt_);
+    if (!report.ok()) {
+      NoteLoss(report.status());
+      return false;
+    }
+    if (!report->has_value()) return false;
+    if ((*report)->state == MemberJobState::kFailed) {
+      return Annotate((*report)->error, absl::StrCat("host ", name));
+    }
+    if ((*report)->state != MemberJobState::kPrepared) return false;
+  }
+  return true;
+}
+
+void RunHosts::NoteLoss(const absl::Status& why) {
+  LogWarning("job {}: {}; lets go until it is back", run_.job.id,
+             MessageOf(why));
+  is_one_lost_ = true;
+}
+
+absl::Status RunHosts::WaitUntilPrepared() {
+  if (!are_others()) return absl::OkStatus();
+  while (true) {
+    if (!is_one_lost_) {
+      FGNN_ASSIGN_OR_RETURN(const bool are_prepared, ArePrepared());
+      if (are_prepared) return absl::OkStatus();
+    }
+    // Ends with the run's preemption if a host is lost.
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    run_.environment.dispatcher->WaitUntilClosed(DeadlineIn(kTick));
+  }
+}
+
+void RunHosts::Open(const MemberOpening& opening) {
+  if (attempt_ == 0) return;
+  std::vector<MemberOpening> openings;
+  if (!openings_.empty()) {
+    // Stops within an epoch are of one opening, which grows.
+    const bool is_same = openings_.back().first_step == opening.first_step;
+    if (!is_same) openings.push_back(openings_.back());
+    if (is_same && openings_.size() > 1) openings.push_back(openings_.front());
+  }
+  openings.push_back(opening);
+  openings_ = std::move(openings);
+  OrderAll();
+}
+
+absl::Status RunHosts::Check() {
+  if (attempt_ == 0 || is_one_lost_) return absl::OkStatus();
+  return ArePrepared().status();
+}
+
+void RunHosts::Release() {
+  if (!are_others()) return;
+  attempt_ = 0;
+  is_one_lost_ = false;
+  members().Leave(run_.job.id);
+}
+
+}  // namespace fgnn

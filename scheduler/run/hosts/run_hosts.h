@@ -1,0 +1,75 @@
+// The other hosts of a run: the head prepares them, opens epochs on them, and
+// lets them go.
+#ifndef FGNN_SCHEDULER_RUN_HOSTS_RUN_HOSTS_H_
+#define FGNN_SCHEDULER_RUN_HOSTS_RUN_HOSTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "scheduler/members/member_messages.h"
+#include "scheduler/run/run_context.h"
+
+namespace fgnn {
+
+// For a job of one host no function does anything. Not thread-safe: for the
+// job's thread.
+class RunHosts {
+ public:
+  // Borrows the run, which is the head's. Take() asks `keep_going`.
+  RunHosts(RunContext* run, KeepGoing keep_going)
+      : run_(*run), keep_going_(std::move(keep_going)) {}
+
+  // Gives the hosts to the job. Waits for hosts that have not joined, or that
+  // another job has. NotFound: one did not join in time.
+  absl::Status Take();
+  // Orders the hosts to prepare. Does not wait for them. `dataset_content`: see
+  // ValidatedDataset; `first_version`: see SegmentOptions.
+  void Prepare(uint64_t dataset_content, uint64_t first_version);
+  // Waits until all hosts have prepared, or one is lost. Errors as those of
+  // Check() and of `keep_going`.
+  absl::Status WaitUntilPrepared();
+  // Goes on with hosts that have the job since before this scheduler started.
+  // If one does not have it any more, it counts as lost.
+  void TakeOver(uint64_t dataset_content, uint64_t first_version);
+  // Tells the hosts how far the job is open.
+  void Open(const MemberOpening& opening);
+  // Returns OK while the hosts work. Else returns why one cannot go on; the
+  // message names the host. A host that is lost is no error: is_one_lost()
+  // tells it.
+  absl::Status Check();
+  // Whether a host has gone since it was ordered to prepare, so that no further
+  // step can be made.
+  bool is_one_lost() const { return is_one_lost_; }
+  // Takes the job from the hosts. They let go of it by themselves.
+  void Release();
+
+ private:
+  bool are_others() const { return run_.hosts.size() > 1; }
+  MemberTable& members() const { return *run_.environment.members; }
+  // Returns the names of the other hosts.
+  std::vector<std::string> Names() const;
+  JobHosts HostsFor(uint32_t self) const;
+  void OrderAll();
+  void SetPeers();
+  // Returns whether all hosts are prepared. Notes a host that is lost. Returns
+  // the error of a host that cannot go on.
+  absl::StatusOr<bool> ArePrepared();
+  void NoteLoss(const absl::Status& why);
+
+  RunContext& run_;
+  const KeepGoing keep_going_;
+  uint64_t attempt_ = 0;  // Number of this run; 0: nothing was ordered.
+  uint64_t dataset_content_ = 0;
+  uint64_t first_version_ = 0;
+  std::vector<MemberOpening> openings_;  // See MemberJobOrder.
+  bool is_one_lost_ = false;
+};
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_RUN_HOSTS_RUN_HOSTS_H_

@@ -1,0 +1,122 @@
+"""A job over several hosts: schedulers with state folders of their own, on the
+loopback."""
+
+import os
+import pwd
+import unittest
+
+import harness
+from host_services import HostServices
+
+JOB = {'training.batches_per_step': 2, 'training.epochs': 3}
+# The learning rate falls in mid-job, on all hosts at the same step.
+LONG = {**JOB, 'training.epochs': 40, 'training.schedule': 'plateau',
+        'training.plateau_epochs': 1}
+TWO = {'devices': '[cpu:0, host1/cpu:0]'}
+
+
+class HostsTest(harness.ServiceTest):
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = HostServices(self.service)
+        self.addCleanup(self.hosts.kill_all)
+        self.hosts.start_head()
+
+
+class SameBitsTest(HostsTest):
+    undisturbed = LONG
+
+    def start_long(self):
+        """Submits the long job over two hosts, and waits until it trains."""
+        self.hosts.join('host1')
+        run_dir, job = self.service.submit_run('far', {**LONG, **TWO})
+        self.service.wait_for_batches(run_dir, 30)
+        return run_dir, job
+
+    def end_as_one_host(self, run_dir, job):
+        self.service.fgnn('watch', job)
+        self.assert_same_run(run_dir, self.expected)
+
+    def test_two_hosts_end_with_the_bits_of_one(self):
+        self.hosts.join('host1')
+        expected = self.service.run(JOB, '--digest')
+        for shares in ('[1, 1]', '[2, 0]', '[0, 2]'):
+            with self.subTest(shares=shares):
+                run_dir = self.service.run(
+                    {**JOB, **TWO, 'hosts.shares': shares}, '--digest')
+                self.assert_same_run(run_dir, expected)
+        self.assertEqual(self.hosts.end(), {})
+        self.assertEqual(self.service.leftovers(), [])
+
+    def test_a_job_that_pauses_goes_on(self):
+        run_dir, job = self.start_long()
+        self.service.fgnn('pause', job)
+        self.service.fgnn('resume', job)
+        self.end_as_one_host(run_dir, job)
+
+    def test_killed_daemons_change_no_bit(self):
+        run_dir, job = self.start_long()
+        for host in ('head', 'host1'):
+            for role in ('sampler', 'trainer', 'exchange'):
+                self.service.wait_for_batches(
+                    run_dir, harness.committed_of(run_dir) + 10)
+                self.hosts.kill(host, role)
+        self.end_as_one_host(run_dir, job)
+
+    def test_a_member_that_is_killed_comes_back(self):
+        run_dir, job = self.start_long()
+        self.hosts.kill_host('host1')
+        self.hosts.start_member('host1')
+        self.end_as_one_host(run_dir, job)
+        self.assertIn('lets go until it is back', self.hosts.log('head'))
+
+    def test_a_head_that_is_killed_takes_its_job_over(self):
+        run_dir, job = self.start_long()
+        self.hosts.kill('head', 'scheduler')
+        self.hosts.start_head()
+        self.end_as_one_host(run_dir, job)
+        self.assertIn('taken over at step', self.hosts.log('head'))
+
+
+class RefusalsTest(HostsTest):
+
+    def refused(self, **settings):
+        """What is said of a job over two hosts with these fields."""
+        answer = self.service.fgnn(
+            'submit', *self.service.job_words({**JOB, **TWO, **settings}),
+            check=False)
+        self.assert_user_error(answer)
+        return answer.stderr
+
+    def test_what_is_wrong_in_a_job_is_said_at_once(self):
+        self.assertIn('hosts that have: none', self.refused())
+        self.hosts.join('host1')
+        self.assertIn('hosts that have: host1', self.refused(
+            devices='[cpu:0, host2/cpu:0]'))
+        self.assertIn('training.batches_per_step is 1', self.refused(
+            **{'training.batches_per_step': 1}))
+        self.assertIn('sums to 3', self.refused(**{'hosts.shares': '[2, 1]'}))
+        self.assertIn('host1/cpu:0', self.service.fgnn('devices').stdout)
+
+    def test_a_host_that_may_not_join_says_why_and_ends(self):
+        self.hosts.start_member('head2', name='head')
+        self.assertEqual(self.end_of('head2'), 2)
+        self.assertIn("the head's own", self.hosts.log('head2'))
+        # A certificate of a user.
+        user = pwd.getpwuid(os.getuid()).pw_name
+        mine = self.service.folder / 'mine'
+        self.hosts.certificates('user', user, '--role', 'submit', '--out', mine)
+        for name in ('pem', 'key'):
+            self.hosts.use_as(f'host.{name}', mine / f'user.{name}')
+        self.hosts.start_member('host1')
+        self.assertNotEqual(self.end_of('host1'), 0)
+        self.assertIn('needs the role worker', self.hosts.log('host1'))
+
+    def end_of(self, host):
+        """The exit code of its scheduler."""
+        return self.hosts.running[host].wait(harness.COMMAND_SECONDS)
+
+
+if __name__ == '__main__':
+    unittest.main()
