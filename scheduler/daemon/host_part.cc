@@ -1,14 +1,19 @@
 #include "scheduler/daemon/host_part.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/host/book/leftover_daemons.h"
+#include "shared/base/clock.h"
 #include "shared/base/files/descriptor_limit.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/rpc/sockets/socket_name.h"
+#include "shared/telemetry/bounded_log.h"
+#include "shared/telemetry/log.h"
+#include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
 namespace {
@@ -19,6 +24,7 @@ constexpr uint64_t kDescriptorsToStart = 24;
 constexpr uint64_t kDescriptorsToWork = 10;
 // Descriptors for the two daemons of a device: a pidfd each, and connections.
 constexpr uint64_t kDescriptorsOfDevice = 6;
+constexpr std::chrono::milliseconds kLookEvery{200};
 
 // Returns HostTerms::start_command.
 std::string CommandToStart(const SchedulerOptions& options) {
@@ -31,8 +37,6 @@ std::string CommandToStart(const SchedulerOptions& options) {
                       options.state_dir.string());
 }
 
-}  // namespace
-
 // Removes what an earlier service left. No other service may start in the state
 // folder meanwhile.
 void ClearLeftovers(const std::filesystem::path& state_dir) {
@@ -42,6 +46,8 @@ void ClearLeftovers(const std::filesystem::path& state_dir) {
   SocketName::RemoveUnpublished(
       ExecutorSocketPath(state_dir, "x").parent_path());
 }
+
+}  // namespace
 
 absl::Status CheckServiceDescriptors(size_t num_devices, bool is_started) {
   return CheckDescriptorLimit("the service",
@@ -98,6 +104,32 @@ absl::StatusOr<HostPart> HostPart::Start(const SchedulerOptions& options,
                  return host->TakeTable(job_id, std::move(table));
                }}));
   return part;
+}
+
+void ServeUntil(const SignalWaiter& stop,
+                const std::filesystem::path& state_dir, const StateLock& lock,
+                absl::FunctionRef<bool()> ends) {
+  BoundedLog log(LogPath(state_dir, "scheduler"));
+  ServiceManager manager;
+  manager.SayReady();
+  while (!stop.WaitUntil(DeadlineIn(kLookEvery))) {
+    log.RotateIfLarge();
+    const bool has_ended = ends();
+    manager.SayAlive();
+    if (lock.IsFolderGone())
+      LogError("the state folder {} is gone", state_dir.string());
+    if (has_ended || lock.IsFolderGone()) break;
+  }
+  manager.SayStopping();
+}
+
+void EndDaemons(const SchedulerOptions& options, const StateLock& lock,
+                DaemonHost& host) {
+  if (!options.spawn_daemons) return;
+  host.StopAll();
+  // Killed daemons left their sockets. Another service may have made a folder
+  // in the place of one that is gone.
+  if (!lock.IsFolderGone()) ClearLeftovers(options.state_dir);
 }
 
 }  // namespace fgnn

@@ -3,16 +3,22 @@
 #ifndef FGNN_SCHEDULER_DAEMON_HOST_PART_H_
 #define FGNN_SCHEDULER_DAEMON_HOST_PART_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/daemon/scheduler_options.h"
 #include "scheduler/executors/executor_calls.h"
+#include "scheduler/host/book/state_lock.h"
 #include "scheduler/host/daemon_host.h"
+#include "shared/base/threads/signal_waiter.h"
 #include "shared/rpc/sockets/descriptors.h"
 
 namespace fgnn {
@@ -36,9 +42,21 @@ struct HostPart {
   std::unique_ptr<DescriptorServer> descriptors;
 };
 
-// Removes what an earlier service left. No other service may start in the state
-// folder meanwhile.
-void ClearLeftovers(const std::filesystem::path& state_dir);
+// Limit for the end of a scheduler; daemons that have to be killed take 8 s of
+// it. Part of it is the time that calls under way have.
+inline constexpr std::chrono::seconds kEndLimit{60};
+inline constexpr std::chrono::milliseconds kServerGrace{2'000};
+
+// Tells the service manager that this process lives, and keeps its log short,
+// until `stop`, until the state folder is gone, or until `ends` returns true,
+// which is asked five times a second.
+void ServeUntil(const SignalWaiter& stop,
+                const std::filesystem::path& state_dir, const StateLock& lock,
+                absl::FunctionRef<bool()> ends);
+
+// Ends all daemons, if the scheduler starts them, and removes what they left.
+void EndDaemons(const SchedulerOptions& options, const StateLock& lock,
+                DaemonHost& host);
 
 // Returns OK if this process may open the descriptors that a service with
 // these devices needs. `is_started`: it has opened its first ones.

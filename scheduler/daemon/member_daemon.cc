@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -23,18 +22,9 @@
 #include "shared/config/state_dir.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/rpc/server.h"
-#include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
-#include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
-namespace {
-
-constexpr std::chrono::milliseconds kLookEvery{200};
-constexpr std::chrono::milliseconds kServerGrace{2'000};
-constexpr std::chrono::seconds kEndLimit{60};
-
-}  // namespace
 
 MemberFacts FactsOf(const SchedulerOptions& options) {
   return {.name = options.host_name,
@@ -76,8 +66,8 @@ absl::StatusOr<std::unique_ptr<MemberDaemon>> MemberDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(JobStore store,
                         JobStore::Open(JobStorePath(options.state_dir)));
   FGNN_ASSIGN_OR_RETURN(const uint64_t generation, store.NextGeneration());
-  FGNN_ASSIGN_OR_RETURN(
-      HeadCall head, MakeHeadLink(options.join->head, options.join->tls_dir));
+  FGNN_ASSIGN_OR_RETURN(HeadCall head,
+                        MakeHeadLink(*options.join, options.exchange->tls_dir));
   FGNN_ASSIGN_OR_RETURN(
       parts->part,
       HostPart::Start(options, {.generation = generation}, parts->calls.get()));
@@ -99,24 +89,13 @@ absl::StatusOr<std::unique_ptr<MemberDaemon>> MemberDaemon::Start(
       MemberLoop::Start(std::move(facts), std::move(head), environment));
   LogInfo("serves {} of {} to the head at {}, start {}",
           absl::StrJoin(NamesOf(options.devices), " "), options.host_name,
-          options.join->head.Text(), generation);
+          options.join->Text(), generation);
   return std::unique_ptr<MemberDaemon>(new MemberDaemon(std::move(parts)));
 }
 
 absl::Status MemberDaemon::ServeUntil(const SignalWaiter& stop) {
-  BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
-  ServiceManager manager;
-  manager.SayReady();
-  while (!stop.WaitUntil(DeadlineIn(kLookEvery))) {
-    log.RotateIfLarge();
-    manager.SayAlive();
-    if (parts_->lock.IsFolderGone()) {
-      LogError("the state folder {} is gone",
-               parts_->options.state_dir.string());
-      break;
-    }
-  }
-  manager.SayStopping();
+  fgnn::ServeUntil(stop, parts_->options.state_dir, parts_->lock,
+                   [] { return false; });
   LogInfo("stops");
   return absl::OkStatus();
 }
@@ -127,12 +106,7 @@ MemberDaemon::~MemberDaemon() {
     LogError("did not end within {} s; leaves at once", kEndLimit.count());
   });
   parts_->loop.reset();
-  if (parts_->options.spawn_daemons) {
-    parts_->part.host->StopAll();
-    if (!parts_->lock.IsFolderGone()) {
-      ClearLeftovers(parts_->options.state_dir);
-    }
-  }
+  EndDaemons(parts_->options, parts_->lock, *parts_->part.host);
   parts_->for_daemons->Shutdown(kServerGrace);
 }
 

@@ -18,7 +18,7 @@ MemberFacts FactsOf(const SchedulerOptions& options);
 
 class MemberDaemon {
  public:
-  // Joins options.join->head. Returns the head's refusal of this host, e.g. for
+  // Joins options.join. Returns the head's refusal of this host, e.g. for
   // another version. A head that is not there is waited for. AlreadyExists:
   // another service runs in the state folder.
   static absl::StatusOr<std::unique_ptr<MemberDaemon>> Start(

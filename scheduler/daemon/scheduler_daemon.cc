@@ -35,9 +35,7 @@
 #include "shared/rpc/sockets/descriptors.h"
 #include "shared/rpc/sockets/host_port.h"
 #include "shared/rpc/sockets/socket_name.h"
-#include "shared/telemetry/bounded_log.h"
 #include "shared/telemetry/log.h"
-#include "shared/telemetry/service_manager.h"
 
 namespace fgnn {
 namespace {
@@ -45,14 +43,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kLookEvery{200};
 constexpr seconds kIdleWithoutJobs{60};
 // Time for a client to fetch how its job ended.
 constexpr seconds kLingerForClients{5};
-constexpr milliseconds kServerGrace{2'000};
-// Limit for the end of the service; daemons that have to be killed take 8 s of
-// it.
-constexpr seconds kEndLimit{60};
 // Limit for running jobs to write their checkpoints when a signal ends the
 // service. A service manager waits for ten seconds at least.
 constexpr seconds kPreemptionLimit{8};
@@ -207,24 +200,13 @@ bool SchedulerDaemon::IsIdle() const {
 }
 
 absl::Status SchedulerDaemon::ServeUntil(const SignalWaiter& stop) {
-  BoundedLog log(LogPath(parts_->options.state_dir, "scheduler"));
-  ServiceManager manager;
-  manager.SayReady();
-  while (!stop.WaitUntil(DeadlineIn(kLookEvery))) {
-    log.RotateIfLarge();
+  const auto ends = [this] {
     // A table whose lock is held for ever ends the messages to the watchdog.
     parts_->table->counts();
-    manager.SayAlive();
-    if (parts_->lock.IsFolderGone()) {
-      LogError("the state folder {} is gone",
-               parts_->options.state_dir.string());
-      break;
-    }
-    const bool ends = parts_->idle_end.Begin(
+    return parts_->idle_end.Begin(
         [this] { return IsIdle() && parts_->table->CloseIfEmpty(); });
-    if (ends) break;
-  }
-  manager.SayStopping();
+  };
+  fgnn::ServeUntil(stop, parts_->options.state_dir, parts_->lock, ends);
   Stop(/*keeps_jobs=*/stop.has_signal());
   return absl::OkStatus();
 }
@@ -253,14 +235,7 @@ void SchedulerDaemon::Stop(bool keeps_jobs) {
   }
   parts_->runner.reset();
   preemption.reset();
-  if (parts_->options.spawn_daemons) {
-    parts_->host->StopAll();
-    // Killed daemons left their sockets. Another service may have made a folder
-    // in the place of one that is gone.
-    if (!parts_->lock.IsFolderGone()) {
-      ClearLeftovers(parts_->options.state_dir);
-    }
-  }
+  EndDaemons(parts_->options, parts_->lock, *parts_->host);
   parts_->server->Shutdown(kServerGrace);
   parts_.reset();
 }

@@ -24,12 +24,6 @@ struct ExchangeOptions {
   std::filesystem::path tls_dir;
 };
 
-struct JoinOptions {
-  HostPort head;
-  // Folder with host.pem, host.key and ca.pem.
-  std::filesystem::path tls_dir;
-};
-
 struct SchedulerOptions {
   std::filesystem::path state_dir;
   // Devices of the service, for jobs that name none.
@@ -53,8 +47,9 @@ struct SchedulerOptions {
   std::string host_name;
   // How this host trades gradients with others; nullopt: it does not.
   std::optional<ExchangeOptions> exchange;
-  // The head that this host joins; nullopt: it is a head itself.
-  std::optional<JoinOptions> join;
+  // The head that this host joins, with the certificate of its exchange;
+  // nullopt: it is a head itself.
+  std::optional<HostPort> join;
   // Whether the daemons that it starts log JSON.
   bool log_json = false;
   // Folder with fgnn-gate, fgnn-sampler and fgnn-trainer.

@@ -147,17 +147,14 @@ std::string NameOfMachine() {
   if (::gethostname(name, HOST_NAME_MAX) != 0) return "head";
   std::string first = name;
   first.resize(std::min(first.find('.'), first.size()));
-  return IsHostName(first) ? first : "head";
+  return CheckHostName(first).ok() ? first : "head";
 }
 
 absl::Status ReadHostWords(const FlagWords& words, SchedulerOptions& options) {
   const HostWords& host = words.host;
   options.host_name = host.name.empty() ? NameOfMachine() : host.name;
-  if (!IsHostName(options.host_name)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--host-name '", options.host_name,
-        "' is none; write 1 to 63 letters, digits, '-', '_' and '.'"));
-  }
+  FGNN_RETURN_IF_ERROR(
+      Annotate(CheckHostName(options.host_name), "--host-name"));
   const std::string& tls_dir = words.port.tls_dir;
   if (!host.exchange.empty()) {
     const absl::StatusOr<HostPort> address = ParseHostPort(host.exchange);
@@ -194,7 +191,7 @@ absl::Status ReadHostWords(const FlagWords& words, SchedulerOptions& options) {
         "--listen, --http and --exit-when-idle are for the head, but --join "
         "makes this host a member; leave them out");
   }
-  options.join = JoinOptions{.head = *head, .tls_dir = tls_dir};
+  options.join = *head;
   return absl::OkStatus();
 }
 

@@ -25,13 +25,11 @@ struct MemberFacts {
   uint64_t generation = 0;  // Another one for each start of its scheduler.
 };
 
-enum class MemberJobState : uint8_t { kPreparing, kPrepared, kFailed };
-
 struct MemberJobReport {
   std::string job_id;
   uint64_t attempt = 0;
-  MemberJobState state = MemberJobState::kPreparing;
-  absl::Status error = {};  // Why it failed; OK: it did not.
+  bool is_prepared = false;  // Whether its daemons are attached.
+  absl::Status error = {};   // Why it failed; OK: it did not.
 };
 
 struct MemberReport {
@@ -50,8 +48,6 @@ struct MemberOpening {
   uint64_t first_step = 0;
   uint64_t training_limit = 0;
   double rate_factor = 1;
-
-  friend bool operator==(const MemberOpening&, const MemberOpening&) = default;
 };
 
 struct MemberJobOrder {

@@ -52,11 +52,7 @@ void MemberTable::Begin(Member& member, const MemberReport& report) {
 }
 
 absl::Status MemberTable::CheckFacts(const MemberFacts& facts) const {
-  if (!IsHostName(facts.name)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--host-name '", facts.name,
-        "' is none; write 1 to 63 letters, digits, '-', '_' and '.'"));
-  }
+  FGNN_RETURN_IF_ERROR(Annotate(CheckHostName(facts.name), "--host-name"));
   const MemberFacts& head = terms_.head;
   if (facts.version != head.version ||
       facts.segment_layout_version != head.segment_layout_version) {

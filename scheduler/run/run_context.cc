@@ -6,13 +6,6 @@
 namespace fgnn {
 namespace {
 
-// A job that was given devices has these in the place of those asked for.
-JobSpec WithDevicesOf(const Job& job) {
-  JobSpec spec = *job.spec;
-  if (!job.devices.empty()) spec.devices = job.devices;
-  return spec;
-}
-
 size_t IndexOf(const std::vector<HostShare>& hosts, const std::string& name) {
   return static_cast<size_t>(
       std::find_if(hosts.begin(), hosts.end(),
@@ -43,12 +36,18 @@ ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
 
 }  // namespace
 
+JobSpec WholeSpecOf(const Job& job) {
+  JobSpec spec = *job.spec;
+  if (!job.devices.empty()) spec.devices = job.devices;
+  return spec;
+}
+
 RunContext::RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
                        KeepGoing keep_going, const std::string& own_host)
     : job(std::move(job_to_run)),
-      hosts(HostSharesOf(WithDevicesOf(job))),
+      hosts(HostSharesOf(WholeSpecOf(job))),
       self(IndexOf(hosts, own_host)),
-      spec(OnHost(WithDevicesOf(job), own_host)),
+      spec(OnHost(WholeSpecOf(job), own_host)),
       environment(of_all_jobs),
       executors(environment.host->DaemonsOf(job.id), environment.calls,
                 ExecutorsFor(job, spec, hosts.size(), environment.clock),

@@ -53,6 +53,10 @@ struct StartedRun {
   uint32_t epochs_done = 0;   // Number of epochs with a line in the metrics.
 };
 
+// Returns the job's spec with the devices that it was given, if it was given
+// some, in the place of those asked for: those of all its hosts.
+JobSpec WholeSpecOf(const Job& job);
+
 // Not thread-safe: for the job's thread.
 struct RunContext {
   // `keep_going`: see KeepGoing in executors/executor_calls.h. `own_host`: name

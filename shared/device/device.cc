@@ -132,12 +132,18 @@ std::string MemoryPlaceOf(const Device& device) {
   return absl::StrCat("cuda:", device.index);
 }
 
-bool IsHostName(std::string_view name) {
-  return !name.empty() && name.size() <= kMostHostNameBytes &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                  c == '-' || c == '_' || c == '.';
-         });
+absl::Status CheckHostName(std::string_view name) {
+  const bool is_one =
+      !name.empty() && name.size() <= kMostHostNameBytes &&
+      std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
+               c == '_' || c == '.';
+      });
+  if (is_one) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", std::string(name),
+      "' is no name of a host; write 1 to 63 letters, digits, '-', '_' and "
+      "'.'"));
 }
 
 Device OnItsHost(Device device) {
@@ -156,7 +162,7 @@ Device OfHost(Device device, const std::string& host) {
 absl::StatusOr<Device> ParseDeviceName(std::string_view name) {
   const absl::string_view text(name.data(), name.size());
   if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
-    if (!IsHostName(name.substr(0, slash)) ||
+    if (!CheckHostName(name.substr(0, slash)).ok() ||
         name.find('/', slash + 1) != std::string_view::npos) {
       return BadName(text, "has no name of a host before its '/'");
     }

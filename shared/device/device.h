@@ -63,9 +63,9 @@ inline constexpr std::string_view kHostMemory = "host";
 // "cuda:0".
 std::string MemoryPlaceOf(const Device& device);
 
-// Returns whether a host may have this name: 1 to 63 letters, digits, '-', '_'
-// and '.'.
-bool IsHostName(std::string_view name);
+// InvalidArgument: no host may have this name. A host's name is 1 to 63
+// letters, digits, '-', '_' and '.'.
+absl::Status CheckHostName(std::string_view name);
 
 // Returns the device of this name, without asking a machine. InvalidArgument
 // names the text.

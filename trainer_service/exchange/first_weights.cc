@@ -20,21 +20,23 @@ class WeightsWriter {
   explicit WeightsWriter(StepLease lease) : lease_(std::move(lease)) {}
 
   absl::Status Write(const WeightsPart& part) {
+    const absl::Span<float> weights = lease_.new_weights();
     absl::Span<const float> left = part.floats;
-    for (const absl::Span<float> to :
-         {lease_.new_weights(), lease_.new_optimizer_state()}) {
-      const size_t before = to.data() == lease_.new_weights().data()
-                                ? 0
-                                : lease_.new_weights().size();
-      if (left.empty() || written_ >= before + to.size()) continue;
-      const size_t count = std::min(left.size(), before + to.size() - written_);
-      std::copy_n(left.begin(), count, to.begin() + (written_ - before));
+    while (!left.empty()) {
+      const absl::Span<float> to =
+          written_ < weights.size()
+              ? weights.subspan(written_)
+              : lease_.new_optimizer_state().subspan(written_ - weights.size());
+      if (to.empty()) {
+        return absl::InvalidArgumentError(
+            "the other host has more weights than this one");
+      }
+      const size_t count = std::min(left.size(), to.size());
+      std::copy_n(left.begin(), count, to.begin());
       left.remove_prefix(count);
       written_ += count;
     }
-    if (left.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "the other host has more weights than this one");
+    return absl::OkStatus();
   }
 
   // Publishes what was written, if it is whole.

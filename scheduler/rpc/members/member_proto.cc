@@ -13,15 +13,12 @@ namespace fgnn {
 namespace {
 
 MemberJobReport JobOf(const v1::MemberJob& message) {
-  MemberJobReport job = {
+  return {
       .job_id = message.job_id(),
       .attempt = message.attempt(),
-      .state = message.prepared() ? MemberJobState::kPrepared
-                                  : MemberJobState::kPreparing,
+      .is_prepared = message.prepared(),
       .error = absl::Status(static_cast<absl::StatusCode>(message.error_code()),
                             message.error_message())};
-  if (!job.error.ok()) job.state = MemberJobState::kFailed;
-  return job;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   v1::MemberJob& job = *message.mutable_job();
   job.set_job_id(report.job->job_id);
   job.set_attempt(report.job->attempt);
-  job.set_prepared(report.job->state == MemberJobState::kPrepared);
+  job.set_prepared(report.job->is_prepared);
   job.set_error_code(report.job->error.raw_code());
   job.set_error_message(std::string(report.job->error.message()));
   return message;

@@ -137,7 +137,7 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
   const absl::Status ended = CatchExceptions([&] { return RunOrdered(order); });
   if (OpeningsOf(order.attempt()).ok()) {
     LogError("job {}: {}", order.job_id, MessageOf(ended));
-    Tell(order, MemberJobState::kFailed, ended);
+    Tell(order, /*is_prepared=*/false, ended);
     return;
   }
   LogInfo("job {}: let go", order.job_id);
@@ -146,13 +146,13 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
 }
 
 absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
-  Tell(order, MemberJobState::kPreparing);
+  Tell(order, /*is_prepared=*/false);
   MemberRun run(order, environment_, [this, attempt = order.attempt()] {
     return OpeningsOf(attempt).status();
   });
   FGNN_RETURN_IF_ERROR(run.Prepare());
   while (true) {
-    Tell(order, MemberJobState::kPrepared);
+    Tell(order, /*is_prepared=*/true);
     FGNN_ASSIGN_OR_RETURN(const std::vector<MemberOpening> openings,
                           OpeningsOf(order.attempt()));
     FGNN_RETURN_IF_ERROR(run.Follow(openings));
@@ -169,11 +169,11 @@ absl::StatusOr<std::vector<MemberOpening>> MemberLoop::OpeningsOf(
   return orders_.job->openings;
 }
 
-void MemberLoop::Tell(const MemberJobOrder& order, MemberJobState state,
+void MemberLoop::Tell(const MemberJobOrder& order, bool is_prepared,
                       const absl::Status& error) {
   MemberJobReport report = {.job_id = order.job_id,
                             .attempt = order.attempt(),
-                            .state = state,
+                            .is_prepared = is_prepared,
                             .error = error};
   const MutexLock lock(&mutex_);
   told_ = std::move(report);

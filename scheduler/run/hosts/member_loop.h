@@ -43,7 +43,8 @@ class MemberLoop {
   absl::Status RunOrdered(const MemberJobOrder& order);
   // Returns the openings of this attempt. Cancelled: it is ordered no more.
   absl::StatusOr<std::vector<MemberOpening>> OpeningsOf(uint64_t attempt);
-  void Tell(const MemberJobOrder& order, MemberJobState state,
+  // Sets what the head is told of the job.
+  void Tell(const MemberJobOrder& order, bool is_prepared,
             const absl::Status& error = absl::OkStatus());
 
   const MemberFacts facts_;

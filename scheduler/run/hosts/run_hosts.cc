@@ -72,10 +72,8 @@ JobHosts RunHosts::HostsFor(uint32_t self) const {
 void RunHosts::OrderAll() {
   for (uint32_t host = 0; host < run_.hosts.size(); ++host) {
     if (host == run_.self) continue;
-    JobSpec spec = *run_.job.spec;
-    if (!run_.job.devices.empty()) spec.devices = run_.job.devices;
     members().Order(run_.hosts[host].name, {.job_id = run_.job.id,
-                                            .spec = std::move(spec),
+                                            .spec = WholeSpecOf(run_.job),
                                             .hosts = HostsFor(host),
                                             .dataset_content = dataset_content_,
                                             .first_version = first_version_,
@@ -126,10 +124,9 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
       return false;
     }
     if (!report->has_value()) return false;
-    if ((*report)->state == MemberJobState::kFailed) {
-      return Annotate((*report)->error, absl::StrCat("host ", name));
-    }
-    if ((*report)->state != MemberJobState::kPrepared) return false;
+    FGNN_RETURN_IF_ERROR(
+        Annotate((*report)->error, absl::StrCat("host ", name)));
+    if (!(*report)->is_prepared) return false;
   }
   return true;
 }

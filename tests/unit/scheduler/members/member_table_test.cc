@@ -40,8 +40,7 @@ class MemberTableTest : public testing::Test {
   }
 
   static MemberJobReport Prepared(const std::string& job, uint64_t attempt) {
-    return {
-        .job_id = job, .attempt = attempt, .state = MemberJobState::kPrepared};
+    return {.job_id = job, .attempt = attempt, .is_prepared = true};
   }
 
   Deadline now_ = MonotonicClock::now();
@@ -130,7 +129,7 @@ TEST_F(MemberTableTest, TellsWhatAMemberReportedOfThisAttemptAlone) {
   FGNN_ASSERT_OK(Report("host1", Prepared("a", 4)).status());
   FGNN_ASSERT_OK_AND_ASSIGN(report, table_.ReportOf("host1", "a", 4));
   ASSERT_TRUE(report.has_value());
-  EXPECT_EQ(report->state, MemberJobState::kPrepared);
+  EXPECT_TRUE(report->is_prepared);
   now_ += seconds(6);
   EXPECT_THAT(table_.ReportOf("host1", "a", 4).status(),
               Unavailable("host1", "silent"));
