@@ -164,7 +164,8 @@ TEST_F(MemberTableTest, AMemberThatStartsAgainHasLostItsOrders) {
 
 // As of a head whose state folder is a new one.
 TEST_F(MemberTableTest, RevisionsAreNeverThoseOfAnEarlierHead) {
-  const uint64_t before = 100;
+  // What this head would give first.
+  const uint64_t before = (uint64_t{1} << 32) + 1;
   FGNN_ASSERT_OK_AND_ASSIGN(
       const MemberOrders orders,
       table_.Report({.facts = Facts("host1"), .revision = before},
