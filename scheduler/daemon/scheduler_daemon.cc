@@ -72,6 +72,20 @@ std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
       table, host);
 }
 
+// Returns the hosts that have joined; nullptr: none may yet.
+std::vector<ServiceHost> HostsOf(const MemberTable* members) {
+  std::vector<ServiceHost> hosts;
+  if (members == nullptr) return hosts;
+  for (MemberView& member : members->Views()) {
+    hosts.push_back({.name = std::move(member.facts.name),
+                     .devices = std::move(member.facts.devices),
+                     .silent_seconds = member.has_left  ? kHasLeft
+                                       : member.is_lost ? member.silent_seconds
+                                                        : 0});
+  }
+  return hosts;
+}
+
 }  // namespace
 
 // The parts in the order of their dependence; they are destroyed from the last
@@ -123,9 +137,14 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   FGNN_ASSIGN_OR_RETURN(
       parts->table, JobTable::Open(std::move(store), options.state_dir,
                                    {.max_of_user = options.max_jobs_per_user,
-                                    .devices = devices}));
-  MemberTerms terms = {.head = FactsOf(options),
-                       .interrupted_jobs = parts->table->interrupted()};
+                                    .devices = devices,
+                                    .hosts = [parts = parts.get()] {
+                                      return HostsOf(parts->members.get());
+                                    }}));
+  MemberTerms terms = {
+      .head = FactsOf(options),
+      .interrupted_jobs = parts->table->interrupted(),
+      .lost_after = std::chrono::seconds(options.exchange_timeout)};
   terms.head.generation = generation;
   parts->members = std::make_unique<MemberTable>(std::move(terms));
   // Interrupted jobs go on with the daemons that are left.

@@ -47,6 +47,8 @@ struct SchedulerOptions {
   std::string host_name;
   // How this host trades gradients with others; nullopt: it does not.
   std::optional<ExchangeOptions> exchange;
+  // Seconds of silence after which a member counts as lost.
+  uint32_t exchange_timeout = 5;
   // The head that this host joins, with the certificate of its exchange;
   // nullopt: it is a head itself.
   std::optional<HostPort> join;

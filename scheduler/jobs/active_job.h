@@ -3,6 +3,7 @@
 #define FGNN_SCHEDULER_JOBS_ACTIVE_JOB_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,7 +31,7 @@ struct DeviceStay {
   Deadline began = Deadline::min();
   // Seconds from `began` until the job ran; kNoLimit: it has not run yet.
   double start_seconds = kNoLimit;
-  // Whether one more device would pay for a new start (GainsByMore()).
+  // Whether one more device or host would pay for a new start (GainsByMore()).
   bool gains_by_more = false;
 };
 
@@ -48,6 +49,8 @@ struct ActiveJob {
   bool was_interrupted = false;
   std::set<std::string> unmet;  // Ids of job.after that have yet to complete.
   WantedDevices wanted;
+  // Hosts that could not take part, by name, with why; the job goes on without.
+  std::map<std::string, std::string> left_out;
   // Devices that the job has, or had when the earlier service ended.
   DeviceSet devices;
   std::optional<DeviceStay> stay;  // Stay on its devices; nullopt: it has none.

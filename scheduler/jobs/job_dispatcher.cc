@@ -22,19 +22,21 @@ constexpr double kSaveEverySeconds = 10;
 // Time for which a job keeps its devices after its checkpoint could not be
 // written.
 constexpr seconds kStayAfterFailure{60};
-// One more device has to save as many starts of the job as kStartsToSave. A
-// start counts at least kLeastStartSeconds, since a start that took over
-// daemons takes less.
+// One more device, or host, has to save as many starts of the job as
+// kStartsToSave. A start counts at least kLeastStartSeconds, since a start that
+// took over daemons takes less.
 constexpr double kStartsToSave = 2;
 constexpr double kLeastStartSeconds = 1;
 
-// Returns whether a start with one device more would pay for itself.
+// Returns whether a start with one device more, or one host, would pay for
+// itself.
 bool GainsByMore(const ActiveJob& active) {
-  const auto has = static_cast<double>(active.devices.devices.size());
-  if (active.job.state != JobState::kRunning || !active.wanted.by_number() ||
-      has >= active.wanted.max) {
-    return false;
-  }
+  const std::vector<Device>& devices = active.devices.devices;
+  const bool by_number = active.wanted.by_number();
+  const auto has =
+      static_cast<double>(by_number ? devices.size() : CountHosts(devices));
+  const uint32_t most = by_number ? active.wanted.max : active.wanted.hosts.max;
+  if (active.job.state != JobState::kRunning || has >= most) return false;
   const double saves = active.job.progress.seconds_left / (has + 1);
   return saves > kStartsToSave *
                      std::max(active.stay->start_seconds, kLeastStartSeconds);
@@ -173,6 +175,19 @@ void JobDispatcher::SetWaitingFor(const std::string& id,
   if (active == nullptr) return;
   active->job.waiting_for = what;
   parts_.jobs.Announce(*active);
+}
+
+bool JobDispatcher::LeaveOut(const std::string& id, const std::string& host,
+                             const std::string& why) {
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
+  if (active == nullptr ||
+      CountHosts(active->devices.devices) <= active->wanted.hosts.min) {
+    return false;
+  }
+  active->left_out[host] = why;
+  LogWarning("job {}: goes on without host {}: {}", id, host, why);
+  return true;
 }
 
 absl::Status JobDispatcher::CancelCause(const std::string& id) const {

@@ -39,6 +39,10 @@ class JobDispatcher {
   // Tells clients what the job waits for, as long as it has its devices; empty:
   // for nothing.
   void SetWaitingFor(const std::string& id, const std::string& what);
+  // Notes that a host cannot take part in the job, which goes on without it.
+  // Returns false if too few hosts would be left.
+  bool LeaveOut(const std::string& id, const std::string& host,
+                const std::string& why);
   // Returns OK, or why the job was cancelled and has to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);

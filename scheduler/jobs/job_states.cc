@@ -38,7 +38,8 @@ void JobStates::Undo(const std::string& id) {
 const Job& JobStates::Start(const JobStart& start) {
   ActiveJob& active = jobs_->at(start.id);
   Job& job = active.job;
-  active.devices = start.devices;
+  // Which resource a host is may be another in the next order.
+  active.devices = MakeDeviceSet(start.devices.devices);
   job.devices = start.devices.devices;
   active.was_interrupted = false;
   active.stay = DeviceStay{.number = ++starts_, .began = MonotonicClock::now()};
@@ -94,6 +95,7 @@ absl::Status JobStates::Continue(ActiveJob& active, bool is_closed) {
     order_->SetChanged();
     jobs_->Wake();
   }
+  active.left_out.clear();  // They may have been mended.
   if (active.job.state != JobState::kPaused) return absl::OkStatus();
   if (is_closed) {
     return absl::UnavailableError("the service is ending; start it again");

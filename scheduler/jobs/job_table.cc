@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<JobTable>> JobTable::Open(
                        JobIntake::Options{.state_dir = std::move(state_dir),
                                           .max_queued = options.max_queued,
                                           .max_of_user = options.max_of_user},
-                       *std::move(devices)),
+                       *std::move(devices), options.hosts),
                    std::move(reader)));
   FGNN_RETURN_IF_ERROR(RecoverJobs(*table->parts_));
   return table;

@@ -22,6 +22,7 @@
 #include "scheduler/files/run_removal.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/jobs/job_lookup.h"
+#include "scheduler/jobs/queue_order.h"
 #include "scheduler/jobs/submission_group.h"
 #include "scheduler/store/job.h"
 #include "scheduler/store/job_lister.h"
@@ -42,6 +43,7 @@ struct JobTableOptions {
   // Devices of the service; no two share a core. At most as many jobs as
   // devices run at once; without devices, one job.
   std::vector<Device> devices = {};
+  AskHosts hosts = nullptr;  // See QueueOrder.
 };
 
 // The jobs that have devices or wait for some.

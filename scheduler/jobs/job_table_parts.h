@@ -23,10 +23,10 @@ namespace fgnn {
 
 struct JobTableParts {
   JobTableParts(JobStore of_jobs, JobIntake::Options options,
-                std::vector<ServiceDevice> devices)
+                std::vector<ServiceDevice> devices, AskHosts hosts)
       : store(std::move(of_jobs)),
         jobs(&store, &changes),
-        order(std::move(devices), &jobs, &account, &changes),
+        order(std::move(devices), std::move(hosts), &jobs, &account, &changes),
         states(&store, &jobs, &order, &account),
         lookup(&store, &jobs, &order),
         intake(std::move(options), &store, &jobs, &order, &states, &lookup) {}

@@ -9,13 +9,29 @@ namespace {
 
 // Time for which a suspect is held back while another suspect is prepared.
 constexpr std::chrono::seconds kSuspectHold{1};
+// Time between two looks at the hosts of the service.
+constexpr std::chrono::milliseconds kLookAtHostsEvery{500};
+
+WantedDevices WantedOf(const ActiveJob& active) {
+  WantedDevices wanted = active.wanted;
+  for (const auto& [host, why] : active.left_out) {
+    wanted.hosts.left_out.push_back(host);
+  }
+  return wanted;
+}
+
+double SecondsSince(Deadline then, Deadline now) {
+  return std::chrono::duration<double>(now - then).count();
+}
 
 }  // namespace
 
-QueueOrder::QueueOrder(std::vector<ServiceDevice> devices,
+QueueOrder::QueueOrder(std::vector<ServiceDevice> devices, AskHosts hosts,
                        const ActiveJobs* jobs, const DeviceAccount* account,
                        JobChanges* changes)
     : devices_(std::move(devices)),
+      ask_hosts_(std::move(hosts)),
+      opened_(MonotonicClock::now()),
       jobs_(jobs),
       account_(account),
       changes_(changes) {}
@@ -50,8 +66,7 @@ void QueueOrder::AddQueued(const ActiveJob& active, bool is_suspect_prepared,
   job.was_interrupted = active.was_interrupted;
   job.after = {active.unmet.begin(), active.unmet.end()};
   if (active.held_until > now && !active.pause) {
-    job.held_seconds =
-        std::chrono::duration<double>(active.held_until - now).count();
+    job.held_seconds = SecondsSince(now, active.held_until);
     order_until_ = std::min(order_until_, active.held_until);
   } else if (is_suspect_prepared &&
              active.job.progress.deaths_in_preparing > 0 && !active.pause) {
@@ -60,9 +75,9 @@ void QueueOrder::AddQueued(const ActiveJob& active, bool is_suspect_prepared,
   }
   // The job's daemons may still work on its earlier devices.
   if (active.was_interrupted && !active.devices.devices.empty()) {
-    job.wanted.named = active.devices;
+    job.wanted = WantedAtWork(active.devices.devices);
   } else {
-    job.wanted = active.wanted;
+    job.wanted = WantedOf(active);
   }
   job.most_seconds = SecondsLeftOf(active.job, 0);
 }
@@ -75,12 +90,42 @@ void QueueOrder::AddRunning(const ActiveJob& active, Deadline now) {
   job.is_leaving = !active.cancel.ok() || active.pause;
   job.can_be_preempted = !job.is_leaving && now >= stay.stays_until;
   job.started = stay.number;
-  job.devices = active.devices;
+  job.devices = MakeDeviceSet(active.devices.devices, snapshot_.hosts);
   job.most_seconds = SecondsLeftOf(active.job, stay.uncharged.Seconds());
-  job.wanted = active.wanted;
+  job.wanted = WantedOf(active);
   job.gains_by_more = stay.gains_by_more && job.can_be_preempted;
   if (stay.stays_until > now) {
     order_until_ = std::min(order_until_, stay.stays_until);
+  }
+}
+
+void QueueOrder::AddHosts(Deadline now) {
+  std::vector<ServiceHost>& hosts = snapshot_.hosts;
+  if (ask_hosts_ != nullptr) hosts = ask_hosts_();
+  const auto add = [&](const std::vector<Device>& devices) {
+    for (const Device& device : devices) {
+      const bool is_known =
+          device.host.empty() ||
+          std::any_of(hosts.begin(), hosts.end(), [&](const ServiceHost& host) {
+            return host.name == device.host;
+          });
+      // A host may join again after the service has started again.
+      if (!is_known) {
+        hosts.push_back({.name = device.host,
+                         .silent_seconds = SecondsSince(opened_, now)});
+      }
+    }
+  };
+  bool may_have_several = false;
+  const auto look_at = [&](const ActiveJob& active) {
+    add(active.devices.devices);
+    add(active.wanted.hosts.named);
+    may_have_several |= active.wanted.hosts.max > 1;
+  };
+  for (const auto& [number, active] : jobs_->queued()) look_at(*active);
+  for (const std::string& id : jobs_->running()) look_at(jobs_->at(id));
+  if (may_have_several) {
+    order_until_ = std::min(order_until_, now + kLookAtHostsEvery);
   }
 }
 
@@ -90,6 +135,7 @@ void QueueOrder::MakeSnapshot(Deadline now) {
   snapshot_.devices = devices_;
   snapshot_.user_seconds = account_->user_seconds();
   order_until_ = Deadline::max();
+  AddHosts(now);
   snapshot_.queued.reserve(jobs_->queued().size());
   for (const auto& [number, active] : jobs_->queued()) {
     AddQueued(*active, is_suspect_prepared, now);
@@ -145,9 +191,9 @@ std::optional<JobStart> QueueOrder::FindStart() {
 
 bool QueueOrder::MayTakeOver(const ActiveJob& active) const {
   if (!active.was_interrupted || !HasRoom()) return false;
-  const ResourceSet& resources = active.devices.devices.empty()
-                                     ? active.wanted.named.resources
-                                     : active.devices.resources;
+  const ServiceResources& resources = active.devices.devices.empty()
+                                          ? active.wanted.named.resources
+                                          : active.devices.resources;
   return std::none_of(
       jobs_->running().begin(), jobs_->running().end(),
       [&](const std::string& id) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,13 +22,18 @@
 
 namespace fgnn {
 
+// Returns the hosts that have joined the service. Thread-safe.
+using AskHosts = std::function<std::vector<ServiceHost>()>;
+
 // Not thread-safe: the caller holds the table's mutex.
 class QueueOrder {
  public:
   // `devices` are the service's. At most as many jobs as devices run at once;
-  // without devices, one job. Borrows the other arguments.
-  QueueOrder(std::vector<ServiceDevice> devices, const ActiveJobs* jobs,
-             const DeviceAccount* account, JobChanges* changes);
+  // without devices, one job. `hosts` is asked with the table's mutex held;
+  // nullptr: no host joins. Borrows the other arguments.
+  QueueOrder(std::vector<ServiceDevice> devices, AskHosts hosts,
+             const ActiveJobs* jobs, const DeviceAccount* account,
+             JobChanges* changes);
 
   const std::vector<ServiceDevice>& devices() const { return devices_; }
   // Notes that something has changed that the order depends on.
@@ -37,7 +43,8 @@ class QueueOrder {
   const JobOrder& Order();
   // Returns the ids of the first `most` queued jobs, in the order as it is now.
   std::vector<std::string> First(size_t most);
-  // Returns when the next job is no longer held back, by the last Order().
+  // Returns when to make the order again, though no job has changed: the next
+  // job is no longer held back, or hosts may have come or gone.
   Deadline order_until() const { return order_until_; }
   // Returns the number of the order's last change.
   uint64_t order_change() const { return order_change_; }
@@ -61,11 +68,16 @@ class QueueOrder {
     return order_.has_value() && now < order_until_;
   }
   void MakeSnapshot(Deadline now);
+  // Sets the snapshot's hosts: those that have joined, and those that the
+  // service's jobs name.
+  void AddHosts(Deadline now);
   void AddQueued(const ActiveJob& active, bool is_suspect_prepared,
                  Deadline now);
   void AddRunning(const ActiveJob& active, Deadline now);
 
   const std::vector<ServiceDevice> devices_;
+  const AskHosts ask_hosts_;
+  const Deadline opened_;  // Time at which the table was opened.
   const ActiveJobs* const jobs_;
   const DeviceAccount* const account_;
   JobChanges* const changes_;

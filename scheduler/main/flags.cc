@@ -106,6 +106,11 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "Address where other hosts reach this one to trade gradients; "
                 "needs host.pem, host.key and ca.pem in --tls-dir")
       .Takes("HOST:PORT");
+  app.AddOption("--exchange-timeout", flags.options.exchange_timeout,
+                "Seconds of silence after which a host that has joined counts "
+                "as lost; default: 5")
+      .Takes("N")
+      .Between(1U, 3600U);
   app.AddOption("--http", words.http,
                 "Serve pages for browsers and Prometheus on this address, "
                 "e.g. 127.0.0.1:9470; a port alone is one of 127.0.0.1; "

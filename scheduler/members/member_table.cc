@@ -13,7 +13,6 @@ namespace {
 
 // A member whose call broke calls again within that time, if it lives.
 constexpr std::chrono::seconds kCallsWithin{1};
-constexpr std::chrono::milliseconds kJustLost{1};
 // Time that a member keeps a job of an earlier scheduler.
 constexpr std::chrono::seconds kKeepFor{60};
 constexpr int kRevisionsOfStart = 32;  // Bits of the number of a revision.
@@ -95,9 +94,9 @@ absl::StatusOr<MemberOrders> MemberTable::Report(const MemberReport& report,
   member.facts = facts;
   member.heard = terms_.clock();
   member.report = report.job;
+  member.has_left = report.leaves;
   if (report.leaves) {
     LogInfo("host {} leaves", facts.name);
-    member.heard = terms_.clock() - terms_.lost_after - kJustLost;
     return member.orders;
   }
   changed_.WaitUntil(&lock, deadline, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -121,7 +120,11 @@ std::vector<MemberView> MemberTable::Views() const {
   for (const auto& [name, member] : members_) {
     views.push_back({.facts = member.facts,
                      .job_id = member.taken_by,
-                     .is_lost = IsLost(member)});
+                     .is_lost = IsLost(member),
+                     .has_left = member.has_left,
+                     .silent_seconds = std::chrono::duration<double>(
+                                           terms_.clock() - member.heard)
+                                           .count()});
   }
   return views;
 }

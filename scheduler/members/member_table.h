@@ -32,8 +32,10 @@ struct MemberTerms {
 // A member as users see it.
 struct MemberView {
   MemberFacts facts;
-  std::string job_id;    // Id of the job that has it; empty: none.
-  bool is_lost = false;  // Whether it has been silent for too long.
+  std::string job_id;         // Id of the job that has it; empty: none.
+  bool is_lost = false;       // Whether it has left, or is silent for too long.
+  bool has_left = false;      // Whether it has said that it leaves.
+  double silent_seconds = 0;  // Seconds since it was heard last.
 };
 
 // Thread-safe. A member that is lost stays in the table.
@@ -87,6 +89,7 @@ class MemberTable {
   struct Member {
     MemberFacts facts;
     Deadline heard;
+    bool has_left = false;
     std::string taken_by;  // Id of the job that has it; empty: none.
     MemberOrders orders;
     std::optional<MemberJobReport> report;
@@ -98,7 +101,7 @@ class MemberTable {
   absl::Status CheckFacts(const MemberFacts& facts) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsLost(const Member& member) const {
-    return terms_.clock() - member.heard > terms_.lost_after;
+    return member.has_left || terms_.clock() - member.heard > terms_.lost_after;
   }
   // Returns the names of all members, with commas.
   std::string Names() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -7,11 +7,25 @@
 #include "absl/strings/str_join.h"
 
 namespace fgnn {
+namespace {
 
-DeviceSet MakeDeviceSet(std::vector<Device> devices) {
+// Returns the devices of the service's own host.
+std::vector<Device> OwnOf(const std::vector<Device>& devices) {
+  std::vector<Device> own;
+  for (const Device& device : devices) {
+    if (device.host.empty()) own.push_back(device);
+  }
+  return own;
+}
+
+}  // namespace
+
+DeviceSet MakeDeviceSet(std::vector<Device> devices,
+                        const std::vector<ServiceHost>& hosts) {
   DeviceSet set = {.devices = std::move(devices)};
-  for (const Device& device : set.devices) {
-    if (device.host.empty()) set.resources |= ResourcesOf(device);
+  set.resources = FarResourcesOf(set.devices, hosts);
+  for (const Device& device : OwnOf(set.devices)) {
+    set.resources |= OwnResourcesOf(device);
   }
   return set;
 }
@@ -20,15 +34,14 @@ absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices) {
   std::vector<ServiceDevice> made;
   for (const Device& device : devices) {
-    const ResourceSet resources = ResourcesOf(device);
     for (const ServiceDevice& other : made) {
       if (!ShareResources(other.device, device)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(other.device.name, " and ", device.name, " share ",
-                       NameFirst(other.resources & resources),
-                       "; give each device its own"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          other.device.name, " and ", device.name, " share ",
+          NameFirst(ResourcesOf(other.device) & ResourcesOf(device)),
+          "; give each device its own"));
     }
-    made.push_back({device, resources});
+    made.push_back({device, OwnResourcesOf(device)});
   }
   return made;
 }
@@ -42,15 +55,17 @@ WantedDevices WantedBy(const JobSpec& spec,
     wanted.max = std::max(wanted.min, spec.device_request->max);
     return wanted;
   }
-  if (!spec.devices.empty()) {
-    wanted.named = MakeDeviceSet(spec.devices);
-    return wanted;
+  std::vector<Device> own = OwnOf(spec.devices);
+  if (spec.devices.empty()) {
+    for (const ServiceDevice& one : has) own.push_back(one.device);
   }
-  for (const ServiceDevice& of_service : has) {
-    wanted.named.devices.push_back(of_service.device);
-    wanted.named.resources |= of_service.resources;
-  }
+  wanted.hosts = HostsWantedBy(spec, own);
+  wanted.named = MakeDeviceSet(std::move(own));
   return wanted;
+}
+
+WantedDevices WantedAtWork(const std::vector<Device>& devices) {
+  return {.named = MakeDeviceSet(OwnOf(devices)), .hosts = AtWorkOn(devices)};
 }
 
 std::string DescribeNumber(const WantedDevices& wanted) {
@@ -61,6 +76,13 @@ std::string DescribeNumber(const WantedDevices& wanted) {
 
 absl::Status CheckCanHave(const WantedDevices& wanted,
                           const std::vector<ServiceDevice>& has) {
+  const WantedHosts& hosts = wanted.hosts;
+  if (const size_t named = CountHosts(hosts.named) + 1;
+      !hosts.named.empty() && hosts.min > named) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hosts.min is ", hosts.min, ", but devices names ", named,
+                     " hosts; name devices of more, or lower it"));
+  }
   if (!wanted.by_number()) return absl::OkStatus();
   const auto num_fitting = std::count_if(
       has.begin(), has.end(),

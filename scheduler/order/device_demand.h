@@ -1,4 +1,4 @@
-// The devices that a job asks for, and the host's resources that they use.
+// The devices that a job asks for, and the service's resources that they use.
 #ifndef FGNN_SCHEDULER_ORDER_DEVICE_DEMAND_H_
 #define FGNN_SCHEDULER_ORDER_DEVICE_DEMAND_H_
 
@@ -8,6 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/order/host_demand.h"
+#include "scheduler/order/service_resources.h"
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 
@@ -17,25 +19,28 @@ namespace fgnn {
 // share a resource.
 struct DeviceSet {
   std::vector<Device> devices = {};
-  // Resources of the devices of the service's own host. Members are given to
-  // one job each; see members/member_table.h.
-  ResourceSet resources = {};
+  ServiceResources resources = {};
 };
-DeviceSet MakeDeviceSet(std::vector<Device> devices);
+// Of devices of other hosts, `hosts` have the resources.
+DeviceSet MakeDeviceSet(std::vector<Device> devices,
+                        const std::vector<ServiceHost>& hosts = {});
 
+// A device of the service's own host.
 struct ServiceDevice {
   Device device;
-  ResourceSet resources = {};
+  ServiceResources resources = {};
 };
 // InvalidArgument: two devices share a resource.
 absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices);
 
-// The devices that a job asks for: either all devices in `named`, or `min` to
-// `max` devices of the service.
+// The devices that a job asks for: either all devices in `named` and those on
+// `hosts`, or `min` to `max` devices of the service.
 struct WantedDevices {
-  // Devices that the job has to have; unused if by number.
+  // Devices of the service's own host that the job has to have; unused if by
+  // number.
   DeviceSet named = {};
+  WantedHosts hosts = {};
   std::string kind = "any";
   uint32_t min = 0;  // Least number of devices; 0: not by number.
   uint32_t max = 0;
@@ -52,8 +57,12 @@ struct WantedDevices {
 WantedDevices WantedBy(const JobSpec& spec,
                        const std::vector<ServiceDevice>& has);
 
+// Returns what a job wants that is at work on these devices.
+WantedDevices WantedAtWork(const std::vector<Device>& devices);
+
 // Returns OK if the service could ever give the job these devices.
-// InvalidArgument: it could not; the message has need and have.
+// Hosts may join later. InvalidArgument: it could not; the message has need and
+// have.
 absl::Status CheckCanHave(const WantedDevices& wanted,
                           const std::vector<ServiceDevice>& has);
 

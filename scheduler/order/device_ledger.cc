@@ -10,21 +10,18 @@ namespace {
 
 constexpr int kNobody = -1;
 
-// Calls `visit` with the number of each resource of the set.
-template <typename Visit>
-void ForEachResource(const ResourceSet& resources, const Visit& visit) {
-  for (size_t resource = resources._Find_first(); resource < resources.size();
-       resource = resources._Find_next(resource)) {
-    visit(resource);
-  }
+ServiceResources OfHost(size_t host) {
+  ServiceResources resources;
+  resources.set(kExchangeResource);
+  return resources.set(ResourceOfHost(host));
 }
 
 }  // namespace
 
 DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
     : snapshot_(snapshot),
-      holder_of_(ResourceSet().size(), kNobody),
-      lent_for_(ResourceSet().size(), kNoLimit) {
+      holder_of_(ServiceResources().size(), kNobody),
+      lent_for_(ServiceResources().size(), kNoLimit) {
   for (const RunningJob& job : snapshot.running) {
     ForEachResource(job.devices.resources, [this](size_t resource) {
       holder_of_[resource] = static_cast<int>(holders_.size());
@@ -38,7 +35,76 @@ DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
   }
 }
 
-bool DeviceLedger::MayBorrow(const ResourceSet& resources,
+bool DeviceLedger::IsHostFree(size_t host, const ServiceResources& has) const {
+  const ServiceResources lacks = OfHost(host) & ~has;
+  return IsFree(lacks) && !IsReserved(lacks);
+}
+
+ServiceResources DeviceLedger::LeastOf(const WantedDevices& wanted) const {
+  ServiceResources resources = wanted.named.resources;
+  struct Choice {
+    bool is_lost = false;
+    bool is_reserved = false;
+    bool is_soon = false;
+    double free_in = 0;
+    size_t place = 0;
+    size_t host = 0;
+  };
+  std::vector<Choice> choices;
+  for (const size_t host : CandidatesOf(wanted.hosts, snapshot_.hosts)) {
+    ServiceResources of_host;
+    of_host.set(ResourceOfHost(host));
+    const bool is_soon = HoldersOf(of_host).empty();
+    choices.push_back({!IsThere(wanted.hosts, snapshot_.hosts[host]),
+                       IsReserved(of_host), !is_soon,
+                       is_soon ? 0 : FreeIn(of_host), choices.size(), host});
+  }
+  std::sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.is_lost, a.is_reserved, a.is_soon, a.free_in, a.place) <
+           std::tie(b.is_lost, b.is_reserved, b.is_soon, b.free_in, b.place);
+  });
+  for (size_t i = 0; i + 1 < wanted.hosts.min && i < choices.size(); ++i) {
+    resources |= OfHost(choices[i].host);
+  }
+  return resources;
+}
+
+std::vector<size_t> DeviceLedger::FindMoreHosts(const WantedHosts& wanted,
+                                                const ServiceResources& has,
+                                                size_t most) const {
+  std::vector<size_t> more;
+  for (const size_t host : CandidatesOf(wanted, snapshot_.hosts)) {
+    if (more.size() == most) break;
+    if (!has[ResourceOfHost(host)] && IsThere(wanted, snapshot_.hosts[host]) &&
+        IsHostFree(host, has)) {
+      more.push_back(host);
+    }
+  }
+  return more;
+}
+
+DeviceSet DeviceLedger::DevicesFor(const WantedDevices& wanted,
+                                   const ServiceResources& resources) const {
+  DeviceSet set = {.devices = wanted.named.devices, .resources = resources};
+  std::vector<size_t> hosts;
+  for (const size_t host : CandidatesOf(wanted.hosts, snapshot_.hosts)) {
+    if (resources[ResourceOfHost(host)]) hosts.push_back(host);
+  }
+  const size_t has = hosts.size() + 1;
+  const size_t most = wanted.hosts.max > has ? wanted.hosts.max - has : 0;
+  for (const size_t host : FindMoreHosts(wanted.hosts, resources, most)) {
+    hosts.push_back(host);
+  }
+  for (const size_t host : hosts) {
+    set.resources |= OfHost(host);
+    for (Device& device : DevicesOn(wanted.hosts, snapshot_.hosts[host])) {
+      set.devices.push_back(std::move(device));
+    }
+  }
+  return set;
+}
+
+bool DeviceLedger::MayBorrow(const ServiceResources& resources,
                              double seconds) const {
   bool may = true;
   ForEachResource(resources & reserved_, [&](size_t resource) {
@@ -51,11 +117,12 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
   if (holders_.size() >= snapshot_.most_running()) return std::nullopt;
   const WantedDevices& wanted = job.wanted;
   if (!wanted.by_number()) {
-    const ResourceSet& resources = wanted.named.resources;
+    if (!AwaitedOf(wanted.hosts, snapshot_.hosts).empty()) return std::nullopt;
+    const ServiceResources resources = LeastOf(wanted);
     if (!IsFree(resources) || !MayBorrow(resources, job.most_seconds)) {
       return std::nullopt;
     }
-    return wanted.named;
+    return DevicesFor(wanted, resources);
   }
   std::vector<const ServiceDevice*> own;  // Devices that no job has reserved.
   // Reserved devices that the job may borrow; used to reach `min` only.
@@ -88,7 +155,7 @@ void DeviceLedger::Start(const QueuedJob& job, const DeviceSet& devices) {
   holders_.push_back({.most_seconds = job.most_seconds});
 }
 
-double DeviceLedger::FreeIn(const ResourceSet& resources) const {
+double DeviceLedger::FreeIn(const ServiceResources& resources) const {
   double seconds = 0;
   ForEachResource(resources & held_, [&](size_t resource) {
     const Holder& holder = holders_[static_cast<size_t>(holder_of_[resource])];
@@ -104,7 +171,7 @@ double DeviceLedger::FreeIn(const ResourceSet& resources) const {
 }
 
 std::vector<size_t> DeviceLedger::HoldersOf(
-    const ResourceSet& resources) const {
+    const ServiceResources& resources) const {
   std::vector<size_t> holders;
   ForEachResource(resources & held_, [&](size_t resource) {
     const auto holder = static_cast<size_t>(holder_of_[resource]);
@@ -123,8 +190,12 @@ std::vector<size_t> DeviceLedger::HoldersOf(
 DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
     const WantedDevices& wanted) const {
   if (!wanted.by_number()) {
-    const double free_in = FreeIn(wanted.named.resources);
-    return {wanted.named.resources, free_in == kNoLimit ? 0 : free_in};
+    const ServiceResources resources = LeastOf(wanted);
+    const double free_in = FreeIn(resources);
+    // It may start as soon as a host is back.
+    const bool may_lend =
+        free_in != kNoLimit && AwaitedOf(wanted.hosts, snapshot_.hosts).empty();
+    return {resources, may_lend ? free_in : 0};
   }
   struct Choice {
     bool is_reserved = false;
@@ -147,7 +218,7 @@ DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
   bool is_promised = true;
   std::vector<double> may_be_free_in;
   for (size_t i = 0; i < choices.size(); ++i) {
-    const ResourceSet& resources =
+    const ServiceResources& resources =
         snapshot_.devices[choices[i].place].resources;
     const double free_in = FreeIn(resources);
     may_be_free_in.push_back(free_in == kNoLimit ? 0 : free_in);
@@ -176,6 +247,9 @@ void DeviceLedger::ReserveResources(const Reservation& reservation) {
 
 std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
     const QueuedJob& job) const {
+  if (!AwaitedOf(job.wanted.hosts, snapshot_.hosts).empty()) {
+    return std::nullopt;
+  }
   // Holders that may be preempted, in the order in which they would be chosen.
   std::vector<size_t> candidates;
   bool any_leaves = false;
@@ -200,7 +274,7 @@ std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
   // it.
   std::vector<std::vector<size_t>> targets;
   size_t need = job.wanted.by_number() ? job.wanted.min : 1;
-  const auto add = [&](const ResourceSet& resources) {
+  const auto add = [&](const ServiceResources& resources) {
     if (IsReserved(resources)) return;
     std::vector<size_t> holders = HoldersOf(resources);
     if (holders.empty()) {
@@ -218,7 +292,7 @@ std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
       if (job.wanted.fits(device)) add(device.resources);
     }
   } else {
-    add(job.wanted.named.resources);
+    add(LeastOf(job.wanted));
   }
   // The job would run beside the holders that stay and the promised jobs.
   const auto staying = static_cast<size_t>(
@@ -254,6 +328,19 @@ std::vector<size_t> DeviceLedger::FindWhoGrows() {
   std::vector<size_t> grow;
   for (const size_t candidate : candidates) {
     const RunningJob& job = snapshot_.running[candidate];
+    if (!job.wanted.by_number()) {
+      const size_t num_hosts = CountHosts(job.devices.devices);
+      const size_t most = job.wanted.hosts.max > num_hosts
+                              ? job.wanted.hosts.max - num_hosts
+                              : 0;
+      const std::vector<size_t> more =
+          FindMoreHosts(job.wanted.hosts, job.devices.resources, most);
+      for (const size_t host : more) {
+        ReserveResources({.resources = OfHost(host)});
+      }
+      if (!more.empty()) grow.push_back(candidate);
+      continue;
+    }
     const size_t has = job.devices.devices.size();
     size_t gets = 0;
     for (const ServiceDevice& device : snapshot_.devices) {

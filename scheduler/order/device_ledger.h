@@ -23,7 +23,7 @@ class DeviceLedger {
   void Start(const QueuedJob& job, const DeviceSet& devices);
 
   struct Reservation {
-    ResourceSet resources;
+    ServiceResources resources;
     double lends_for = 0;
   };
   // Reserves devices for a job that cannot start, and returns what it reserved.
@@ -50,18 +50,33 @@ class DeviceLedger {
     bool is_leaving = false;
     uint64_t started = 0;
   };
-  bool IsFree(const ResourceSet& resources) const {
+  bool IsFree(const ServiceResources& resources) const {
     return (held_ & resources).none();
   }
-  bool IsReserved(const ResourceSet& resources) const {
+  bool IsReserved(const ServiceResources& resources) const {
     return (reserved_ & resources).any();
   }
-  bool MayBorrow(const ResourceSet& resources, double seconds) const;
+  // Returns whether a job may have more hosts: it has the exchange, or nobody
+  // does.
+  bool IsHostFree(size_t host, const ServiceResources& has) const;
+  bool MayBorrow(const ServiceResources& resources, double seconds) const;
+  // Returns the least that a job needs that does not ask by number: of the
+  // hosts that would do, those that come free first.
+  ServiceResources LeastOf(const WantedDevices& wanted) const;
+  // Returns the free hosts that a job with these resources may have as well, at
+  // most `most`. They are indices in the snapshot.
+  std::vector<size_t> FindMoreHosts(const WantedHosts& wanted,
+                                    const ServiceResources& has,
+                                    size_t most) const;
+  // Returns the devices that these resources, which are free, give a job that
+  // does not ask by number, and those of more hosts.
+  DeviceSet DevicesFor(const WantedDevices& wanted,
+                       const ServiceResources& resources) const;
   // Returns the seconds until the resources are free for the job that reserves
   // them next; kNoLimit: not known.
-  double FreeIn(const ResourceSet& resources) const;
+  double FreeIn(const ServiceResources& resources) const;
   // Returns the holders of the resources that do not leave.
-  std::vector<size_t> HoldersOf(const ResourceSet& resources) const;
+  std::vector<size_t> HoldersOf(const ServiceResources& resources) const;
   Reservation ChooseToReserve(const WantedDevices& wanted) const;
   void ReserveResources(const Reservation& reservation);
 
@@ -71,8 +86,8 @@ class DeviceLedger {
   std::vector<int> holder_of_;
   // Seconds by resource for which it is lent; kNoLimit: not reserved.
   std::vector<double> lent_for_;
-  ResourceSet held_;
-  ResourceSet reserved_;
+  ServiceResources held_;
+  ServiceResources reserved_;
   // Number of jobs that will run once the leaving jobs have left.
   size_t promised_ = 0;
 };

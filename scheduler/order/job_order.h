@@ -29,7 +29,12 @@
 // Free devices that no job waits for go to running jobs that asked for a number
 // of devices and have less than their maximum. The job has to gain more than
 // another start costs. The job of the highest priority goes first, then the
-// oldest.
+// oldest. Free hosts go to jobs that have less than their most hosts likewise.
+//
+// A job over several hosts has each of the other hosts as a whole, and the
+// service's exchange. If a host is lost, the job waits for it as long as it
+// asked for, with its other devices reserved. After that it starts without the
+// host if it may. Else it is not ready, and reserves nothing.
 #ifndef FGNN_SCHEDULER_ORDER_JOB_ORDER_H_
 #define FGNN_SCHEDULER_ORDER_JOB_ORDER_H_
 
@@ -83,6 +88,9 @@ struct QueueSnapshot {
   // Running jobs; no two share a resource.
   std::vector<RunningJob> running = {};
   std::vector<ServiceDevice> devices = {};
+  // Other hosts of the service, and those that jobs name. The first kMostHosts
+  // count.
+  std::vector<ServiceHost> hosts = {};
   // Device seconds that each user has had; a user without an entry: 0.
   std::map<std::string, double> user_seconds = {};
 
@@ -102,7 +110,7 @@ struct JobWait {
   uint32_t of_users_with_less = 0;
   uint32_t older = 0;
   // Resources that the job has reserved, if it is ready and cannot start.
-  ResourceSet reserved = {};
+  ServiceResources reserved = {};
   // Seconds for which other jobs may have the free part of `reserved`; 0: not
   // at all.
   double lends_for = 0;

@@ -50,7 +50,7 @@ class Obstacles {
       : wait_(wait), order_(order), snapshot_(snapshot) {}
 
   // Returns text like "which job A has"; nullopt: no job keeps it from them.
-  std::optional<std::string> Of(const ResourceSet& resources) const {
+  std::optional<std::string> Of(const ServiceResources& resources) const {
     for (const RunningJob& job : snapshot_.running) {
       if ((job.devices.resources & resources).none()) continue;
       const bool leaves = job.is_leaving || order_.is_preempted(job.id);
@@ -88,6 +88,38 @@ std::string JoinSome(const std::vector<std::string>& items) {
   return text;
 }
 
+// Adds the other hosts that are in the way of a job, and why.
+void AddHosts(const QueuedJob& job, const Obstacles& obstacles,
+              const QueueSnapshot& snapshot, std::vector<std::string>& items) {
+  const WantedHosts& wanted = job.wanted.hosts;
+  for (const size_t host : AwaitedOf(wanted, snapshot.hosts)) {
+    items.push_back(
+        absl::StrCat("host ", snapshot.hosts[host].name, ", lost ",
+                     std::floor(snapshot.hosts[host].silent_seconds),
+                     " s ago, for ", wanted.wait_seconds, " s at most"));
+  }
+  std::vector<std::string> busy;
+  size_t num_free = 1;  // The service's own host.
+  for (const size_t host : CandidatesOf(wanted, snapshot.hosts)) {
+    if (!IsThere(wanted, snapshot.hosts[host])) continue;
+    ServiceResources resources;
+    const auto why = obstacles.Of(resources.set(ResourceOfHost(host)));
+    if (why.has_value()) {
+      busy.push_back(
+          absl::StrCat("host ", snapshot.hosts[host].name, ", ", *why));
+    } else {
+      ++num_free;
+    }
+  }
+  if (num_free < wanted.min)
+    items.insert(items.end(), busy.begin(), busy.end());
+  ServiceResources exchange;
+  const auto why = obstacles.Of(exchange.set(kExchangeResource));
+  if (wanted.min > 1 && why.has_value() && busy.empty()) {
+    items.push_back(absl::StrCat("the exchange, ", *why));
+  }
+}
+
 // Returns text like "waits for cpu:0, which job A has"; empty: the job waits
 // for no device.
 std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
@@ -95,11 +127,12 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
   std::vector<std::string> items;
   if (!job.wanted.by_number()) {
     for (const Device& device : job.wanted.named.devices) {
-      const auto why = obstacles.Of(ResourcesOf(device));
+      const auto why = obstacles.Of(OwnResourcesOf(device));
       if (why.has_value()) {
         items.push_back(absl::StrCat(device.name, ", ", *why));
       }
     }
+    AddHosts(job, obstacles, snapshot, items);
     return items.empty() ? "" : absl::StrCat("waits for ", JoinSome(items));
   }
   uint32_t num_free = 0;
@@ -150,6 +183,10 @@ std::string ReasonOf(const JobWait& wait, const JobOrder& order,
   if (absl::Status can = CheckCanHave(job.wanted, snapshot.devices);
       !can.ok()) {
     return MessageOf(can);
+  }
+  if (absl::Status there = CheckAreThere(job.wanted.hosts, snapshot.hosts);
+      !there.ok()) {
+    return MessageOf(there);
   }
   if (wait.starts) return "starts next";
   const std::string place = PlaceInQueue(wait);

@@ -41,6 +41,32 @@ constexpr uint32_t kMostNamed = 3;
 // Time between two looks at whether the client is still there.
 constexpr milliseconds kLookAtClient{250};
 
+// InvalidArgument: the service has no such hosts, or trades no gradients.
+absl::Status CheckHostsOf(const JobSpec& spec, const MemberTable* members) {
+  if (members == nullptr) return absl::OkStatus();
+  if (spec.hosts.max > 1 && members->head().exchange.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hosts.max is ", spec.hosts.max,
+        ", but the service trades no gradients; start it with --exchange, or "
+        "leave hosts out"));
+  }
+  return members->CheckHosts(spec.devices);
+}
+
+// Returns the names of the devices that the service has now.
+DeviceNames DevicesNow(const ServiceFacts& facts) {
+  DeviceNames names = {.own = NamesOf(facts.devices)};
+  if (facts.members == nullptr) return names;
+  for (const MemberView& member : facts.members->Views()) {
+    if (member.is_lost) continue;
+    std::vector<std::string>& of_host = names.of_hosts.emplace_back();
+    for (const Device& device : member.facts.devices) {
+      of_host.push_back(OfHost(device, member.facts.name).name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 JobServiceAdapter::JobServiceAdapter(const JobServiceParts& parts,
@@ -85,7 +111,7 @@ absl::Status JobServiceAdapter::Submit(
                                     request.run_dir()));
   FGNN_ASSIGN_OR_RETURN(
       ReadRequest read,
-      ReadSubmitRequest(request, caller.name, NamesOf(facts_.devices),
+      ReadSubmitRequest(request, caller.name, DevicesNow(facts_),
                         [&](const std::filesystem::path& run_dir) {
                           return CheckResumedRunPath(facts_.paths,
                                                      RunCallerOf(caller, user),
@@ -97,9 +123,7 @@ absl::Status JobServiceAdapter::Submit(
     read.request.file_user = FileUserText(user);
   }
   response.mutable_notes()->Add(read.notes.begin(), read.notes.end());
-  absl::Status check = facts_.members == nullptr
-                           ? absl::OkStatus()
-                           : facts_.members->CheckHosts(read.spec.devices);
+  absl::Status check = CheckHostsOf(read.spec, facts_.members);
   check.Update(host_->CheckGpus(OnHost(read.spec, "").devices));
   check.Update(CheckJobPaths(facts_.paths, facts_.state_dir,
                              RunCallerOf(caller, user), read));

@@ -1,5 +1,7 @@
 #include "scheduler/rpc/submit_request.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -14,6 +16,7 @@
 #include "shared/config/job_notes.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/submission_options_proto.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 namespace {
@@ -118,6 +121,29 @@ absl::StatusOr<v1::JobSpec> SpecOf(
   return spec;
 }
 
+bool HasGpu(const std::vector<std::string>& devices) {
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const std::string& name) {
+                       const auto device = ParseDeviceName(name);
+                       return device.ok() && device->kind == DeviceKind::kCuda;
+                     });
+}
+
+// Returns the devices that a job has now that names none.
+std::vector<std::string> DevicesFor(const v1::JobSpec& asked,
+                                    const DeviceNames& devices) {
+  std::vector<std::string> names = devices.own;
+  const bool with_gpus = HasGpu(devices.own);
+  uint32_t num_hosts = 1;
+  for (const std::vector<std::string>& of_host : devices.of_hosts) {
+    if (num_hosts >= asked.hosts().max()) break;
+    if (with_gpus && !HasGpu(of_host)) continue;
+    names.insert(names.end(), of_host.begin(), of_host.end());
+    ++num_hosts;
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::Status CheckLengths(const Message& request) {
@@ -126,7 +152,7 @@ absl::Status CheckLengths(const Message& request) {
 
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const std::vector<std::string>& devices,
+    const DeviceNames& devices,
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed) {
   FGNN_RETURN_IF_ERROR(CheckName("client_key", request.client_key()));
@@ -138,7 +164,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
                         SpecOf(request, check_resumed));
   FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
-                        MakeEffective(asked, devices));
+                        MakeEffective(asked, DevicesFor(asked, devices)));
   ReadRequest read;
   read.spec = FromProto(effective);
   read.notes = NotesOnJob(asked, effective);

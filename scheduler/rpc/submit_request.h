@@ -16,10 +16,17 @@
 
 namespace fgnn {
 
+// Names of the devices that a service has now.
+struct DeviceNames {
+  std::vector<std::string> own;
+  // Names of the devices of each other host, with the host's name.
+  std::vector<std::vector<std::string>> of_hosts = {};
+};
+
 struct ReadRequest {
   JobRequest request;
   // Effective spec, with the devices that the service has now if the request
-  // names none; request.spec has none then.
+  // names none, of as many hosts as it asks for; request.spec has none then.
   JobSpec spec;
   std::vector<std::string> notes;  // Notes for the user, a line each.
 };
@@ -34,7 +41,7 @@ absl::Status CheckLengths(const google::protobuf::Message& request);
 // service's. InvalidArgument: a field is wrong; the message names it.
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const std::vector<std::string>& devices,
+    const DeviceNames& devices,
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed);
 

@@ -121,8 +121,8 @@ absl::StatusOr<bool> RunStart::TakeOver() {
       .epochs_done = static_cast<uint32_t>(
           JobShape(kept->options()).PlaceInEpoch(state->next_seq).epoch)};
   FGNN_RETURN_IF_ERROR(SetState(*state));
-  parts_.hosts.TakeOver(run_.job.progress.dataset_content,
-                        kept->options().first_version);
+  FGNN_RETURN_IF_ERROR(parts_.hosts.TakeOver(run_.job.progress.dataset_content,
+                                             kept->options().first_version));
   FGNN_RETURN_IF_ERROR(run_.executors.TakeOver(run_.peers));
   parts_.planner.TakeOver(&run_.executors.segment());
   FGNN_RETURN_IF_ERROR(parts_.records.OpenTimeline());

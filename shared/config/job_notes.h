@@ -15,7 +15,8 @@ namespace fgnn {
 // Returns notes for the job's user, a line each, about batches_per_step (W), on
 // which the weights depend. There is none if fewer than two devices may train.
 // Else there is a note if the job does not say W, or if W is less than the
-// number of these devices and weights are not stale. `written` is the spec as
+// number of these devices and weights are not stale, or if hosts.max is more
+// than W. `written` is the spec as
 // the user wrote it, `effective` what MakeEffective() made of it.
 std::vector<std::string> NotesOnJob(const v1::JobSpec& written,
                                     const v1::JobSpec& effective);

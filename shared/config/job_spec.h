@@ -147,6 +147,10 @@ struct HostsSpec {
   // Numbers of places of each step, of the hosts in their order; empty: in
   // proportion to their devices.
   std::vector<uint32_t> shares = {};
+  // Fewest hosts, the service's own one among them; 0: those of the devices, or
+  // 1 if the spec asks for no devices.
+  uint32_t min = 0;
+  uint32_t max = 0;  // Most hosts; 0: those of the devices.
 
   friend bool operator==(const HostsSpec&, const HostsSpec&) = default;
 };
@@ -155,6 +159,7 @@ struct LimitsSpec {
   // Limit of memory in bytes; nullopt: the memory of the machine.
   std::optional<uint64_t> memory_bytes;
   uint32_t restarts = 0;
+  uint32_t host_wait = 0;  // Seconds for which a lost host is waited for.
 
   friend bool operator==(const LimitsSpec&, const LimitsSpec&) = default;
 };

@@ -120,6 +120,18 @@ void CopyFeatures(const Copy& copy, Spec& part, Message& message) {
 }
 
 template <typename Copy, typename Spec, typename Message>
+void CopyHosts(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(min);
+  FGNN_FIELD(max);
+}
+
+template <typename Copy, typename Spec, typename Message>
+void CopyLimits(const Copy& copy, Spec& part, Message& message) {
+  FGNN_FIELD(restarts);
+  FGNN_FIELD(host_wait);
+}
+
+template <typename Copy, typename Spec, typename Message>
 void CopyDeviceRequest(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(kind);
   FGNN_FIELD(min);
@@ -187,10 +199,11 @@ JobSpec FromProto(const v1::JobSpec& from) {
   CopyFeatures(Read(), to.features, from.features());
   to.hosts.shares.assign(from.hosts().shares().begin(),
                          from.hosts().shares().end());
+  CopyHosts(Read(), to.hosts, from.hosts());
   to.queue_slots = from.queue().slots();
   // An effective spec has been through MakeEffective(), so this is a number.
   to.limits.memory_bytes = MemoryLimit(from).value_or(std::nullopt);
-  to.limits.restarts = from.limits().restarts();
+  CopyLimits(Read(), to.limits, from.limits());
   return to;
 }
 
@@ -217,12 +230,13 @@ v1::JobSpec ToProto(const JobSpec& from) {
   CopyFeatures(Write(), from.features, *to.mutable_features());
   to.mutable_hosts()->mutable_shares()->Add(from.hosts.shares.begin(),
                                             from.hosts.shares.end());
+  CopyHosts(Write(), from.hosts, *to.mutable_hosts());
   to.mutable_queue()->set_slots(from.queue_slots);
   v1::LimitsSpec& limits = *to.mutable_limits();
   limits.set_memory(from.limits.memory_bytes.has_value()
                         ? TextOfBytes(*from.limits.memory_bytes)
                         : kAuto);
-  limits.set_restarts(from.limits.restarts);
+  CopyLimits(Write(), from.limits, limits);
   return to;
 }
 

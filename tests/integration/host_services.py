@@ -109,6 +109,11 @@ class HostServices:
         self.services[host].kill_all()
         self.running[host].wait(harness.END_SECONDS)
 
+    def end_host(self, host):
+        """As its service manager would."""
+        self.running[host].send_signal(signal.SIGTERM)
+        self.running[host].wait(harness.END_SECONDS)
+
     def end(self):
         """Ends all schedulers; processes that are left behind them."""
         for process in self.running.values():

@@ -69,7 +69,7 @@ class SameBitsTest(HostsTest):
         self.hosts.kill_host('host1')
         self.hosts.start_member('host1')
         self.end_as_one_host(run_dir, job)
-        self.assertIn('lets go until it is back', self.hosts.log('head'))
+        self.assertIn('lets go of its devices', self.hosts.log('head'))
 
     def test_a_head_that_is_killed_takes_its_job_over(self):
         run_dir, job = self.start_long()
@@ -77,6 +77,76 @@ class SameBitsTest(HostsTest):
         self.hosts.start_head()
         self.end_as_one_host(run_dir, job)
         self.assertIn('taken over at step', self.hosts.log('head'))
+
+
+class ChangingHostsTest(HostsTest):
+    """The hosts of a job change while it runs, and no bit does."""
+    undisturbed = {**LONG, 'training.batches_per_step': 4}
+    # So long that more hosts pay.
+    endless = {**undisturbed, 'training.epochs': 100000, 'devices': '[]'}
+
+    def start_on_any(self, **settings):
+        """Submits a job of one to three hosts, and waits until it trains."""
+        run_dir, job = self.service.submit_run(
+            'changing', {**self.endless, 'hosts.min': 1, 'hosts.max': 3,
+                         **settings})
+        self.service.wait_for_batches(run_dir, 0)
+        return run_dir, job
+
+    def wait_for_hosts(self, job, *hosts):
+        """Waits until the job trains on the service's own host and these."""
+        wanted = ['cpu:0', *(f'{host}/cpu:0' for host in hosts)]
+
+        def has_them():
+            shown = self.service.json('show', job)
+            return shown['state'] == 'running' and shown['devices'] == wanted
+        self.service.wait_for(has_them, f'{job} on {wanted}')
+
+    def end_as_one_host(self, run_dir, job):
+        """Compares the epochs that the undisturbed job has."""
+        epochs = len(harness.lines_of(self.expected))
+        self.service.wait_for(
+            lambda: len(harness.lines_of(run_dir)) >= epochs, 'the epochs')
+        self.service.fgnn('cancel', job)
+        self.assert_exactly(
+            harness.metrics_of(run_dir)[:epochs] ==
+            harness.metrics_of(self.expected), 'the metrics differ')
+        expected = (self.expected / 'batches.crc').read_bytes()
+        digests = (run_dir / 'batches.crc').read_bytes()
+        self.assert_exactly(digests.startswith(expected), 'digests differ')
+
+    def test_two_three_one_and_two_hosts(self):
+        self.hosts.join('host1')
+        run_dir, job = self.start_on_any(**{'limits.host_wait': 0})
+        self.wait_for_hosts(job, 'host1')
+        self.hosts.join('host2')
+        self.wait_for_hosts(job, 'host1', 'host2')
+        self.hosts.end_host('host1')
+        self.hosts.kill_host('host2')
+        self.wait_for_hosts(job)
+        self.hosts.start_member('host1')
+        self.wait_for_hosts(job, 'host1')
+        self.end_as_one_host(run_dir, job)
+
+    def test_a_host_that_is_lost_is_waited_for(self):
+        self.hosts.join('host1')
+        _, job = self.start_on_any(**{'limits.host_wait': 86400})
+        self.wait_for_hosts(job, 'host1')
+        self.hosts.kill_host('host1')
+        self.service.wait_for(
+            lambda: 'host host1, lost' in self.service.json(
+                'show', job).get('waiting_for', ''), 'the wait')
+        self.hosts.start_member('host1')
+        self.wait_for_hosts(job, 'host1')
+
+    def test_a_job_waits_for_enough_hosts(self):
+        job = self.service.submit({**self.endless, 'hosts.min': 2,
+                                   'hosts.max': 2})
+        self.service.wait_for(
+            lambda: 'needs 2 hosts, 1 is there' in self.service.json(
+                'show', job).get('waiting_for', ''), 'the reason')
+        self.hosts.join('host1')
+        self.wait_for_hosts(job, 'host1')
 
 
 class RefusalsTest(HostsTest):
@@ -98,6 +168,9 @@ class RefusalsTest(HostsTest):
             **{'training.batches_per_step': 1}))
         self.assertIn('sums to 3', self.refused(**{'hosts.shares': '[2, 1]'}))
         self.assertIn('host1/cpu:0', self.service.fgnn('devices').stdout)
+        self.assertIn('hosts.min is 3', self.refused(**{'hosts.min': 3}))
+        self.assertIn('hosts.min is 3', self.refused(
+            **{'hosts.min': 3, 'hosts.max': 4}))
 
     def test_a_host_that_may_not_join_says_why_and_ends(self):
         self.hosts.start_member('head2', name='head')

@@ -12,7 +12,7 @@
 namespace fgnn {
 namespace {
 
-// Longest wait for hosts that have not joined.
+// Longest wait for hosts whose schedulers have yet to call this one again.
 constexpr std::chrono::seconds kJoinWithin{60};
 
 }  // namespace
@@ -27,33 +27,30 @@ std::vector<std::string> RunHosts::Names() const {
 
 absl::Status RunHosts::Take() {
   if (!are_others()) return absl::OkStatus();
-  Deadline deadline = DeadlineIn(kJoinWithin);
+  const absl::Status taken = members().Take(run_.job.id, Names());
+  if (taken.ok()) return taken;
+  NoteLoss(taken);
+  return keep_going_();
+}
+
+absl::Status RunHosts::WaitForJoins() {
+  JobDispatcher& dispatcher = *run_.environment.dispatcher;
+  const Deadline deadline = DeadlineIn(kJoinWithin);
   std::string said;  // What clients were told last.
   while (true) {
     const absl::Status taken = members().Take(run_.job.id, Names());
-    if (taken.ok()) {
-      run_.environment.dispatcher->SetWaitingFor(run_.job.id, "");
-      return taken;
-    }
-    if (run_.environment.dispatcher->closed()) {
-      return absl::UnavailableError("the service ends");
-    }
-    // Another job may have a host for as long as it runs.
-    if (absl::IsUnavailable(taken)) deadline = DeadlineIn(kJoinWithin);
-    const bool is_late = MonotonicClock::now() >= deadline;
-    if (absl::IsNotFound(taken) && is_late) {
-      return absl::NotFoundError(
-          absl::StrCat(MessageOf(taken),
-                       "; start its scheduler with --join, or leave its "
-                       "devices out"));
+    if (taken.ok() || MonotonicClock::now() >= deadline) {
+      if (!taken.ok()) NoteLoss(taken);
+      dispatcher.SetWaitingFor(run_.job.id, "");
+      return absl::OkStatus();
     }
     if (std::string now = MessageOf(taken); now != said) {
       said = std::move(now);
       LogInfo("job {}: waits: {}", run_.job.id, said);
-      run_.environment.dispatcher->SetWaitingFor(run_.job.id, said);
+      dispatcher.SetWaitingFor(run_.job.id, said);
     }
     FGNN_RETURN_IF_ERROR(keep_going_());
-    run_.environment.dispatcher->WaitUntilClosed(DeadlineIn(kTick));
+    dispatcher.WaitUntilClosed(DeadlineIn(kTick));
   }
 }
 
@@ -96,23 +93,27 @@ void RunHosts::SetPeers() {
   run_.peers = HostsFor(static_cast<uint32_t>(run_.self));
 }
 
-void RunHosts::TakeOver(uint64_t dataset_content, uint64_t first_version) {
-  if (!are_others()) return;
-  if (const absl::Status taken = Take(); !taken.ok()) return NoteLoss(taken);
+absl::Status RunHosts::TakeOver(uint64_t dataset_content,
+                                uint64_t first_version) {
+  if (!are_others()) return absl::OkStatus();
+  FGNN_RETURN_IF_ERROR(WaitForJoins());
   const std::vector<std::string> names = Names();
   const auto attempt = members().AttemptOf(names.front(), run_.job.id);
   for (const std::string& name : names) {
+    if (is_one_lost_) return absl::OkStatus();
     if (!attempt.has_value() ||
         members().AttemptOf(name, run_.job.id) != attempt) {
-      return NoteLoss(absl::UnavailableError(
+      NoteLoss(absl::UnavailableError(
           absl::StrCat("host ", name, " does not have the job any more")));
     }
   }
+  if (is_one_lost_) return absl::OkStatus();
   attempt_ = *attempt;
   dataset_content_ = dataset_content;
   first_version_ = first_version;
   SetPeers();
   OrderAll();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> RunHosts::ArePrepared() {
@@ -124,16 +125,21 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
       return false;
     }
     if (!report->has_value()) return false;
-    FGNN_RETURN_IF_ERROR(
-        Annotate((*report)->error, absl::StrCat("host ", name)));
+    const absl::Status error =
+        Annotate((*report)->error, absl::StrCat("host ", name));
+    if (!error.ok() && run_.environment.dispatcher->LeaveOut(
+                           run_.job.id, name, MessageOf(error))) {
+      NoteLoss(error);
+      return false;
+    }
+    FGNN_RETURN_IF_ERROR(error);
     if (!(*report)->is_prepared) return false;
   }
   return true;
 }
 
 void RunHosts::NoteLoss(const absl::Status& why) {
-  LogWarning("job {}: {}; lets go until it is back", run_.job.id,
-             MessageOf(why));
+  LogWarning("job {}: {}; lets go of its devices", run_.job.id, MessageOf(why));
   is_one_lost_ = true;
 }
 

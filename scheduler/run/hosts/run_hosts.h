@@ -20,12 +20,13 @@ namespace fgnn {
 // job's thread.
 class RunHosts {
  public:
-  // Borrows the run, which is the head's. Take() asks `keep_going`.
+  // Borrows the run, which is the head's. Take() and TakeOver() ask
+  // `keep_going`.
   RunHosts(RunContext* run, KeepGoing keep_going)
       : run_(*run), keep_going_(std::move(keep_going)) {}
 
-  // Gives the hosts to the job. Waits for hosts that have not joined, or that
-  // another job has. NotFound: one did not join in time.
+  // Gives the hosts to the job. If one has gone meanwhile, it counts as lost,
+  // and the error is that of `keep_going`.
   absl::Status Take();
   // Orders the hosts to prepare. Does not wait for them. `dataset_content`: see
   // ValidatedDataset; `first_version`: see SegmentOptions.
@@ -34,13 +35,14 @@ class RunHosts {
   // Check() and of `keep_going`.
   absl::Status WaitUntilPrepared();
   // Goes on with hosts that have the job since before this scheduler started.
-  // If one does not have it any more, it counts as lost.
-  void TakeOver(uint64_t dataset_content, uint64_t first_version);
+  // Waits a minute at most for those that have not joined yet. If one does not
+  // have the job any more, it counts as lost. Errors are those of `keep_going`.
+  absl::Status TakeOver(uint64_t dataset_content, uint64_t first_version);
   // Tells the hosts how far the job is open.
   void Open(const MemberOpening& opening);
   // Returns OK while the hosts work. Else returns why one cannot go on; the
-  // message names the host. A host that is lost is no error: is_one_lost()
-  // tells it.
+  // message names the host. A host that is lost, or that the job can go on
+  // without, is no error: is_one_lost() tells it.
   absl::Status Check();
   // Whether a host has gone since it was ordered to prepare, so that no further
   // step can be made.
@@ -56,6 +58,8 @@ class RunHosts {
   JobHosts HostsFor(uint32_t self) const;
   void OrderAll();
   void SetPeers();
+  // Waits for the hosts of a run that was taken over.
+  absl::Status WaitForJoins();
   // Returns whether all hosts are prepared. Notes a host that is lost. Returns
   // the error of a host that cannot go on.
   absl::StatusOr<bool> ArePrepared();

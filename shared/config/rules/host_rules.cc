@@ -45,6 +45,35 @@ absl::Status CheckShares(const JobSpec& spec, size_t num_hosts) {
       "; change one of them"));
 }
 
+// Checks the numbers of hosts. Hosts that devices do not name may join later.
+absl::Status CheckNumbers(const JobSpec& spec, size_t num_hosts) {
+  const HostsSpec& hosts = spec.hosts;
+  if (hosts.max > 0 && hosts.min > hosts.max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hosts.min is ", hosts.min, ", but hosts.max is ",
+                     hosts.max, "; give at most as many"));
+  }
+  if (hosts.max == 0 && hosts.min > num_hosts) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hosts.min is ", hosts.min, ", but the job has ", num_hosts,
+        num_hosts == 1 ? " host" : " hosts",
+        "; name devices of more, or give hosts.max and leave devices out"));
+  }
+  const bool may_change =
+      hosts.max > 0 || (hosts.min > 0 && hosts.min < num_hosts);
+  if (may_change && !hosts.shares.empty()) {
+    return absl::InvalidArgumentError(
+        "hosts.shares gives each host its batches, but with hosts.min or "
+        "hosts.max the hosts may change; leave hosts.shares out");
+  }
+  if (hosts.max > 1 && spec.device_request.has_value()) {
+    return absl::InvalidArgumentError(
+        "hosts.max is given, but devices by number are of the service's own "
+        "host; leave devices out to have all of each host");
+  }
+  return absl::OkStatus();
+}
+
 // Returns an error for a field that works on one host alone.
 absl::Status NotOver(size_t num_hosts, const std::string& what,
                      const std::string& instead) {
@@ -56,13 +85,15 @@ absl::Status NotOver(size_t num_hosts, const std::string& what,
 
 absl::Status CheckHosts(const JobSpec& spec) {
   const std::vector<HostShare> hosts = HostSharesOf(spec);
-  const size_t num_hosts = hosts.size();
+  FGNN_RETURN_IF_ERROR(CheckNumbers(spec, std::max<size_t>(hosts.size(), 1)));
+  // Hosts of a job that names none may join later.
+  const size_t num_hosts = std::max<size_t>(hosts.size(), spec.hosts.max);
   if (num_hosts <= 1 && spec.hosts.shares.empty()) {
     const bool is_far =
         !spec.devices.empty() && !spec.devices.front().host.empty();
     if (!is_far) return absl::OkStatus();
   }
-  FGNN_RETURN_IF_ERROR(CheckShares(spec, num_hosts));
+  FGNN_RETURN_IF_ERROR(CheckShares(spec, hosts.size()));
   const bool is_here =
       std::any_of(spec.devices.begin(), spec.devices.end(),
                   [](const Device& device) { return device.host.empty(); });

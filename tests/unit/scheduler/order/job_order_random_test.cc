@@ -33,17 +33,17 @@ bool GoesBefore(const QueuedJob& a, const QueuedJob& b,
 
 // The walk through the queue, as somebody who checks it sees it.
 struct Walk {
-  ResourceSet held;
+  ServiceResources held;
   size_t num_running = 0;
   struct Reserved {
-    ResourceSet resources;
+    ServiceResources resources;
     double lends_for;
   };
   std::vector<Reserved> reserved = {};
 
   // What a job that may run for `seconds` cannot have.
-  ResourceSet TakenFor(double seconds) const {
-    ResourceSet taken = held;
+  ServiceResources TakenFor(double seconds) const {
+    ServiceResources taken = held;
     for (const Reserved& one : reserved) {
       if (seconds > one.lends_for) taken |= one.resources;
     }
@@ -61,7 +61,7 @@ void ExpectIsWhatWasAskedFor(const WantedDevices& wanted,
   }
   EXPECT_GE(devices.devices.size(), wanted.min);
   EXPECT_LE(devices.devices.size(), wanted.max);
-  ResourceSet resources;
+  ServiceResources resources;
   for (const Device& started : devices.devices) {
     const auto device = std::find_if(
         snapshot.devices.begin(), snapshot.devices.end(),
@@ -80,8 +80,8 @@ void ExpectMayLend(const JobWait& wait, const Walk& walk,
                    const QueueSnapshot& snapshot,
                    const std::vector<JobStart>& starts) {
   if (wait.lends_for == 0) return;
-  ResourceSet taken;  // Just before.
-  const auto add = [&](const ResourceSet& resources, double seconds) {
+  ServiceResources taken;  // Just before.
+  const auto add = [&](const ServiceResources& resources, double seconds) {
     if (seconds != kNoLimit && seconds >= wait.lends_for) taken |= resources;
     EXPECT_TRUE(seconds != kNoLimit || (resources & wait.reserved).none());
   };
@@ -121,7 +121,7 @@ TEST(JobOrderRandomTest, EverybodyHasWhatNobodyElseHasOrHasReserved) {
         EXPECT_TRUE(wait.reserved.none());
         continue;
       }
-      const ResourceSet taken = walk.TakenFor(job.most_seconds);
+      const ServiceResources taken = walk.TakenFor(job.most_seconds);
       if (wait.starts) {
         ++num_starts;
         ASSERT_NE(start, order.starts.end());
@@ -129,7 +129,7 @@ TEST(JobOrderRandomTest, EverybodyHasWhatNobodyElseHasOrHasReserved) {
         ExpectIsWhatWasAskedFor(job.wanted, start->devices, snapshot);
         EXPECT_TRUE((start->devices.resources & taken).none());
         // More than it needs is of nobody's.
-        ResourceSet of_others = walk.TakenFor(kNoLimit);
+        ServiceResources of_others = walk.TakenFor(kNoLimit);
         if ((start->devices.resources & of_others).any()) {
           ++num_borrow;
           EXPECT_TRUE(!job.wanted.by_number() ||

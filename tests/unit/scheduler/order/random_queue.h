@@ -50,7 +50,7 @@ inline QueueSnapshot RandomSnapshot(uint64_t seed) {
     snapshot.devices.push_back({std::move(own), device.resources});
     resource += static_cast<uint32_t>(device.resources.count());
   }
-  ResourceSet held;
+  ServiceResources held;
   const uint32_t running = chance.Below(num_devices + 1);
   for (uint32_t i = 0; i < running; ++i) {
     const uint32_t count = 1 + chance.Below(3);
@@ -95,7 +95,7 @@ inline bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
 }
 
 // Whether resources that are not `taken` are enough for the job.
-inline bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
+inline bool IsEnough(const WantedDevices& wanted, const ServiceResources& taken,
                      const QueueSnapshot& snapshot) {
   if (!wanted.by_number()) return (wanted.named.resources & taken).none();
   const auto free = std::count_if(
@@ -106,8 +106,8 @@ inline bool IsEnough(const WantedDevices& wanted, const ResourceSet& taken,
   return static_cast<uint32_t>(free) >= wanted.min;
 }
 
-inline ResourceSet HeldBy(const std::vector<RunningJob>& running) {
-  ResourceSet held;
+inline ServiceResources HeldBy(const std::vector<RunningJob>& running) {
+  ServiceResources held;
   for (const RunningJob& job : running) held |= job.devices.resources;
   return held;
 }

@@ -18,11 +18,11 @@ namespace {
 // sets; nullopt: none are enough.
 std::optional<size_t> FewestByTrying(const QueuedJob& job,
                                      const QueueSnapshot& snapshot,
-                                     const ResourceSet& started,
+                                     const ServiceResources& started,
                                      size_t num_started) {
   std::optional<size_t> fewest;
   for (uint32_t set = 0; set < 1u << snapshot.running.size(); ++set) {
-    ResourceSet held = started;
+    ServiceResources held = started;
     size_t staying = num_started;
     bool may = true;
     for (size_t i = 0; i < snapshot.running.size(); ++i) {
@@ -63,7 +63,7 @@ TEST(RunningJobsRandomTest, TheFewestArePreemptedThatAreEnoughAndElseNone) {
     }
     snapshot.queued = queued;
     order = OrderJobs(snapshot);
-    ResourceSet started;
+    ServiceResources started;
     for (const JobStart& start : order.starts)
       started |= start.devices.resources;
     EXPECT_EQ(order.preempted.size(),
@@ -90,7 +90,7 @@ TEST(RunningJobsRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
     SCOPED_TRACE(seed);
     const QueueSnapshot snapshot = RandomSnapshot(seed);
     const JobOrder order = OrderJobs(snapshot);
-    ResourceSet taken = HeldBy(snapshot.running);
+    ServiceResources taken = HeldBy(snapshot.running);
     for (const JobStart& start : order.starts) taken |= start.devices.resources;
     for (const JobWait& wait : order.waits) taken |= wait.reserved;
     // The most important and oldest one first, each as many as it may have.

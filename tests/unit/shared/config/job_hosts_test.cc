@@ -118,5 +118,39 @@ TEST(HostRulesTest, RefusesSharesThatAreNotTheStep) {
   EXPECT_THAT(CheckHosts(spec), InvalidArgument("has 1 numbers", "2 hosts"));
 }
 
+TEST(HostRulesTest, RefusesNumbersOfHostsThatCannotBe) {
+  JobSpec spec = SpecOn({"cpu:0", "h1/cpu:0"}, 2);
+  for (const HostsSpec& right :
+       {HostsSpec{.min = 1}, HostsSpec{.min = 2, .max = 2}, HostsSpec{.max = 4},
+        HostsSpec{.min = 3, .max = 4}}) {
+    spec.hosts = right;
+    EXPECT_THAT(CheckHosts(spec), IsOk()) << right.min << " " << right.max;
+  }
+  spec.hosts = {.min = 3, .max = 2};
+  EXPECT_THAT(CheckHosts(spec),
+              InvalidArgument("hosts.min is 3", "hosts.max is 2"));
+  spec.hosts = {.min = 3};
+  EXPECT_THAT(CheckHosts(spec), InvalidArgument("hosts.min is 3", "2 hosts"));
+  spec.hosts = {.shares = {1, 1}, .min = 1};
+  EXPECT_THAT(CheckHosts(spec), InvalidArgument("hosts.shares", "leave"));
+  spec.hosts = {.shares = {1, 1}, .min = 2};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec = SpecOn({}, 2);
+  spec.device_request = DeviceRequestSpec{.kind = "any", .min = 1, .max = 2};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec.hosts = {.max = 2};
+  EXPECT_THAT(CheckHosts(spec), InvalidArgument("by number", "leave devices"));
+}
+
+// Hosts that join later would run into what one host alone can do.
+TEST(HostRulesTest, RefusesForHostsToComeWhatWorksOnOneHostAlone) {
+  JobSpec spec = SpecOn({"cpu:0"}, 1);
+  spec.training.sync = "bounded_staleness";
+  spec.hosts.max = 1;
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec.hosts.max = 2;
+  EXPECT_THAT(CheckHosts(spec), InvalidArgument("training.sync", "2 hosts"));
+}
+
 }  // namespace
 }  // namespace fgnn

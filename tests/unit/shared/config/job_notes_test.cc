@@ -54,6 +54,14 @@ TEST(JobNotesTest, SaysThatDevicesWaitForShortSteps) {
               ElementsAre(HasSubstr("training.batches_per_step is 1,")));
 }
 
+TEST(JobNotesTest, SaysThatHostsWaitForShortSteps) {
+  EXPECT_THAT(NotesOn("training: {batches_per_step: 2}\nhosts: {max: 2}"),
+              IsEmpty());
+  EXPECT_THAT(NotesOn("training: {batches_per_step: 2}\nhosts: {max: 3}"),
+              ElementsAre(AllOf(HasSubstr("hosts.max is 3"),
+                                HasSubstr("no more than 2 hosts work"))));
+}
+
 TEST(JobNotesTest, SaysNothingWhereTheWeightsAreTheJobs) {
   EXPECT_THAT(NotesOn("training: {batches_per_step: 2}"), IsEmpty());
   EXPECT_THAT(NotesOn("training: {batches_per_step: 5}"), IsEmpty());
