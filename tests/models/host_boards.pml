@@ -1,228 +1,522 @@
 /* The gradient boards of a job's hosts (shared/queue: gradient_board;
- * trainer_service/exchange). Each host makes all steps. It trains the batches of
- * its own places, and asks the other hosts for theirs. A step here is one store
- * of a host, or one message between two hosts. Messages may be lost; the
- * exchange of a host may be killed between any two steps, and forgets all but
- * its board. README.md says what stands for what. */
-#define STEPS_PER_EPOCH 2
-#define EPOCH_END(version) (((version) / STEPS_PER_EPOCH + 1) * STEPS_PER_EPOCH)
-#define PAIR(host, other) ((host) * HOSTS + (other))
+ * trainer_service/exchange; scheduler/run/hosts). Each host makes all steps. It
+ * trains the batches of its own places, and asks the other hosts for theirs. A
+ * transition here is one store of a host, or one message between two hosts.
+ * Messages may be late, lost or repeated. The exchange of a host may be killed
+ * between any two transitions, and forgets all but its board. A host may be
+ * lost: then all hosts begin again, in the next attempt. All state is global,
+ * so one process has all transitions. README.md says what stands for what,
+ * `check` which sizes and mutants there are. */
+#define NONE 255
+#define EPOCH_BEGIN(step) ((step) / STEPS_PER_EPOCH * STEPS_PER_EPOCH)
+#define EPOCH_END(step) (EPOCH_BEGIN(step) + STEPS_PER_EPOCH)
+#define LEAST(a, b) ((a) < (b) -> (a) : (b))
 
-/* An epoch's last step is short: the first host alone has a batch in it. */
-#define HAS_BATCH(host, step) ((host) == 0 || (step) % STEPS_PER_EPOCH == 0)
+/* The places of a step, and who has them: JobShape::IsLocal(). The last step of
+ * an epoch may have fewer batches. */
+#define PLACES (SHARE_0 + SHARE_1 + SHARE_2)
+#define OWNER(place) \
+  ((place) < SHARE_0 -> 0 : ((place) < SHARE_0 + SHARE_1 -> 1 : 2))
+#define HAS_PLACES(host) \
+  ((host) == 0 -> SHARE_0 > 0 : ((host) == 1 -> SHARE_1 > 0 : SHARE_2 > 0))
+#define HAS_BATCH(place, step) \
+  ((place) < ((step) + 1 == EPOCH_END(step) -> LAST_PLACES : PLACES))
 
-/* The board of a host keeps the places of two steps. */
+/* The board of a host keeps the places of two steps: JobShape::PlaceOf(). */
 #ifdef MUTANT_PLACES_OF_ONE_STEP
 #define KEPT 1
 #else
 #define KEPT 2
 #endif
-#define AT(host, other, step) (PAIR(host, other) * KEPT + (step) % KEPT)
+#define AT(host, place, step) \
+  entry[((host) * PLACES + (place)) * KEPT + (step) % KEPT]
+/* What a place holds, done: the gradient of a step in an attempt. 0: nothing;
+ * HALF: a trainer writes. */
 #define HALF 255
-byte gradient[HOSTS * HOSTS * KEPT]; /* step + 1 of what is there. */
-byte done[HOSTS * HOSTS * KEPT];     /* step + 1 */
-byte version[HOSTS];
+#define GRADIENT(step, in_attempt) ((in_attempt) * 16 + (step) + 1)
+#define STEP_IN(gradient) ((gradient) % 16 - 1) /* No step for 0 and HALF. */
+byte entry[HOSTS * PLACES * KEPT];
+
+byte version[HOSTS]; /* NONE: the host has no weights yet. */
+byte attempt[HOSTS]; /* 0: the host has gone. */
+bool is_open;        /* The head has opened its attempt for training. */
+#define ATTEMPTS (HOST_LOSSES + 2)
+byte first_version[ATTEMPTS]; /* By attempt. */
+byte limit_of[ATTEMPTS];      /* Limits of training of those that ended. */
+byte lost; /* The member that is lost; HOSTS: one that is cut off; 0: none. */
+
+/* The entry that is on its way to the host: step + 1; 0: none. */
+#define COMES(host, place) comes[(host) * PLACES + (place)]
+byte comes[HOSTS * PLACES];
 
 /* What a host was told of the versions of the others: by its exchange, which
  * may forget it, and by the word of its board. */
+#define TOLD(host, by) told[(host) * HOSTS + (by)]
 byte told[HOSTS * HOSTS];
 byte others_version[HOSTS];
 
-byte losses = LOSSES;
-bool killed[HOSTS * HOSTS]; /* The exchange of the host, for each follower. */
+byte faults;      /* So many faults may follow. */
+byte host_losses; /* So many of them may be losses of hosts. */
 
-#define IS_DONE(host, other, step) \
-  (version[host] > (step) || done[AT(host, other, step)] == (step) + 1)
-#define LACKS(host, other, step) \
-  (HAS_BATCH(other, step) && !IS_DONE(host, other, step))
-#define FINISHED(host) (version[host] == STEPS)
+hidden byte step, i; /* For use within one transition. */
 
-#if HOSTS == 2
-#define ALL_DONE(host, step) (!LACKS(host, 0, step) && !LACKS(host, 1, step))
-#define LEAST_TOLD(host) told[PAIR(host, 1 - (host))]
-#define ALL_FINISHED (FINISHED(0) && FINISHED(1))
+/* BoardSeat::Use(). */
+#define IS_LINKED(host, other) \
+  (attempt[host] != 0 && attempt[host] == attempt[other])
+#define ARE_THERE(host, other) (attempt[host] != 0 && attempt[other] != 0)
+#ifdef MUTANT_TELLS_ANY_ATTEMPT
+#define MAY_TELL(host, other) ARE_THERE(host, other)
 #else
-#define ALL_DONE(host, step) \
-  (!LACKS(host, 0, step) && !LACKS(host, 1, step) && !LACKS(host, 2, step))
-#define TOLD_OF(host, by) told[PAIR(host, ((host) + (by)) % 3)]
-#define LEAST_TOLD(host) \
-  (TOLD_OF(host, 1) < TOLD_OF(host, 2) -> TOLD_OF(host, 1) : TOLD_OF(host, 2))
-#define ALL_FINISHED (FINISHED(0) && FINISHED(1) && FINISHED(2))
+#define MAY_TELL(host, other) IS_LINKED(host, other)
 #endif
-
-/* The trainers of a host: they compute its gradients and make its steps. */
-#ifdef MUTANT_OTHERS_ARE_NOT_ASKED
-#define MAY_TRAIN(host, step) true
+#ifdef MUTANT_SENDS_TO_ANY_ATTEMPT
+#define MAY_SEND(host, other) ARE_THERE(host, other)
 #else
-#define MAY_TRAIN(host, step) ((step) < others_version[host] + 2)
+#define MAY_SEND(host, other) IS_LINKED(host, other)
 #endif
-proctype Trainers(byte host) {
-  byte step, i;
-  do
-  :: FINISHED(host) -> break
-  :: d_step {
-       LACKS(host, host, version[host]) && MAY_TRAIN(host, version[host]) ->
-       step = version[host];
-       gradient[AT(host, host, step)] = HALF
-     }
-mark_done:
-     d_step {
-       gradient[AT(host, host, step)] = step + 1;
-       done[AT(host, host, step)] = step + 1;
-       step = 0
-     }
-  :: d_step {
-       !FINISHED(host) && ALL_DONE(host, version[host]) ->
-       step = version[host];
-       i = 0;
-       do
-       :: i < HOSTS ->
-          assert(!HAS_BATCH(i, step) ||
-                 gradient[AT(host, i, step)] == step + 1);
-          i++
-       :: else -> break
-       od;
-       i = 0; step = 0
-     }
-publish_step:
-     version[host]++
-  od
-}
 
-/* What `host` says to `other` of its version. */
-inline tell() {
-  told[PAIR(other, host)] =
-      (version[host] > told[PAIR(other, host)] -> version[host] :
-                                                  told[PAIR(other, host)]);
-  others_version[other] =
-      (LEAST_TOLD(other) > others_version[other] -> LEAST_TOLD(other) :
-                                                    others_version[other])
-}
+/* RunHosts::Open(). The head opens the epoch of its newest version, on all
+ * hosts. An opening only allows, so it comes at once here: who uses it may be
+ * late. */
+#define OPENED (is_open -> LEAST(EPOCH_END(version[0]), STEPS) : 0)
+#define LIMIT(host) \
+  (attempt[host] == attempt[0] -> OPENED : limit_of[attempt[host]])
 
-/* The board of the host takes entries of the step. */
-#define IS_TAKEN(step)                                                 \
-  ((step) <= version[host] + 1 && (step) < EPOCH_END(version[host]) && \
-   (step) < STEPS)
-#define ASKS (next >= version[host] && IS_TAKEN(next) && LACKS(host, other, next))
-
-/* A host tells its version when it asks, and when it has a new one. Each second
- * it tells it again: that changes something if the telling was lost, or if the
- * other host's exchange has died since. */
-#define HAS_NEWS (version[host] > told[PAIR(other, host)])
-
-inline copy_entry() {
-  assert(gradient[AT(other, other, next)] == next + 1)
-}
-inline write_entry() {
-  assert(next <= version[host] + 1);
-  gradient[AT(host, other, next)] = next + 1;
-  done[AT(host, other, next)] = next + 1
-}
-
-/* The exchange of `host` follows `other`: it gets the entry of step `next`.
- * `comes`: the other host copies the entry from its board. */
-proctype Follower(byte host, other) {
-  byte next;
-  bool comes;
-#ifdef MUTANT_TELLS_ONCE
-  byte knows; /* The version that was told, though it may be lost. */
+/* GradientBoard::FindFarSteps(). */
+#define IS_TAKEN(host, step)                                                \
+  (version[host] != NONE && (step) >= version[host] &&                      \
+   (step) <= version[host] + 1 && (step) < EPOCH_END(version[host]) &&      \
+   (step) < LIMIT(host))
+/* GradientBoard::IsDone(). */
+#define IS_DONE(host, place, step) \
+  (version[host] != NONE &&        \
+   (version[host] > (step) || STEP_IN(AT(host, place, step)) == (step)))
+#define LACKS(host, place, step) \
+  (HAS_BATCH(place, step) && !IS_DONE(host, place, step))
+#define LACKS_OF(host, other, place, step) \
+  (OWNER(place) == (other) && LACKS(host, place, step))
+#if PLACES == 1
+#define ANY_PLACE(lacks, host, other, step) lacks(host, other, 0, step)
+#elif PLACES == 2
+#define ANY_PLACE(lacks, host, other, step) \
+  (lacks(host, other, 0, step) || lacks(host, other, 1, step))
+#else
+#define ANY_PLACE(lacks, host, other, step)                       \
+  (lacks(host, other, 0, step) || lacks(host, other, 1, step) ||  \
+   lacks(host, other, 2, step))
 #endif
-again:
-  {
+
+/* GradientBoard::CanStepFrom(). */
+#ifdef MUTANT_STEP_WITHOUT_OTHERS
+#define HOLDS_UP(host, other, place, step) LACKS_OF(host, host, place, step)
+#else
+#define HOLDS_UP(host, other, place, step) LACKS(host, place, step)
+#endif
+#define CAN_STEP(host)                                     \
+  (version[host] != NONE && version[host] < LIMIT(host) && \
+   !ANY_PLACE(HOLDS_UP, host, host, version[host]))
+
+/* GradientBoard::FindOpenSteps(). Records of an epoch of one step lie where
+ * those of the step before do. */
+#define FREE_AFTER LEAST(STEPS_PER_EPOCH, 2)
+#ifdef MUTANT_RECORDS_OF_TWO_STEPS
+#define OTHERS_LIMIT(host) (others_version[host] + 2)
+#elif defined(MUTANT_OTHERS_ARE_NOT_ASKED)
+#define OTHERS_LIMIT(host) STEPS
+#else
+#define OTHERS_LIMIT(host) (others_version[host] + FREE_AFTER)
+#endif
+#define IS_STEP_OPEN(host)                                 \
+  (version[host] != NONE && version[host] < LIMIT(host) && \
+   version[host] < OTHERS_LIMIT(host))
+
+/* A trainer of the place's host writes to GradientBoard::gradient(). What was
+ * there before is of a step for which no other host asks any more. */
+inline begin_gradient(host, place) {
+  d_step {
+    IS_STEP_OPEN(host) && LACKS(host, place, version[host]) &&
+    AT(host, place, version[host]) != HALF ->
+    step = version[host];
+    i = 0;
     do
-    :: ALL_FINISHED -> break
-    :: d_step {
-         next < version[host] ->
-         next = version[host]; comes = false
-       }
-    :: d_step {
-         next >= version[host] && IS_TAKEN(next) &&
-         !LACKS(host, other, next) ->
-         next++; comes = false
-       }
-#ifdef MUTANT_TELLS_ONCE
-    :: d_step { version[host] > knows -> tell(); knows = version[host] }
-    :: d_step {
-         version[host] > knows && losses > 0 ->
-         losses--; knows = version[host]
-       }
+    :: i < HOSTS ->
+       assert(attempt[i] != attempt[host] || step < FREE_AFTER || i == host ||
+              (version[i] != NONE && version[i] + FREE_AFTER > step));
+       i++
+    :: else -> break
+    od;
+    AT(host, place, step) = HALF
+  }
+}
+/* GradientBoard::MarkDone(). */
+inline mark_done(host, place) {
+  d_step {
+    version[host] != NONE && AT(host, place, version[host]) == HALF ->
+    AT(host, place, version[host]) = GRADIENT(version[host], attempt[host])
+  }
+}
+
+/* Where each host has a batch in each step, none is two steps ahead. */
+#if SHARE_0 > 0 && SHARE_1 > 0 && (HOSTS == 2 || SHARE_2 > 0)
+#define MOST_AHEAD (LAST_PLACES == PLACES -> 1 : FREE_AFTER)
 #else
-    :: d_step { HAS_NEWS -> tell() }
+#define MOST_AHEAD FREE_AFTER
 #endif
-    :: d_step {
-         !comes && ASKS && IS_DONE(other, other, next) ->
-         copy_entry();
-         comes = true
-       }
-    :: d_step { comes && losses > 0 -> losses--; comes = false }
-    :: d_step {
-         comes && LACKS(host, other, next) ->
-         copy_entry(); /* The copy may have taken until now. */
-         write_entry();
-         comes = false
-       }
-    od
-  } unless {
-    killed[PAIR(host, other)] ->
-    d_step {
-      killed[PAIR(host, other)] = false;
-      next = 0; comes = false
+/* A member has the openings of so many epochs: OpenAsOrdered(). */
+#ifdef MUTANT_ONE_OPENING
+#define OPENINGS 1
+#else
+#define OPENINGS 2
+#endif
+/* GradientBoard::TryLease() and StepLease::Publish(). */
+inline publish_step(host) {
+  d_step {
+    CAN_STEP(host) ->
+    step = version[host];
+    i = 0;
+    do
+    :: i < PLACES ->
+       assert(!HAS_BATCH(i, step) ||
+              AT(host, i, step) == GRADIENT(step, attempt[host]));
+       i++
+    :: else -> break
+    od;
+    version[host]++;
+    i = 0;
+    do
+    :: i < HOSTS ->
+       if
+       :: attempt[i] == attempt[host] ->
+          assert(version[i] != NONE &&
+                 version[host] <= version[i] + MOST_AHEAD);
+          assert(host != 0 || version[0] == STEPS ||
+                 version[0] < EPOCH_BEGIN(version[i]) +
+                                  OPENINGS * STEPS_PER_EPOCH)
+       :: else
+       fi;
+       i++
+    :: else -> break
+    od;
+    i = 0
+  }
+}
+
+/* HostFollower::Receive(), OthersVersions::Tell(). `host` says its version to
+ * `other` with each request, when it has a new one, and each half second. That
+ * changes something if the telling was lost, or if the exchange of the other
+ * host has died since. A host without places trains nothing, so it need not
+ * know. The last version is not told here: nobody waits for it. */
 #ifdef MUTANT_TELLS_ONCE
-      ; knows = 0
+byte knows[HOSTS * HOSTS]; /* What was told, be it lost or forgotten. */
+#define HAS_TOLD(host, by) knows[(host) * HOSTS + (by)]
+#else
+#define HAS_TOLD(host, by) TOLD(host, by)
 #endif
-    }
-    goto again
+#define HAS_NEWS(host, other)                                          \
+  (HAS_PLACES(other) && version[host] != NONE && version[host] < STEPS && \
+   version[host] > HAS_TOLD(other, host))
+#ifdef MUTANT_HOSTS_WITHOUT_PLACES_DO_NOT_COUNT
+#define COUNTS(host) HAS_PLACES(host)
+#else
+#define COUNTS(host) true
+#endif
+inline tell(host, other) {
+  d_step {
+    MAY_TELL(host, other) && HAS_NEWS(host, other) ->
+    HAS_TOLD(other, host) = version[host];
+    TOLD(other, host) = version[host];
+    step = (COUNTS(host) -> version[host] : NONE);
+    i = 0;
+    do
+    :: i < HOSTS ->
+       step = (i != other && COUNTS(i) -> LEAST(step, TOLD(other, i)) : step);
+       i++
+    :: else -> break
+    od;
+    others_version[other] =
+        (step != NONE && step > others_version[other] ->
+             step : others_version[other])
   }
 }
 
-/* Kills an exchange: its followers begin again, and it has forgotten what it
- * was told. */
-proctype Kernel() {
-  byte kills = KILLS, host, i;
+/* HostFollower::FindLacking(). `host` asks for the lowest step of which it
+ * lacks entries of the place's host. */
+#define LACKED(host, place)                                            \
+  (ANY_PLACE(LACKS_OF, host, OWNER(place), version[host])              \
+       -> version[host] : version[host] + 1)
+#ifdef MUTANT_BEGINS_AT_NEXT_STEP
+byte begins_at[HOSTS];
+#define ASKS(host, step) ((step) >= begins_at[host])
+#else
+#define ASKS(host, step) true
+#endif
+#ifdef MUTANT_SENDS_ONCE
+byte sent[HOSTS * PLACES]; /* Step + 1. */
+#define IS_SENT(host, place, step) (sent[(host) * PLACES + (place)] > (step))
+#else
+#define IS_SENT(host, place, step) false
+#endif
+/* EntrySource::Next() and Copy(). */
+inline copy_entry(host, place) {
+  d_step {
+    OWNER(place) != host && COMES(host, place) == 0 &&
+    MAY_SEND(host, OWNER(place)) && version[host] != NONE &&
+    IS_TAKEN(host, LACKED(host, place)) &&
+    LACKS(host, place, LACKED(host, place)) &&
+    IS_DONE(OWNER(place), place, LACKED(host, place)) &&
+    ASKS(host, LACKED(host, place)) &&
+    !IS_SENT(host, place, LACKED(host, place)) ->
+    step = LACKED(host, place);
+    assert(AT(OWNER(place), place, step) == GRADIENT(step, attempt[host]));
+#ifdef MUTANT_SENDS_ONCE
+    sent[host * PLACES + place] = step + 1;
+#endif
+    COMES(host, place) = step + 1
+  }
+}
+
+/* HostFollower::Write(). What was there before is of a step that this host has
+ * made. */
+#ifdef MUTANT_WRITES_AGAIN
+#define IS_WRITTEN(host, place, step) false
+#else
+#define IS_WRITTEN(host, place, step) IS_DONE(host, place, step)
+#endif
+inline write_entry(host, place) {
+  step = COMES(host, place) - 1;
+  if
+  :: !IS_WRITTEN(host, place, step) ->
+     assert(IS_TAKEN(host, step));
+     assert(AT(host, place, step) == 0 ||
+            STEP_IN(AT(host, place, step)) < version[host]);
+     AT(host, place, step) = GRADIENT(step, attempt[host])
+  :: else
+  fi
+}
+/* HostFollower::Receive(). An entry comes, comes and will come again, or is
+ * lost with its link. Then the follower asks again. */
+inline take_entry(host, place) {
+  d_step {
+    COMES(host, place) != 0 ->
+    write_entry(host, place);
+    COMES(host, place) = 0
+  }
+}
+inline repeat_entry(host, place) {
+  d_step {
+    faults > 0 && COMES(host, place) != 0 ->
+    write_entry(host, place);
+    faults--
+  }
+}
+inline lose_entry(host, place) {
+  d_step {
+    faults > 0 && COMES(host, place) != 0 ->
+    faults--;
+    COMES(host, place) = 0
+  }
+}
+
+/* ExchangeJob::~ExchangeJob(), or the exchange is killed. What comes to it is
+ * lost, and what it was told. What it has sent may still come. */
+inline forget_exchange(host) {
+  i = 0;
   do
-  :: ALL_FINISHED -> break
-  :: kills == 0 -> break
-  :: d_step {
-       kills > 0 && !ALL_FINISHED ->
-       kills--
-     }
-     if
-     :: host = 0
-     :: host = 1
-#if HOSTS == 3
-     :: host = 2
+  :: i < PLACES -> COMES(host, i) = 0; i++
+  :: else -> break
+  od;
+  i = 0;
+  do
+  :: i < HOSTS ->
+     TOLD(host, i) = 0;
+#ifdef MUTANT_TELLS_ONCE
+     HAS_TOLD(i, host) = 0;
 #endif
-     fi;
-     d_step {
-       i = 0;
-       do
-       :: i < HOSTS ->
-          if
-          :: i != host ->
-             killed[PAIR(host, i)] = !ALL_FINISHED;
-             told[PAIR(host, i)] = 0
-          :: else
-          fi;
-          i++
-       :: else -> break
-       od
-     }
-  od
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+inline kill_exchange(host) {
+  d_step {
+    faults > 0 && version[host] < STEPS ->
+    faults--;
+#ifdef MUTANT_BEGINS_AT_NEXT_STEP
+    begins_at[host] = version[host] + 1;
+#endif
+    forget_exchange(host)
+  }
 }
 
-init {
-  atomic {
-    run Trainers(0);
-    run Trainers(1);
-    run Follower(0, 1);
-    run Follower(1, 0);
-#if HOSTS == 3
-    run Trainers(2);
-    run Follower(0, 2);
-    run Follower(1, 2);
-    run Follower(2, 0);
-    run Follower(2, 1);
+/* MemberRun::~MemberRun(), JobRun::Release(). */
+inline forget_board(host) {
+  forget_exchange(host);
+  i = 0;
+  do
+  :: i < PLACES * KEPT -> entry[host * PLACES * KEPT + i] = 0; i++
+  :: else -> break
+  od;
+  others_version[host] = 0;
+  version[host] = NONE
+}
+
+/* RunHosts::NoteLoss(). The host has gone, or is cut off from the head and goes
+ * on with what it has. */
+#define MAY_LOSE \
+  (faults > 0 && host_losses > 0 && lost == 0 && version[0] < STEPS)
+inline lose_host(host) {
+  d_step {
+    MAY_LOSE ->
+    faults--;
+    host_losses--;
+    forget_board(host);
+#ifndef MUTANT_COMES_BACK_IN_MID_ATTEMPT
+    attempt[host] = 0;
+    lost = host
 #endif
-    run Kernel()
   }
+}
+inline cut_host_off() {
+  d_step {
+    MAY_LOSE ->
+    faults--;
+    host_losses--;
+    lost = HOSTS
+  }
+}
+
+/* RunPreemption::IfAsked(), RunHosts::Prepare(). The head lets go, and begins
+ * the next attempt from its newest version, or from an older checkpoint if it
+ * has died too. */
+inline begin_attempt(from) {
+  d_step {
+    lost != 0 && version[0] < STEPS ->
+    lost = 0;
+    limit_of[attempt[0]] = OPENED;
+    first_version[attempt[0] + 1] = from;
+    forget_board(0);
+    attempt[0]++;
+    version[0] = first_version[attempt[0]];
+#ifdef MUTANT_OPENED_UNPREPARED
+    is_open = true
+#else
+    is_open = false
+#endif
+  }
+}
+/* RunHosts::WaitUntilPrepared(): the head opens the attempt for training once
+ * all hosts have the first weights. */
+inline open_if_prepared() {
+  i = 0;
+  do
+  :: i < HOSTS && attempt[i] == attempt[0] && version[i] != NONE -> i++
+  :: else -> break
+  od;
+  is_open = is_open || i == HOSTS
+}
+/* MemberRun::Prepare(). The member has let go of what it had, and its board is
+ * empty. From version 0 on, each host makes the first weights itself. */
+inline prepare(host) {
+  d_step {
+    attempt[host] != attempt[0] && attempt[0] > 1 && host != lost ->
+    forget_board(host);
+    attempt[host] = attempt[0];
+    version[host] = (first_version[attempt[host]] == 0 -> 0 : NONE);
+    open_if_prepared()
+  }
+}
+/* FetchFirstWeights(), FindWeights(). The first weights have not gone while a
+ * host needs them. */
+inline fetch_first_weights(host, other) {
+  d_step {
+    IS_LINKED(host, other) && version[host] == NONE &&
+    version[other] != NONE ->
+#ifndef MUTANT_COMES_BACK_IN_MID_ATTEMPT
+    assert(version[other] == first_version[attempt[other]]);
+#endif
+    version[host] = version[other];
+    open_if_prepared()
+  }
+}
+
+/* A job that ends while a host is lost does not wait for it. */
+#if HOSTS == 2
+#define ARE_ALL_FINISHED (version[0] == STEPS && version[1] == STEPS)
+#else
+#define ARE_ALL_FINISHED \
+  (version[0] == STEPS && version[1] == STEPS && version[2] == STEPS)
+#endif
+#define IS_OVER (ARE_ALL_FINISHED || (lost != 0 && version[0] == STEPS))
+
+#define TRAIN(place)                     \
+  :: begin_gradient(OWNER(place), place) \
+  :: mark_done(OWNER(place), place)
+#define GET(host, place)       \
+  :: copy_entry(host, place)   \
+  :: take_entry(host, place)   \
+  :: repeat_entry(host, place) \
+  :: lose_entry(host, place)
+#define MEMBER(host, other, third)     \
+  :: lose_host(host)                   \
+  :: prepare(host)                     \
+  :: fetch_first_weights(host, other)  \
+  :: fetch_first_weights(host, third)
+
+active proctype Hosts() {
+  d_step {
+    i = 0;
+    do
+    :: i < HOSTS -> attempt[i] = 1; i++
+    :: else -> break
+    od;
+    is_open = true
+  }
+  /* Fewer faults may come: a state from which only a fault leads on is a
+   * deadlock. */
+  select (faults : 0 .. FAULTS);
+  select (host_losses : 0 .. HOST_LOSSES);
+  do
+  :: IS_OVER -> break
+  :: publish_step(0)
+  :: publish_step(1)
+  :: tell(0, 1)
+  :: tell(1, 0)
+  TRAIN(0)
+  GET(0, 0)
+  GET(1, 0)
+#if PLACES > 1
+  TRAIN(1)
+  GET(0, 1)
+  GET(1, 1)
+#endif
+#if PLACES > 2
+  TRAIN(2)
+  GET(0, 2)
+  GET(1, 2)
+#endif
+  :: kill_exchange(0)
+  :: kill_exchange(1)
+  :: cut_host_off()
+  :: begin_attempt(version[0])
+  :: begin_attempt(EPOCH_BEGIN(version[0]))
+#if HOSTS == 2
+  MEMBER(1, 0, 0)
+#else
+  :: publish_step(2)
+  :: kill_exchange(2)
+  :: tell(0, 2)
+  :: tell(1, 2)
+  :: tell(2, 0)
+  :: tell(2, 1)
+  GET(2, 0)
+#if PLACES > 1
+  GET(2, 1)
+#endif
+#if PLACES > 2
+  GET(2, 2)
+#endif
+  MEMBER(1, 0, 2)
+  MEMBER(2, 0, 1)
+#endif
+  od
 }
