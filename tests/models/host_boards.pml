@@ -130,6 +130,15 @@ hidden byte step, i; /* For use within one transition. */
   (version[host] != NONE && version[host] < LIMIT(host) && \
    version[host] < OTHERS_LIMIT(host))
 
+/* No host of an open attempt waits for its first weights. One that came back in
+ * mid-attempt would need no gradients of before, but the others were told a
+ * later version of it than that of its weights. */
+#ifdef MUTANT_COMES_BACK_IN_MID_ATTEMPT
+#define HAS_BEGUN(host) true
+#else
+#define HAS_BEGUN(host) (version[host] != NONE)
+#endif
+
 /* A trainer of the place's host writes to GradientBoard::gradient(). What was
  * there before is of a step for which no other host asks any more. */
 inline begin_gradient(host, place) {
@@ -141,7 +150,7 @@ inline begin_gradient(host, place) {
     do
     :: i < HOSTS ->
        assert(attempt[i] != attempt[host] || step < FREE_AFTER || i == host ||
-              (version[i] != NONE && version[i] + FREE_AFTER > step));
+              (HAS_BEGUN(i) && version[i] + FREE_AFTER > step));
        i++
     :: else -> break
     od;
@@ -187,8 +196,7 @@ inline publish_step(host) {
     :: i < HOSTS ->
        if
        :: attempt[i] == attempt[host] ->
-          assert(version[i] != NONE &&
-                 version[host] <= version[i] + MOST_AHEAD);
+          assert(HAS_BEGUN(i) && version[host] <= version[i] + MOST_AHEAD);
           assert(host != 0 || version[0] == STEPS ||
                  version[0] < EPOCH_BEGIN(version[i]) +
                                   OPENINGS * STEPS_PER_EPOCH)
