@@ -13,6 +13,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/measured/profiles.h"
 
 namespace fgnn {
 
@@ -25,11 +26,17 @@ struct MemberFacts {
   uint64_t generation = 0;  // Another one for each start of its scheduler.
 };
 
+// What a host finds out about itself while it prepares a job.
+struct HostFindings {
+  Arithmetic arithmetic = {};  // Its kind is empty: not known yet.
+};
+
 struct MemberJobReport {
   std::string job_id;
   uint64_t attempt = 0;
   bool is_prepared = false;  // Whether its daemons are attached.
   absl::Status error = {};   // Why it failed; OK: it did not.
+  HostFindings findings = {};
 };
 
 struct MemberReport {

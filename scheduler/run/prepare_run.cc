@@ -61,6 +61,7 @@ absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run,
   if (sampling.size() > 1) input.sampling_on_gpus = sampling.back();
   FGNN_ASSIGN_OR_RETURN(input.training, run.executors.calls().ProfileTraining(
                                             input.sampling.hops));
+  run.findings.arithmetic = input.training.arithmetic;
   planner.SetProfile(ProfiledTimes(input));
   JobPlan plan;
   FGNN_RETURN_IF_ERROR(run.environment.memory->Plan(

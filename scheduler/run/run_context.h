@@ -87,6 +87,8 @@ struct RunContext {
   const JobEnvironment environment;
   JobExecutors executors;
 
+  // What this host finds out about itself; the hosts of a job compare it.
+  HostFindings findings;
   // Dataset of the run; nullopt: it is not validated yet.
   std::optional<RunDataset> dataset;
   // The run in its folder; nullopt: it has none yet. A start that fails later

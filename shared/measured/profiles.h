@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "shared/minibatch/hop_size.h"
@@ -55,6 +56,19 @@ struct SamplingProfile {
                          const SamplingProfile&) = default;
 };
 
+// The arithmetic of a trainer for a job: equal where the bits of its gradients
+// and steps are equal.
+struct Arithmetic {
+  std::string kind;  // Kind of the trainer: "cores", or the GPU's model.
+  // CRC32C of a made-up gradient of the job's model and precision.
+  uint32_t gradient_crc = 0;
+  // CRC32C of the weights after made-up steps of the job's optimizer. Each host
+  // makes all steps, also one without places.
+  uint32_t step_crc = 0;
+
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
 // Measurements by a trainer on a batch of such sizes. Bytes are resident and
 // anonymous, of one trainer.
 struct TrainingProfile {
@@ -75,6 +89,7 @@ struct TrainingProfile {
   uint64_t checkpoint_bytes = 0;
   // Memory of the trainer's GPU; nullopt: it works on cores.
   std::optional<GpuMemory> gpu = std::nullopt;
+  Arithmetic arithmetic = {};
 
   friend bool operator==(const TrainingProfile&,
                          const TrainingProfile&) = default;

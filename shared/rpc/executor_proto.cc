@@ -110,6 +110,7 @@ v1::ProfileTrainingResponse ToProto(const TrainingProfile& profile) {
   message.set_evaluation_shared_bytes(profile.evaluation_shared_bytes);
   message.set_checkpoint_bytes(profile.checkpoint_bytes);
   if (profile.gpu.has_value()) *message.mutable_gpu() = ToProto(*profile.gpu);
+  *message.mutable_arithmetic() = ToProto(profile.arithmetic);
   return message;
 }
 
@@ -124,7 +125,8 @@ TrainingProfile FromProto(const v1::ProfileTrainingResponse& message) {
           .evaluation_bytes = message.evaluation_bytes(),
           .evaluation_shared_bytes = message.evaluation_shared_bytes(),
           .checkpoint_bytes = message.checkpoint_bytes(),
-          .gpu = GpuOf(message)};
+          .gpu = GpuOf(message),
+          .arithmetic = FromProto(message.arithmetic())};
 }
 
 v1::Scores ToProto(const Scores& scores) {

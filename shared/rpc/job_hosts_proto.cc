@@ -26,4 +26,18 @@ JobHosts FromProto(const v1::JobHosts& message) {
   return hosts;
 }
 
+v1::Arithmetic ToProto(const Arithmetic& arithmetic) {
+  v1::Arithmetic message;
+  message.set_kind(arithmetic.kind);
+  message.set_gradient_crc(arithmetic.gradient_crc);
+  message.set_step_crc(arithmetic.step_crc);
+  return message;
+}
+
+Arithmetic FromProto(const v1::Arithmetic& message) {
+  return {.kind = message.kind(),
+          .gradient_crc = message.gradient_crc(),
+          .step_crc = message.step_crc()};
+}
+
 }  // namespace fgnn

@@ -1,15 +1,19 @@
-// Converts the hosts of a job to a message and back. The scheduler tells them
-// to an exchange and to members.
+// Converts the hosts of a job, and what they found out about themselves, to
+// messages and back.
 #ifndef FGNN_SHARED_RPC_JOB_HOSTS_PROTO_H_
 #define FGNN_SHARED_RPC_JOB_HOSTS_PROTO_H_
 
 #include "fgnn/v1/executor.pb.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/measured/profiles.h"
 
 namespace fgnn {
 
 v1::JobHosts ToProto(const JobHosts& hosts);
 JobHosts FromProto(const v1::JobHosts& message);
+
+v1::Arithmetic ToProto(const Arithmetic& arithmetic);
+Arithmetic FromProto(const v1::Arithmetic& message);
 
 }  // namespace fgnn
 

@@ -10,12 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
+#include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 #include "trainer_service/daemon/step_bound.h"
 #include "trainer_service/nn/made_up_batch.h"
+#include "trainer_service/sync/made_up_step.h"
 #include "trainer_service/sync/optimizer.h"
 
 namespace fgnn {
@@ -219,6 +221,41 @@ std::optional<GpuMemory> GpuOf(const TrainerBackend& backend,
                    .pinned_bytes = before->pinned_bytes};
 }
 
+// Returns the sizes of a small batch. They depend on the job alone.
+std::vector<HopSize> SmallHops(size_t num_hops, uint64_t num_nodes) {
+  // No multiple of what vector instructions take at once.
+  constexpr uint64_t kSeeds = 61;
+  constexpr uint64_t kEdges = 5;  // Edges of a destination.
+  std::vector<HopSize> hops;
+  uint64_t destinations = std::min(kSeeds, num_nodes);
+  for (size_t hop = 0; hop < num_hops; ++hop) {
+    const uint64_t sources = std::min(2 * destinations, num_nodes);
+    hops.push_back({destinations, sources, kEdges * destinations});
+    destinations = sources;
+  }
+  return hops;
+}
+
+// Trains a small batch, whatever the sizes of the job's batches: those of two
+// hosts may differ.
+absl::StatusOr<Arithmetic> FindArithmetic(const JobSpec& spec, size_t num_hops,
+                                          TrainerBackend& backend,
+                                          OwnSegment& own) {
+  const std::vector<HopSize> hops =
+      SmallHops(num_hops, backend.dataset().num_nodes());
+  FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, backend, hops, 1));
+  const std::unique_ptr<TaskFeatures> features = backend.NewFeatures();
+  FGNN_RETURN_IF_ERROR(
+      Train(spec, backend, /*times=*/1, own, *features).status());
+  Arithmetic found;
+  found.kind = backend.gpu().empty() ? "cores" : backend.gpu();
+  found.gradient_crc =
+      ExtendCrc32c(0, own.gradient.data(), own.gradient.size() * sizeof(float));
+  FGNN_ASSIGN_OR_RETURN(found.step_crc,
+                        CrcOfMadeUpStep(OptimizerOf(spec.training)));
+  return found;
+}
+
 absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
                                         absl::Span<const HopSize> hops,
                                         int num_threads,
@@ -271,6 +308,8 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
       needs.gpu->hidden_bytes = evaluation.kept;
     }
   }
+  FGNN_ASSIGN_OR_RETURN(needs.arithmetic,
+                        FindArithmetic(spec, hops.size(), *backend, own));
   return needs;
 }
 

@@ -18,7 +18,8 @@ MemberJobReport JobOf(const v1::MemberJob& message) {
       .attempt = message.attempt(),
       .is_prepared = message.prepared(),
       .error = absl::Status(static_cast<absl::StatusCode>(message.error_code()),
-                            message.error_message())};
+                            message.error_message()),
+      .findings = {.arithmetic = FromProto(message.arithmetic())}};
 }
 
 }  // namespace
@@ -41,6 +42,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   job.set_prepared(report.job->is_prepared);
   job.set_error_code(report.job->error.raw_code());
   job.set_error_message(std::string(report.job->error.message()));
+  *job.mutable_arithmetic() = ToProto(report.job->findings.arithmetic);
   return message;
 }
 

@@ -137,7 +137,7 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
   const absl::Status ended = CatchExceptions([&] { return RunOrdered(order); });
   if (OpeningsOf(order.attempt()).ok()) {
     LogError("job {}: {}", order.job_id, MessageOf(ended));
-    Tell(order, /*is_prepared=*/false, ended);
+    Tell(order, /*is_prepared=*/false, /*findings=*/{}, ended);
     return;
   }
   LogInfo("job {}: let go", order.job_id);
@@ -146,13 +146,14 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
 }
 
 absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
-  Tell(order, /*is_prepared=*/false);
+  Tell(order, /*is_prepared=*/false, /*findings=*/{});
   MemberRun run(order, environment_, [this, attempt = order.attempt()] {
     return OpeningsOf(attempt).status();
   });
-  FGNN_RETURN_IF_ERROR(run.Prepare());
+  FGNN_RETURN_IF_ERROR(
+      run.Prepare([&] { Tell(order, /*is_prepared=*/false, run.findings()); }));
   while (true) {
-    Tell(order, /*is_prepared=*/true);
+    Tell(order, /*is_prepared=*/true, run.findings());
     FGNN_ASSIGN_OR_RETURN(const std::vector<MemberOpening> openings,
                           OpeningsOf(order.attempt()));
     FGNN_RETURN_IF_ERROR(run.Follow(openings));
@@ -170,11 +171,12 @@ absl::StatusOr<std::vector<MemberOpening>> MemberLoop::OpeningsOf(
 }
 
 void MemberLoop::Tell(const MemberJobOrder& order, bool is_prepared,
-                      const absl::Status& error) {
+                      const HostFindings& findings, const absl::Status& error) {
   MemberJobReport report = {.job_id = order.job_id,
                             .attempt = order.attempt(),
                             .is_prepared = is_prepared,
-                            .error = error};
+                            .error = error,
+                            .findings = findings};
   const MutexLock lock(&mutex_);
   told_ = std::move(report);
 }

@@ -45,6 +45,7 @@ class MemberLoop {
   absl::StatusOr<std::vector<MemberOpening>> OpeningsOf(uint64_t attempt);
   // Sets what the head is told of the job.
   void Tell(const MemberJobOrder& order, bool is_prepared,
+            const HostFindings& findings,
             const absl::Status& error = absl::OkStatus());
 
   const MemberFacts facts_;

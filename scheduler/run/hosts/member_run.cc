@@ -49,12 +49,13 @@ MemberRun::~MemberRun() {
   run_.environment.memory->Forget(run_.job.id);
 }
 
-absl::Status MemberRun::Prepare() {
+absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell) {
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
   FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   FGNN_ASSIGN_OR_RETURN(SegmentOptions segment,
                         PlanSegment(run_, planner_, memory_));
+  tell();
   FGNN_ASSIGN_OR_RETURN(segment.rank_order_key,
                         RankForCaches(run_, segment, [] {}));
   // The exchange gets the weights of that version from another host.

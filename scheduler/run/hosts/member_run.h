@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/members/member_messages.h"
@@ -31,9 +32,10 @@ class MemberRun {
   MemberRun& operator=(const MemberRun&) = delete;
 
   // Validates the dataset, starts daemons, measures, plans, makes the segment
-  // and attaches all daemons. FailedPrecondition: the dataset has other
-  // contents than the head's.
-  absl::Status Prepare();
+  // and attaches all daemons. Calls `tell` when findings() have changed.
+  // FailedPrecondition: the dataset has other contents than the head's.
+  absl::Status Prepare(absl::FunctionRef<void()> tell);
+  const HostFindings& findings() const { return run_.findings; }
   // Opens the segment as far as the openings say, attaches daemons that came
   // back, and waits for a tick or until a step is made. Call it again and
   // again once Prepare() is OK. Returns why the run cannot go on.

@@ -91,6 +91,8 @@ void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
 
 void RunHosts::SetPeers() {
   run_.peers = HostsFor(static_cast<uint32_t>(run_.self));
+  preflight_ = Preflight(run_.peers);
+  preflight_.Take(members().head().name, run_.findings);
 }
 
 absl::Status RunHosts::TakeOver(uint64_t dataset_content,
@@ -117,6 +119,7 @@ absl::Status RunHosts::TakeOver(uint64_t dataset_content,
 }
 
 absl::StatusOr<bool> RunHosts::ArePrepared() {
+  bool are_prepared = true;
   for (const std::string& name : Names()) {
     const absl::StatusOr<std::optional<MemberJobReport>> report =
         members().ReportOf(name, run_.job.id, attempt_);
@@ -124,7 +127,10 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
       NoteLoss(report.status());
       return false;
     }
-    if (!report->has_value()) return false;
+    if (!report->has_value()) {
+      are_prepared = false;
+      continue;
+    }
     const absl::Status error =
         Annotate((*report)->error, absl::StrCat("host ", name));
     if (!error.ok() && run_.environment.dispatcher->LeaveOut(
@@ -133,9 +139,11 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
       return false;
     }
     FGNN_RETURN_IF_ERROR(error);
-    if (!(*report)->is_prepared) return false;
+    preflight_.Take(name, (*report)->findings);
+    are_prepared = are_prepared && (*report)->is_prepared;
   }
-  return true;
+  FGNN_RETURN_IF_ERROR(preflight_.Check());
+  return are_prepared;
 }
 
 void RunHosts::NoteLoss(const absl::Status& why) {

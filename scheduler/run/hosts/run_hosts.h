@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scheduler/members/member_messages.h"
+#include "scheduler/run/hosts/preflight.h"
 #include "scheduler/run/run_context.h"
 
 namespace fgnn {
@@ -72,6 +73,7 @@ class RunHosts {
   uint64_t first_version_ = 0;
   std::vector<MemberOpening> openings_;  // See MemberJobOrder.
   bool is_one_lost_ = false;
+  Preflight preflight_ = Preflight({});
 };
 
 }  // namespace fgnn

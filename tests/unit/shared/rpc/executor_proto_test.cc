@@ -40,6 +40,8 @@ TEST(ExecutorProtoTest, ProfilesComeBackWhole) {
                                     .checkpoint_bytes = 8};
   EXPECT_EQ(FromProto(ToProto(training)), training);
   TrainingProfile trains_on_gpu = training;
+  trains_on_gpu.arithmetic = {
+      .kind = "NVIDIA H200", .gradient_crc = 15, .step_crc = 16};
   trains_on_gpu.gpu = {.total_bytes = 9,
                        .free_bytes = 10,
                        .work_bytes = 11,

@@ -58,6 +58,29 @@ TEST_F(TrainingProfileTest, MeasuresAStepOfTheJobsModel) {
   EXPECT_EQ(needs.checkpoint_bytes, needs.num_parameters * 3 * sizeof(float));
 }
 
+// Hosts of a job compare it, whose numbers of threads and batches differ.
+TEST_F(TrainingProfileTest, ArithmeticIsOfTheJobAlone) {
+  WriteSmallDataset(folder_ / "data");
+  JobSpec spec = SmallJob(folder_ / "data");
+  const auto arithmetic = [&](uint64_t edges, int num_threads) {
+    return ProfileTraining(spec,
+                           std::vector<HopSize>{{8, 40, edges}, {40, 100, 90}},
+                           num_threads, CpuFactory())
+        .value_or(TrainingProfile())
+        .arithmetic;
+  };
+  const Arithmetic one = arithmetic(60, 1);
+  EXPECT_EQ(one.kind, "cores");
+  EXPECT_EQ(arithmetic(20, 2), one);
+  spec.training.precision = "bf16";
+  const Arithmetic half = arithmetic(60, 1);
+  EXPECT_NE(half.gradient_crc, one.gradient_crc);
+  EXPECT_EQ(half.step_crc, one.step_crc);
+  spec.training.clip_norm = 0.5;
+  EXPECT_NE(arithmetic(60, 1).step_crc, one.step_crc);
+  EXPECT_EQ(arithmetic(60, 1).gradient_crc, half.gradient_crc);
+}
+
 TEST_F(TrainingProfileTest, TheOptimizersStateIsCounted) {
   WriteSmallDataset(folder_ / "data");
   JobSpec spec = SmallJob(folder_ / "data");
