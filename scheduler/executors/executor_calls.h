@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/measured/host_reach.h"
 #include "shared/measured/profiles.h"
 
 namespace fgnn {
@@ -79,6 +81,10 @@ class ExecutorCalls {
   virtual absl::StatusOr<std::string> LoadCheckpoint(
       const std::string& socket, const std::string& job_id,
       const std::filesystem::path& path, const Patience& patience) = 0;
+  // Asks an exchange that is attached to the job.
+  virtual absl::StatusOr<std::vector<HostReach>> ReadReach(
+      const std::string& socket, const std::string& job_id,
+      const Patience& patience) = 0;
 };
 
 }  // namespace fgnn

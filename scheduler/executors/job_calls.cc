@@ -1,5 +1,6 @@
 #include "scheduler/executors/job_calls.h"
 
+#include <chrono>
 #include <utility>
 
 #include "scheduler/executors/call_together.h"
@@ -104,6 +105,22 @@ absl::StatusOr<CheckpointProfile> JobCalls::DescribeCheckpoint(
                                 trainer.socket, path,
                                 caller_->WhileItMayGoOn());
                           });
+}
+
+absl::StatusOr<std::vector<HostReach>> JobCalls::ReadReach() {
+  constexpr std::chrono::seconds kAnswersWithin{1};
+  for (const DaemonAddress& exchange :
+       caller_->daemons().Find(ExecutorRole::kExchange, /*attached=*/true)) {
+    absl::StatusOr<std::vector<HostReach>> reaches = caller_->calls().ReadReach(
+        exchange.socket, caller_->job().job_id,
+        {.timeout = kAnswersWithin, .keep_going = nullptr});
+    // It may be about to attach, or to end. The caller looks again.
+    const bool is_not_there = ExecutorCaller::IsLost(reaches.status()) ||
+                              absl::IsFailedPrecondition(reaches.status()) ||
+                              absl::IsDeadlineExceeded(reaches.status());
+    if (!is_not_there) return reaches;
+  }
+  return std::vector<HostReach>();
 }
 
 absl::StatusOr<std::string> JobCalls::LoadCheckpoint(

@@ -44,6 +44,9 @@ class JobCalls {
   // Has a trainer publish the checkpoint as the segment's first weights.
   // Returns a warning for the job's user; empty: there is none.
   absl::StatusOr<std::string> LoadCheckpoint(const std::filesystem::path& path);
+  // Returns which other hosts of the job the exchange reaches by now; nothing
+  // if it is not attached. Waits for no exchange.
+  absl::StatusOr<std::vector<HostReach>> ReadReach();
 
  private:
   // Has one sampler of each kind measure. A profile whose sampler was lost is

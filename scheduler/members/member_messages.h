@@ -13,6 +13,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/measured/host_reach.h"
 #include "shared/measured/profiles.h"
 
 namespace fgnn {
@@ -29,6 +30,9 @@ struct MemberFacts {
 // What a host finds out about itself while it prepares a job.
 struct HostFindings {
   Arithmetic arithmetic = {};  // Its kind is empty: not known yet.
+  // Which other hosts of the job its exchange reaches; none of a host that was
+  // not tried yet.
+  std::vector<HostReach> reaches = {};
 };
 
 struct MemberJobReport {

@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/members/host_pairs.h"
 #include "scheduler/members/member_messages.h"
 #include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
@@ -44,6 +45,9 @@ class MemberTable {
   explicit MemberTable(MemberTerms terms);
 
   const MemberFacts& head() const { return terms_.head; }
+  // The links between the hosts, as far as jobs have measured them.
+  HostPairs& pairs() { return pairs_; }
+  const HostPairs& pairs() const { return pairs_; }
 
   // ---- For rpc/.
 
@@ -113,6 +117,7 @@ class MemberTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const MemberTerms terms_;
+  HostPairs pairs_;
   mutable Mutex mutex_;
   CondVar changed_;  // Signals other orders.
   std::map<std::string, Member> members_ ABSL_GUARDED_BY(mutex_);  // By name.

@@ -11,6 +11,7 @@
 #include "shared/base/status.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/executor_proto.h"
+#include "shared/rpc/job_hosts_proto.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
@@ -81,6 +82,7 @@ Request Naming(const std::string& job_id, const std::filesystem::path& path) {
 using Executor = v1::ExecutorService::Stub;
 using Sampler = v1::SamplerService::Stub;
 using Trainer = v1::TrainerService::Stub;
+using Exchange = v1::ReachService::Stub;
 
 // Each call has a connection of its own. Calls are rare, and a restarted daemon
 // is called without the back-off of its predecessor's connection.
@@ -208,6 +210,15 @@ class GrpcExecutorCalls final : public ExecutorCalls {
         Call(socket, patience, &Trainer::AsyncLoadCheckpoint,
              Naming<v1::LoadCheckpointRequest>(job_id, path)));
     return std::move(*response.mutable_warning());
+  }
+
+  absl::StatusOr<std::vector<HostReach>> ReadReach(
+      const std::string& socket, const std::string& job_id,
+      const Patience& patience) override {
+    FGNN_ASSIGN_OR_RETURN(const v1::ReadReachResponse response,
+                          Call(socket, patience, &Exchange::AsyncReadReach,
+                               Naming<v1::ReadReachRequest>(job_id)));
+    return FromProto(response.reaches());
   }
 };
 

@@ -40,4 +40,30 @@ Arithmetic FromProto(const v1::Arithmetic& message) {
           .step_crc = message.step_crc()};
 }
 
+HostReachMessages ToProto(const std::vector<HostReach>& reaches) {
+  HostReachMessages messages;
+  for (const HostReach& reach : reaches) {
+    v1::HostReach* const added = messages.Add();
+    added->set_host(reach.host);
+    added->set_error(reach.error);
+    added->set_round_trip_seconds(reach.link.round_trip_seconds);
+    added->set_bytes_per_second(reach.link.bytes_per_second);
+    added->set_clock_offset_seconds(reach.link.clock_offset_seconds);
+  }
+  return messages;
+}
+
+std::vector<HostReach> FromProto(const HostReachMessages& messages) {
+  std::vector<HostReach> reaches;
+  for (const v1::HostReach& message : messages) {
+    reaches.push_back(
+        {.host = message.host(),
+         .error = message.error(),
+         .link = {.round_trip_seconds = message.round_trip_seconds(),
+                  .bytes_per_second = message.bytes_per_second(),
+                  .clock_offset_seconds = message.clock_offset_seconds()}});
+  }
+  return reaches;
+}
+
 }  // namespace fgnn

@@ -3,8 +3,11 @@
 #ifndef FGNN_SHARED_RPC_JOB_HOSTS_PROTO_H_
 #define FGNN_SHARED_RPC_JOB_HOSTS_PROTO_H_
 
+#include <vector>
+
 #include "fgnn/v1/executor.pb.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/measured/host_reach.h"
 #include "shared/measured/profiles.h"
 
 namespace fgnn {
@@ -14,6 +17,10 @@ JobHosts FromProto(const v1::JobHosts& message);
 
 v1::Arithmetic ToProto(const Arithmetic& arithmetic);
 Arithmetic FromProto(const v1::Arithmetic& message);
+
+using HostReachMessages = google::protobuf::RepeatedPtrField<v1::HostReach>;
+HostReachMessages ToProto(const std::vector<HostReach>& reaches);
+std::vector<HostReach> FromProto(const HostReachMessages& messages);
 
 }  // namespace fgnn
 

@@ -40,6 +40,8 @@ class HostServices:
         self.services = {'head': service}
         self.running = {}  # Scheduler by host.
         self.ports = collections.defaultdict(free_port)
+        # Where each host's exchange listens.
+        self.addresses = collections.defaultdict(lambda: '127.0.0.1')
         self.certificates('ca')
         self.certificates('server', '127.0.0.1')
         self.certificates('host', 'all', '127.0.0.1')
@@ -68,7 +70,8 @@ class HostServices:
                 [harness.BIN_DIR / 'fgnn-scheduler', '--spawn-daemons',
                  '--state-dir', service.state_dir, '--devices', 'cpu:0',
                  '--tls-dir', self.tls, '--host-name', name or host, '--exchange',
-                 f'127.0.0.1:{self.ports[host]}', *words], stderr=log)
+                 f'{self.addresses[host]}:{self.ports[host]}', *words],
+                stderr=log)
 
     def start_head(self):
         said = self.log('head').count('listening on ')

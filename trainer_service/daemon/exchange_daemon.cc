@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<ExchangeDaemon>> ExchangeDaemon::Start(
       daemon->server_,
       ExchangeServer::Start(address, daemon->shown_,
                             exchange.tls_dir / "ca.pem", &daemon->seat_));
-  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({}));
+  FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->service_.get()}));
   return daemon;
 }
 
@@ -52,6 +52,17 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> ExchangeDaemon::StartJob(
                              .totals = &totals_,
                              .on_failure = start.on_failure},
                             std::move(links), std::move(segment), &seat_);
+}
+
+absl::StatusOr<std::vector<HostReach>> ExchangeDaemon::ReadReach(
+    const std::string& job_id) {
+  std::vector<HostReach> reaches;
+  FGNN_RETURN_IF_ERROR(executor_.WithJob(job_id, [&](ExecutorJob& job) {
+    // StartJob() makes no other kind of job.
+    reaches = static_cast<ExchangeJob&>(job).reaches();
+    return absl::OkStatus();
+  }));
+  return reaches;
 }
 
 void ExchangeDaemon::AddMetrics(MetricPage& page) const {

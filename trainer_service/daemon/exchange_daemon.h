@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +17,7 @@
 #include "trainer_service/exchange/board_seat.h"
 #include "trainer_service/exchange/exchange_job.h"
 #include "trainer_service/rpc/exchange_server.h"
+#include "trainer_service/rpc/reach_calls.h"
 
 namespace fgnn {
 
@@ -26,7 +28,7 @@ struct ExchangeOptions {
 };
 
 // Connects the parts of the daemon and holds no logic of its own.
-class ExchangeDaemon : private JobStarter {
+class ExchangeDaemon : private JobStarter, private ReachCalls {
  public:
   // See ExecutorDaemon::Start(), ReadHostCertificate() and
   // ExchangeServer::Start(). InvalidArgument: no address, or no folder. `stop`
@@ -49,11 +51,14 @@ class ExchangeDaemon : private JobStarter {
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
   void AddMetrics(MetricPage& page) const override;
+  absl::StatusOr<std::vector<HostReach>> ReadReach(
+      const std::string& job_id) override;
 
   const HostCertificate shown_;
   ExchangeTotals totals_;
   BoardSeat seat_;
   std::unique_ptr<ExchangeServer> server_;
+  const std::shared_ptr<grpc::Service> service_ = MakeReachService(this);
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };
 

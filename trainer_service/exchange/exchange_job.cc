@@ -96,7 +96,7 @@ ExchangeJob::ExchangeJob(ExchangeJobOptions options,
       versions_(segment_.get(), IndicesOf(others)) {
   for (const OtherHost& other : others) {
     loops_.push_back(absl::WrapUnique(new Loop{
-        other.index,
+        other,
         HostFollower(segment_.get(), options_.owner, links_.get(), other)}));
   }
   seat_->Put({.job_id = options_.job_id,
@@ -138,7 +138,32 @@ void ExchangeJob::Run(Loop& loop) {
   }
 }
 
+void ExchangeJob::Reach(Loop& loop) {
+  const auto is_stopped = [&] {
+    loop.progress.fetch_add(1, std::memory_order_relaxed);
+    return stopped_.HasBeenNotified();
+  };
+  const std::string address = options_.hosts.all[loop.host.index].exchange;
+  while (!is_stopped()) {
+    const absl::StatusOr<LinkQuality> probed =
+        links_->Probe(loop.host.index, is_stopped);
+    if (is_stopped()) return;
+    const bool is_news = reaches_.Note(loop.host.index, probed);
+    if (probed.ok()) {
+      return LogInfo("reaches {} at {}: {:.2f} ms, {:.0f} MB/s", loop.host.name,
+                     address, probed->round_trip_seconds * 1e3,
+                     probed->bytes_per_second / 1e6);
+    }
+    if (is_news) {
+      LogWarning("cannot reach {} at {}: {}; it is called again",
+                 loop.host.name, address, MessageOf(probed.status()));
+    }
+    stopped_.WaitUntil(DeadlineIn(kTick));
+  }
+}
+
 absl::Status ExchangeJob::Follow(Loop& loop) {
+  Reach(loop);
   // The head's trainers load them from a checkpoint.
   if (options_.hosts.self != 0) FGNN_RETURN_IF_ERROR(FetchWeights(loop));
   bool is_through = false;
@@ -155,7 +180,7 @@ absl::Status ExchangeJob::FetchWeights(Loop& loop) {
     loop.progress.fetch_add(1, std::memory_order_relaxed);
     const uint32_t seen = board.changes();
     const absl::Status fetched = FetchFirstWeights(
-        segment_.get(), options_.owner, links_.get(), loop.host, [&] {
+        segment_.get(), options_.owner, links_.get(), loop.host.index, [&] {
           loop.progress.fetch_add(1);
           return stopped_.HasBeenNotified();
         });

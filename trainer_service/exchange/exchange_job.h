@@ -23,6 +23,7 @@
 #include "trainer_service/exchange/entry_source.h"
 #include "trainer_service/exchange/host_follower.h"
 #include "trainer_service/exchange/host_links.h"
+#include "trainer_service/exchange/reaches.h"
 
 namespace fgnn {
 
@@ -47,7 +48,8 @@ struct ExchangeJobOptions {
   std::function<void(const absl::Status&)> on_failure;
 };
 
-// Follows each other host on a thread of its own, until the job is stopped, or
+// Probes each other host, then follows it, on a thread of its own, until the
+// job is stopped, or
 // fails here, or the host's entries are all here. Serves the board to the other
 // hosts until it is stopped. Thread-safe.
 class ExchangeJob : public ExecutorJob {
@@ -67,10 +69,12 @@ class ExchangeJob : public ExecutorJob {
   uint64_t progress() const override;
   // Returns the number of entries that came from other hosts.
   uint64_t batches() const override { return entries_; }
+  // Returns which other hosts it reaches, as far as it knows by now.
+  std::vector<HostReach> reaches() const { return reaches_.All(); }
 
  private:
   struct Loop {
-    uint32_t host = 0;  // Index of the host that is followed.
+    OtherHost host;  // The host that is followed.
     HostFollower follower;
     std::atomic<uint64_t> progress = 0;
     Thread thread = {};  // Last: it uses the fields above.
@@ -81,6 +85,8 @@ class ExchangeJob : public ExecutorJob {
               const std::vector<OtherHost>& others);
   void Run(Loop& loop);
   absl::Status Follow(Loop& loop);
+  // Probes the loop's host until it is reached, or the job is stopped.
+  void Reach(Loop& loop);
   // Gets the weights that the job goes on from from the loop's host, unless
   // they are here by now.
   absl::Status FetchWeights(Loop& loop);
@@ -92,6 +98,7 @@ class ExchangeJob : public ExecutorJob {
   const std::unique_ptr<Segment> segment_;
   BoardSeat* const seat_;
   OthersVersions versions_;
+  Reaches reaches_;
   std::atomic<uint64_t> entries_ = 0;
   std::atomic<bool> has_failed_ = false;
   mutable LoopRounds rounds_;

@@ -6,6 +6,7 @@
 #define FGNN_TRAINER_SERVICE_EXCHANGE_HOST_LINKS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/clock.h"
+#include "shared/measured/host_reach.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/job_shape.h"
 
@@ -69,6 +71,12 @@ class HostLinks {
   // broken, or the host does not have that version yet.
   virtual absl::Status CopyWeights(uint32_t host, uint64_t version,
                                    TakeWeights take) = 0;
+  // Calls the exchange of host `host`, whatever its job, and measures the link.
+  // Takes some round trips and the time of 4 MiB, 10 s at most. Asks
+  // `is_stopped` about ten times a second. Cancelled: it returned true. Other
+  // errors say why the host cannot be reached.
+  virtual absl::StatusOr<LinkQuality> Probe(
+      uint32_t host, const std::function<bool()>& is_stopped) = 0;
 };
 
 }  // namespace fgnn

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -13,6 +14,7 @@
 #include "shared/rpc/server.h"
 #include "trainer_service/exchange/entry_source.h"
 #include "trainer_service/exchange/first_weights.h"
+#include "trainer_service/rpc/host_probe.h"
 
 namespace fgnn {
 namespace {
@@ -57,7 +59,33 @@ class ExchangeService final : public v1::ExchangeService::Service {
     });
   }
 
+  grpc::Status AskProbe(grpc::ServerContext* context,
+                        const v1::AskProbeRequest* request,
+                        grpc::ServerWriter<v1::ProbePart>* writer) override {
+    return ServeCall(*context, [&]() -> absl::Status {
+      if (check_ != nullptr) FGNN_RETURN_IF_ERROR(check_(*context));
+      return AnswerProbe(*request, *writer);
+    });
+  }
+
  private:
+  static absl::Status AnswerProbe(const v1::AskProbeRequest& request,
+                                  grpc::ServerWriter<v1::ProbePart>& writer) {
+    if (request.num_parts() > kMostProbeParts) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_parts is ", request.num_parts(),
+                       ", must be at most ", kMostProbeParts));
+    }
+    v1::ProbePart part;
+    part.set_unix_microseconds(UnixMicroseconds());
+    if (!writer.Write(part)) return GoneError();
+    part.clear_unix_microseconds();
+    part.mutable_filling()->resize(kProbePartBytes);
+    for (uint32_t i = 0; i < request.num_parts(); ++i) {
+      if (!writer.Write(part)) return GoneError();
+    }
+    return absl::OkStatus();
+  }
   static absl::Status GoneError() {
     return absl::CancelledError(
         "the other host has gone, or the job is being detached");

@@ -16,6 +16,7 @@
 #include "shared/base/status.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
+#include "trainer_service/rpc/host_probe.h"
 
 namespace fgnn {
 namespace {
@@ -170,6 +171,12 @@ absl::Status GrpcHostLinks::CopyWeights(uint32_t host, uint64_t version,
   const grpc::Status ended = reader->Finish();
   if (!taken.ok() || ended.ok()) return taken;
   return ErrorOf(ended);
+}
+
+absl::StatusOr<LinkQuality> GrpcHostLinks::Probe(
+    uint32_t host, const std::function<bool()>& is_stopped) {
+  FGNN_ASSIGN_OR_RETURN(const auto channel, ChannelTo(host));
+  return ProbeHost(channel, is_stopped);
 }
 
 absl::StatusOr<std::unique_ptr<EntryStream>> GrpcHostLinks::Ask(

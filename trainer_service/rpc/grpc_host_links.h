@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_RPC_GRPC_HOST_LINKS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,8 @@ class GrpcHostLinks final : public HostLinks {
       const std::vector<BatchPart>& tasks) override;
   absl::Status CopyWeights(uint32_t host, uint64_t version,
                            TakeWeights take) override;
+  absl::StatusOr<LinkQuality> Probe(
+      uint32_t host, const std::function<bool()>& is_stopped) override;
 
  private:
   // Returns the channel to the host's exchange. NotFound: no such host.

@@ -19,7 +19,8 @@ MemberJobReport JobOf(const v1::MemberJob& message) {
       .is_prepared = message.prepared(),
       .error = absl::Status(static_cast<absl::StatusCode>(message.error_code()),
                             message.error_message()),
-      .findings = {.arithmetic = FromProto(message.arithmetic())}};
+      .findings = {.arithmetic = FromProto(message.arithmetic()),
+                   .reaches = FromProto(message.reaches())}};
 }
 
 }  // namespace
@@ -43,6 +44,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   job.set_error_code(report.job->error.raw_code());
   job.set_error_message(std::string(report.job->error.message()));
   *job.mutable_arithmetic() = ToProto(report.job->findings.arithmetic);
+  *job.mutable_reaches() = ToProto(report.job->findings.reaches);
   return message;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "scheduler/run/hosts/preflight.h"
 #include "scheduler/run/prepare_run.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -61,7 +62,26 @@ absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell) {
   // The exchange gets the weights of that version from another host.
   segment.first_version = first_version_;
   FGNN_RETURN_IF_ERROR(AttachAll(run_, planner_, segment));
-  return WaitForFirstWeights(run_, segment.first_version);
+  return WaitForOthers(tell);
+}
+
+absl::Status MemberRun::WaitForOthers(absl::FunctionRef<void()> tell) {
+  bool has_weights = false;
+  while (true) {
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    const bool does_reach_all = ReachesAll(run_.findings, run_.hosts.size());
+    if (has_weights && does_reach_all) return absl::OkStatus();
+    if (!does_reach_all) {
+      FGNN_ASSIGN_OR_RETURN(run_.findings.reaches,
+                            run_.executors.calls().ReadReach());
+      tell();
+    }
+    // No step can be made yet, so that the next version is a tick's wait.
+    const uint64_t awaited = first_version_ + (has_weights ? 1 : 0);
+    FGNN_ASSIGN_OR_RETURN(const bool is_there, run_.board().WaitForVersion(
+                                                   awaited, DeadlineIn(kTick)));
+    has_weights = has_weights || is_there;
+  }
 }
 
 absl::Status MemberRun::Follow(const std::vector<MemberOpening>& openings) {

@@ -42,6 +42,10 @@ class MemberRun {
   absl::Status Follow(const std::vector<MemberOpening>& openings);
 
  private:
+  // Waits until the first weights have come, and the exchange reaches all
+  // hosts.
+  absl::Status WaitForOthers(absl::FunctionRef<void()> tell);
+
   const uint64_t first_version_;
   RunContext run_;
   DevicePlanner planner_;

@@ -1,5 +1,8 @@
 #include "scheduler/run/hosts/preflight.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shared/base/printable_text.h"
@@ -7,6 +10,10 @@
 
 namespace fgnn {
 namespace {
+
+// Time that the exchanges of two hosts have to reach each other.
+constexpr std::chrono::seconds kReachWithin{10};
+constexpr size_t kMostError = 300;  // Bytes of another host's error.
 
 // Returns "host1 has cores, 0x1234abcd".
 std::string Has(const JobHost& host, const Arithmetic& arithmetic,
@@ -21,13 +28,58 @@ Preflight::Preflight(const JobHosts& hosts) {
   for (const JobHost& host : hosts.all) hosts_.push_back({.host = host});
 }
 
-void Preflight::Take(const std::string& host, const HostFindings& findings) {
+bool ReachesAll(const HostFindings& findings, size_t num_hosts) {
+  return findings.reaches.size() + 1 >= num_hosts &&
+         std::all_of(
+             findings.reaches.begin(), findings.reaches.end(),
+             [](const HostReach& reach) { return reach.error.empty(); });
+}
+
+void Preflight::Take(const std::string& host, const HostFindings& findings,
+                     Deadline now) {
   for (Host& one : hosts_) {
-    if (one.host.name == host) one.findings = findings;
+    if (one.host.name != host) continue;
+    one.findings = findings;
+    if (!one.runs_since.has_value() && !findings.reaches.empty()) {
+      one.runs_since = now;
+    }
   }
 }
 
-absl::Status Preflight::Check() const { return CheckArithmetic(); }
+absl::Status Preflight::Check(Deadline now) const {
+  FGNN_RETURN_IF_ERROR(CheckArithmetic());
+  const std::string unreached = UnreachedSince(now - kReachWithin);
+  if (unreached.empty()) return absl::OkStatus();
+  // gRPC tells it in words alone.
+  const bool is_certificate =
+      unreached.find("ertificate") != std::string::npos ||
+      unreached.find("andshake") != std::string::npos;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "hosts: ", unreached,
+      is_certificate ? "; make that host's certificate for this address with "
+                       "'fgnn-certificates host'"
+                     : "; open this port, or give that host's scheduler "
+                       "another --exchange"));
+}
+
+std::string Preflight::Unreached() const {
+  return UnreachedSince(Deadline::max());
+}
+
+std::string Preflight::UnreachedSince(Deadline since) const {
+  for (const Host& from : hosts_) {
+    if (!from.runs_since.has_value() || *from.runs_since > since) continue;
+    for (const HostReach& reach : from.findings.reaches) {
+      if (reach.error.empty() || reach.host >= hosts_.size()) continue;
+      const Host& to = hosts_[reach.host];
+      if (!to.runs_since.has_value() || *to.runs_since > since) continue;
+      return absl::StrCat("host ", from.host.name, " cannot reach host ",
+                          to.host.name, " at ", to.host.exchange, ": ",
+                          PrintableText(reach.error, kMostError));
+    }
+  }
+  return "";
+}
 
 absl::Status Preflight::CheckArithmetic() const {
   const Host* any = nullptr;

@@ -3,13 +3,19 @@
 #ifndef FGNN_SCHEDULER_RUN_HOSTS_PREFLIGHT_H_
 #define FGNN_SCHEDULER_RUN_HOSTS_PREFLIGHT_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "scheduler/members/member_messages.h"
+#include "shared/base/clock.h"
 
 namespace fgnn {
+
+// Returns whether a host of a job of so many hosts reaches all others.
+bool ReachesAll(const HostFindings& findings, size_t num_hosts);
 
 // Not thread-safe.
 class Preflight {
@@ -18,19 +24,28 @@ class Preflight {
 
   // Takes the newest findings of the host of this name, which is one of the
   // job's. Any of them may be missing yet.
-  void Take(const std::string& host, const HostFindings& findings);
+  void Take(const std::string& host, const HostFindings& findings,
+            Deadline now);
   // FailedPrecondition, naming two hosts, what each has found and the way out:
-  // they cannot train this job together.
-  absl::Status Check() const;
+  // their arithmetic differs, or the exchanges of both have run for ten seconds
+  // and one does not reach the other.
+  absl::Status Check(Deadline now) const;
+  // Returns in words which host does not reach which one; empty: none is known.
+  std::string Unreached() const;
 
  private:
   struct Host {
     JobHost host;
     HostFindings findings = {};
+    // Time since which its exchange runs; nullopt: it does not run yet.
+    std::optional<Deadline> runs_since = std::nullopt;
   };
 
-  // The findings of all hosts whose trainers have measured.
+  // Compares the hosts whose trainers have measured.
   absl::Status CheckArithmetic() const;
+  // Returns which host has not reached which one though the exchanges of both
+  // run since `since`; empty: none.
+  std::string UnreachedSince(Deadline since) const;
 
   std::vector<Host> hosts_;  // In the order of the job's.
 };

@@ -92,7 +92,37 @@ void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
 void RunHosts::SetPeers() {
   run_.peers = HostsFor(static_cast<uint32_t>(run_.self));
   preflight_ = Preflight(run_.peers);
-  preflight_.Take(members().head().name, run_.findings);
+  TakeFindings(members().head().name, run_.findings);
+}
+
+void RunHosts::TakeFindings(const std::string& host,
+                            const HostFindings& findings) {
+  preflight_.Take(host, findings, MonotonicClock::now());
+  for (const HostReach& reach : findings.reaches) {
+    if (reach.host >= run_.peers.all.size()) continue;
+    members().pairs().Note({.from = host,
+                            .to = run_.peers.all[reach.host].name,
+                            .error = reach.error,
+                            .link = reach.link});
+  }
+}
+
+absl::StatusOr<bool> RunHosts::DoReachAll() {
+  if (ReachesAll(run_.findings, run_.hosts.size())) return true;
+  FGNN_ASSIGN_OR_RETURN(run_.findings.reaches,
+                        run_.executors.calls().ReadReach());
+  TakeFindings(members().head().name, run_.findings);
+  return ReachesAll(run_.findings, run_.hosts.size());
+}
+
+void RunHosts::SayWhoIsUnreached() {
+  std::string now = preflight_.Unreached();
+  if (now == unreached_) return;
+  unreached_ = std::move(now);
+  if (!unreached_.empty()) {
+    LogWarning("job {}: waits: {}", run_.job.id, unreached_);
+  }
+  run_.environment.dispatcher->SetWaitingFor(run_.job.id, unreached_);
 }
 
 absl::Status RunHosts::TakeOver(uint64_t dataset_content,
@@ -139,10 +169,10 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
       return false;
     }
     FGNN_RETURN_IF_ERROR(error);
-    preflight_.Take(name, (*report)->findings);
+    TakeFindings(name, (*report)->findings);
     are_prepared = are_prepared && (*report)->is_prepared;
   }
-  FGNN_RETURN_IF_ERROR(preflight_.Check());
+  FGNN_RETURN_IF_ERROR(preflight_.Check(MonotonicClock::now()));
   return are_prepared;
 }
 
@@ -155,8 +185,10 @@ absl::Status RunHosts::WaitUntilPrepared() {
   if (!are_others()) return absl::OkStatus();
   while (true) {
     if (!is_one_lost_) {
+      FGNN_ASSIGN_OR_RETURN(const bool do_reach_all, DoReachAll());
       FGNN_ASSIGN_OR_RETURN(const bool are_prepared, ArePrepared());
-      if (are_prepared) return absl::OkStatus();
+      SayWhoIsUnreached();
+      if (are_prepared && do_reach_all) return absl::OkStatus();
     }
     // Ends with the run's preemption if a host is lost.
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());

@@ -32,8 +32,8 @@ class RunHosts {
   // Orders the hosts to prepare. Does not wait for them. `dataset_content`: see
   // ValidatedDataset; `first_version`: see SegmentOptions.
   void Prepare(uint64_t dataset_content, uint64_t first_version);
-  // Waits until all hosts have prepared, or one is lost. Errors as those of
-  // Check() and of `keep_going`.
+  // Waits until all hosts have prepared and reach each other, or one is lost.
+  // Errors as those of Check() and of `keep_going`.
   absl::Status WaitUntilPrepared();
   // Goes on with hosts that have the job since before this scheduler started.
   // Waits a minute at most for those that have not joined yet. If one does not
@@ -61,6 +61,11 @@ class RunHosts {
   void SetPeers();
   // Waits for the hosts of a run that was taken over.
   absl::Status WaitForJoins();
+  void TakeFindings(const std::string& host, const HostFindings& findings);
+  // Asks this host's exchange, unless it reaches all hosts. Returns whether it
+  // does.
+  absl::StatusOr<bool> DoReachAll();
+  void SayWhoIsUnreached();
   // Returns whether all hosts are prepared. Notes a host that is lost. Returns
   // the error of a host that cannot go on.
   absl::StatusOr<bool> ArePrepared();
@@ -74,6 +79,8 @@ class RunHosts {
   std::vector<MemberOpening> openings_;  // See MemberJobOrder.
   bool is_one_lost_ = false;
   Preflight preflight_ = Preflight({});
+  std::string
+      unreached_;  // What clients were told of hosts that are not reached.
 };
 
 }  // namespace fgnn

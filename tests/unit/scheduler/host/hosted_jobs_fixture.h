@@ -100,6 +100,11 @@ class StoppingCalls : public ExecutorCalls {
                                              const Patience&) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<std::vector<HostReach>> ReadReach(const std::string&,
+                                                   const std::string&,
+                                                   const Patience&) override {
+    return absl::UnimplementedError("");
+  }
 };
 
 // A spec of which only the most restarts of a daemon count.

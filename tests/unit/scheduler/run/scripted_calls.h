@@ -248,6 +248,12 @@ class ScriptedCalls final : public ExecutorCalls {
     return warning_of_load;
   }
 
+  absl::StatusOr<std::vector<HostReach>> ReadReach(
+      const std::string& /*socket*/, const std::string& /*job_id*/,
+      const Patience& /*patience*/) override {
+    return std::vector<HostReach>();
+  }
+
   // The next answers: how many of four vertices are right.
   std::deque<absl::StatusOr<uint64_t>> evaluations;
   // Whether the answers are eighths of an MRR instead.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "fgnn/v1/executor.grpc.pb.h"
+#include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
@@ -64,6 +65,7 @@ class ExchangeDaemonTest : public testing::Test {
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_dir(), "exchange.0")));
     executor_ = v1::ExecutorService::NewStub(channel);
+    reach_ = v1::ReachService::NewStub(channel);
   }
 
   absl::StatusOr<std::unique_ptr<ExchangeDaemon>> Start(
@@ -114,6 +116,7 @@ class ExchangeDaemonTest : public testing::Test {
   std::unique_ptr<DescriptorServer> descriptors_;
   std::unique_ptr<ExchangeDaemon> daemon_;
   std::unique_ptr<v1::ExecutorService::Stub> executor_;
+  std::unique_ptr<v1::ReachService::Stub> reach_;
 };
 
 TEST_F(ExchangeDaemonTest, RegistersAndWorksForAJobUntilItIsDetached) {
@@ -140,6 +143,26 @@ TEST_F(ExchangeDaemonTest, RegistersAndWorksForAJobUntilItIsDetached) {
       Call(&v1::ExecutorService::Stub::DetachJob, request, &detached));
   EXPECT_TRUE(host_.WaitForHeartbeat(
       [](const v1::HeartbeatRequest& beat) { return beat.state() == "idle"; }));
+}
+
+TEST_F(ExchangeDaemonTest, TellsWhichHostsItReaches) {
+  v1::ReadReachRequest request;
+  request.set_job_id(kJob);
+  v1::ReadReachResponse response;
+  const auto read = [&] {
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    return FromGrpc(reach_->ReadReach(&context, request, &response));
+  };
+  EXPECT_THAT(read(), StatusIs(StatusCode::kFailedPrecondition));
+  FGNN_ASSERT_OK(Attach({3, 1}));
+  const Deadline end = DeadlineIn(std::chrono::seconds(60));
+  while (response.reaches().empty()) {
+    ASSERT_LT(MonotonicClock::now(), end);
+    FGNN_ASSERT_OK(read());
+  }
+  EXPECT_EQ(response.reaches(0).host(), 1U);
+  EXPECT_THAT(response.reaches(0).error(), HasSubstr("onnect"));
 }
 
 TEST_F(ExchangeDaemonTest, WhatItLacksIsTold) {

@@ -8,7 +8,10 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -102,6 +105,24 @@ class ExchangeServerTest : public testing::Test {
     EXPECT_FALSE(reader->Read(&part));
     return FromGrpc(reader->Finish());
   }
+  // Asks host 0 for its clock and so many parts.
+  absl::Status AskProbe(
+      const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+      uint32_t num_parts) const {
+    const auto stub = v1::ExchangeService::NewStub(
+        grpc::CreateChannel(list_.all[0].exchange, credentials));
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    v1::AskProbeRequest request;
+    request.set_num_parts(num_parts);
+    const auto reader = stub->AskProbe(&context, request);
+    v1::ProbePart part;
+    uint32_t parts = 0;
+    while (reader->Read(&part)) ++parts;
+    const absl::Status ended = FromGrpc(reader->Finish());
+    EXPECT_EQ(parts, ended.ok() ? num_parts + 1 : 0);
+    return ended;
+  }
   // What somebody shows who has these files, and knows the host.
   std::shared_ptr<grpc::ChannelCredentials> Shown(
       const std::filesystem::path& certificate,
@@ -181,6 +202,8 @@ TEST_F(ExchangeServerTest, StrangersAreRefusedAndTheJobIsUnharmed) {
     EXPECT_THAT(Ask(Shown(user / "user.pem", user / "user.key")),
                 StatusIs(StatusCode::kPermissionDenied,
                          HasSubstr(absl::StrCat("has the role ", role))));
+    EXPECT_THAT(AskProbe(Shown(user / "user.pem", user / "user.key"), 0),
+                StatusIs(StatusCode::kPermissionDenied));
   }
   // The host itself, and one that the job has not.
   for (const uint32_t host : {0, 2}) {
@@ -188,6 +211,72 @@ TEST_F(ExchangeServerTest, StrangersAreRefusedAndTheJobIsUnharmed) {
   }
   RunInThreads(hosts, kSamplerAndTrainer);
   ExpectResultsOfOne(hosts);
+}
+
+TEST_F(ExchangeServerTest, HostsMeasureTheirLinks) {
+  Start(StepsOfFour(), {2, 1, 1});
+  const Deadline end = FarDeadline();
+  for (size_t host = 0; host < exchanges_.size(); ++host) {
+    std::vector<HostReach> reaches;
+    while (reaches.size() < 2) {
+      ASSERT_LT(MonotonicClock::now(), end);
+      reaches = exchanges_[host].job->reaches();
+    }
+    for (const HostReach& reach : reaches) {
+      EXPECT_NE(reach.host, host);
+      EXPECT_EQ(reach.error, "");
+      EXPECT_GT(reach.link.round_trip_seconds, 0);
+      EXPECT_GT(reach.link.bytes_per_second, 0);
+      // All have the same clock.
+      EXPECT_LE(std::abs(reach.link.clock_offset_seconds),
+                reach.link.round_trip_seconds / 2 + 1e-5);
+    }
+  }
+}
+
+TEST_F(ExchangeServerTest, AProbeHasABound) {
+  Start(StepsOfFour(), {2, 2});
+  const auto folder = exchanges_[1].folder;
+  const auto mine = Shown(folder / "host.pem", folder / "host.key");
+  EXPECT_THAT(AskProbe(mine, 16), IsOk());
+  EXPECT_THAT(AskProbe(mine, 17), StatusIs(StatusCode::kInvalidArgument,
+                                           HasSubstr("num_parts is 17")));
+}
+
+TEST_F(ExchangeServerTest, AHostThatIsNotThereIsCalledUntilItIs) {
+  Start(StepsOfFour(), {2, 2});
+  const HostPort address = exchanges_[1].server->address();
+  exchanges_[1].server.reset();
+  exchanges_[0].job.reset();
+  StartJob(0);
+  const Deadline end = FarDeadline();
+  const auto reach = [&] {
+    std::vector<HostReach> reaches;
+    while (reaches.empty() && MonotonicClock::now() < end) {
+      reaches = exchanges_[0].job->reaches();
+    }
+    return reaches.empty() ? HostReach{.host = 7} : reaches.front();
+  };
+  EXPECT_EQ(reach().host, 1U);
+  EXPECT_THAT(reach().error, HasSubstr("onnect"));
+  Serve(1, address);
+  while (!reach().error.empty()) ASSERT_LT(MonotonicClock::now(), end);
+  WaitForProgress(*exchanges_[0].job);
+}
+
+TEST_F(ExchangeServerTest, AProbeThatIsStoppedEnds) {
+  Start(StepsOfFour(), {2, 2});
+  // It accepts connections, and never answers.
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd silent,
+                            ListenOn({.host = "127.0.0.1", .port = 0}));
+  sockaddr_in address = {};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(
+      ::getsockname(silent.get(), reinterpret_cast<sockaddr*>(&address), &size),
+      0);
+  list_.all[1].exchange = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  EXPECT_THAT(LinksOf(0)->Probe(1, [] { return true; }).status(),
+              StatusIs(StatusCode::kCancelled));
 }
 
 TEST_F(ExchangeServerTest, ADetachEndsCallsThatAreOpen) {

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
 namespace {
+
+using std::chrono::seconds;
 
 JobHosts ThreeHosts() {
   return {.all = {{.name = "head", .exchange = "a:1", .num_places = 2},
@@ -20,47 +23,102 @@ class PreflightTest : public testing::Test {
  protected:
   void HasArithmetic(const std::string& host, const std::string& kind,
                      uint32_t gradient_crc, uint32_t step_crc) {
-    preflight_.Take(host, {.arithmetic = {.kind = kind,
-                                          .gradient_crc = gradient_crc,
-                                          .step_crc = step_crc}});
+    preflight_.Take(host,
+                    {.arithmetic = {.kind = kind,
+                                    .gradient_crc = gradient_crc,
+                                    .step_crc = step_crc}},
+                    now_);
   }
+  // The host calls the two others, and gets these errors.
+  void Reaches(const std::string& host, const HostReach& one,
+               const HostReach& another) {
+    preflight_.Take(host, {.arithmetic = {}, .reaches = {one, another}}, now_);
+  }
+  absl::Status Check() { return preflight_.Check(now_); }
 
+  Deadline now_ = MonotonicClock::now();
   Preflight preflight_{ThreeHosts()};
 };
 
 TEST_F(PreflightTest, HostsThatHaveNotMeasuredAreFine) {
-  EXPECT_THAT(preflight_.Check(), IsOk());
+  EXPECT_THAT(Check(), IsOk());
   HasArithmetic("head", "cores", 1, 2);
-  preflight_.Take("host1", {});
+  preflight_.Take("host1", {}, now_);
   HasArithmetic("host2", "cores", 1, 2);
-  EXPECT_THAT(preflight_.Check(), IsOk());
+  EXPECT_THAT(Check(), IsOk());
 }
 
 TEST_F(PreflightTest, OtherGradientsOfHostsThatTrainAreRefused) {
   HasArithmetic("head", "cores", 1, 2);
   HasArithmetic("host1", "cores", 0xabcdef, 2);
-  EXPECT_THAT(preflight_.Check(),
-              FailedPrecondition("head has cores, 0x00000001",
-                                 "host1 has cores, 0x00abcdef",
-                                 "no places by hosts.shares"));
+  EXPECT_THAT(Check(), FailedPrecondition("head has cores, 0x00000001",
+                                          "host1 has cores, 0x00abcdef",
+                                          "no places by hosts.shares"));
 }
 
 TEST_F(PreflightTest, AnotherKindIsRefusedEvenWithTheSameGradient) {
   HasArithmetic("host1", "NVIDIA H200", 1, 2);
   HasArithmetic("head", "cores", 1, 2);
-  EXPECT_THAT(preflight_.Check(),
+  EXPECT_THAT(Check(),
               FailedPrecondition("head has cores", "host1 has NVIDIA H200"));
 }
 
 TEST_F(PreflightTest, AHostWithoutPlacesHasToMakeTheSameStepsAlone) {
   HasArithmetic("head", "cores", 1, 2);
   HasArithmetic("host2", "NVIDIA H200", 7, 2);
-  EXPECT_THAT(preflight_.Check(), IsOk());
+  EXPECT_THAT(Check(), IsOk());
   HasArithmetic("host2", "cores", 1, 3);
-  EXPECT_THAT(preflight_.Check(),
+  EXPECT_THAT(Check(),
               FailedPrecondition("head has cores, 0x00000002",
                                  "host2 has cores, 0x00000003",
                                  "leave the devices of one of them out"));
+}
+
+TEST_F(PreflightTest, AHostThatIsNotReachedHasTenSecondsOnceBothRun) {
+  Reaches("head", {.host = 1, .error = "refused"}, {.host = 2});
+  now_ += seconds(60);
+  // The exchange of host1 may not run yet.
+  EXPECT_EQ(preflight_.Unreached(), "");
+  EXPECT_THAT(Check(), IsOk());
+  Reaches("host1", {.host = 0}, {.host = 2});
+  EXPECT_EQ(preflight_.Unreached(),
+            "host head cannot reach host host1 at b:1: refused");
+  now_ += seconds(9);
+  EXPECT_THAT(Check(), IsOk());
+  now_ += seconds(2);
+  EXPECT_THAT(Check(),
+              FailedPrecondition("host head cannot reach host host1 at b:1",
+                                 "refused; open this port"));
+  Reaches("head", {.host = 1}, {.host = 2});
+  EXPECT_THAT(Check(), IsOk());
+  EXPECT_EQ(preflight_.Unreached(), "");
+}
+
+TEST_F(PreflightTest, AWrongCertificateIsNoClosedPort) {
+  Reaches("host1", {.host = 0}, {.host = 2, .error = "Ssl handshake failed"});
+  Reaches("host2", {.host = 0}, {.host = 1});
+  now_ += seconds(11);
+  EXPECT_THAT(Check(), FailedPrecondition("host1 cannot reach host host2",
+                                          "'fgnn-certificates host'"));
+}
+
+TEST_F(PreflightTest, AHostReachesAllOnceItHasCalledEach) {
+  HostFindings findings;
+  EXPECT_FALSE(ReachesAll(findings, 3));
+  findings.reaches = {{.host = 1}};
+  EXPECT_FALSE(ReachesAll(findings, 3));
+  findings.reaches = {{.host = 1}, {.host = 2, .error = "refused"}};
+  EXPECT_FALSE(ReachesAll(findings, 3));
+  findings.reaches[1].error.clear();
+  EXPECT_TRUE(ReachesAll(findings, 3));
+}
+
+// An index that is none is another program's.
+TEST_F(PreflightTest, AHostThatIsNoneIsLeftOut) {
+  Reaches("head", {.host = 7, .error = "refused"}, {.host = 2});
+  Reaches("host1", {.host = 0}, {.host = 2});
+  now_ += seconds(60);
+  EXPECT_THAT(Check(), IsOk());
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+"""What the hosts of a job find out before it trains: whether they reach each
+other."""
+
+import unittest
+
+import harness
+from host_services import HostServices
+
+JOB = {'training.batches_per_step': 2, 'training.epochs': 1,
+       'devices': '[cpu:0, host1/cpu:0]'}
+
+
+class HostsPreflightTest(harness.ServiceTest):
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = HostServices(self.service)
+        self.addCleanup(self.hosts.kill_all)
+        self.hosts.start_head()
+
+    def test_a_host_that_is_not_reached_ends_the_job_and_is_named(self):
+        # Its certificate is for another address, so nobody speaks to it there.
+        self.hosts.addresses['host1'] = '127.0.0.2'
+        self.hosts.join('host1')
+        port = self.hosts.ports['host1']
+        job = self.service.submit(JOB)
+        answer = self.service.fgnn('watch', job, check=False)
+        self.assertNotEqual(answer.returncode, 0)
+        for words in ('host head cannot reach host host1 at '
+                      f'127.0.0.2:{port}', "'fgnn-certificates host'"):
+            self.assertIn(words, answer.stderr)
+            self.assertIn(words, self.hosts.log('head'))
+        # The service is well.
+        self.service.run({**JOB, 'devices': '[cpu:0]'})
+
+
+if __name__ == '__main__':
+    unittest.main()

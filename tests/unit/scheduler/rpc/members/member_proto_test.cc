@@ -1,0 +1,34 @@
+#include "scheduler/rpc/members/member_proto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fakes/devices.h"
+#include "tests/fakes/status_matchers.h"
+
+namespace fgnn {
+namespace {
+
+TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
+  MemberReport report;
+  report.facts = {.name = "host1",
+                  .exchange = "host1:7071",
+                  .version = "1.0",
+                  .devices = Devs({"cpu:0"})};
+  report.job = {.job_id = "job", .attempt = 3};
+  report.job->findings = {
+      .arithmetic = {.kind = "cores", .gradient_crc = 4, .step_crc = 5},
+      .reaches = {{.host = 0, .error = "refused"},
+                  {.host = 2,
+                   .link = {.round_trip_seconds = 0.5,
+                            .bytes_per_second = 6,
+                            .clock_offset_seconds = -7}}}};
+  FGNN_ASSERT_OK_AND_ASSIGN(const MemberReport back,
+                            FromProto(ToProto(report)));
+  ASSERT_TRUE(back.job.has_value());
+  EXPECT_EQ(back.job->findings.arithmetic, report.job->findings.arithmetic);
+  EXPECT_EQ(back.job->findings.reaches, report.job->findings.reaches);
+}
+
+}  // namespace
+}  // namespace fgnn
