@@ -86,6 +86,20 @@ std::vector<v1::Device> DeviceServiceAdapter::DevicesOfMembers() const {
   return devices;
 }
 
+void DeviceServiceAdapter::AddLinks(v1::ListDevicesResponse& response) const {
+  if (members_ == nullptr) return;
+  response.set_host(members_->head().name);
+  for (const HostPair& pair : members_->pairs().All()) {
+    v1::HostLink& link = *response.add_links();
+    link.set_from(pair.from);
+    link.set_to(pair.to);
+    link.set_error(pair.error);
+    link.set_round_trip_ms(pair.link.round_trip_seconds * 1e3);
+    link.set_bytes_per_second(pair.link.bytes_per_second);
+    link.set_clock_offset_ms(pair.link.clock_offset_seconds * 1e3);
+  }
+}
+
 grpc::Status DeviceServiceAdapter::StreamedListDevices(
     grpc::ServerContext* context,
     grpc::ServerUnaryStreamer<v1::ListDevicesRequest, v1::ListDevicesResponse>*
@@ -108,6 +122,7 @@ grpc::Status DeviceServiceAdapter::StreamedListDevices(
     for (v1::Device& device : devices) {
       *call.response.add_devices() = std::move(device);
     }
+    AddLinks(call.response);
     return absl::OkStatus();
   });
 }

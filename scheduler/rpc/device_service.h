@@ -53,6 +53,8 @@ class DeviceServiceAdapter final
   absl::StatusOr<std::vector<v1::Device>> DevicesOf(const std::string& job_id);
   // Returns the devices of other hosts.
   std::vector<v1::Device> DevicesOfMembers() const;
+  // Adds the links between hosts.
+  void AddLinks(v1::ListDevicesResponse& response) const;
 
   const std::vector<Device> devices_;
   JobTable* const table_;

@@ -98,6 +98,26 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
   return table.ToString();
 }
 
+// Returns nothing if no link was measured.
+std::string LinkTableText(const v1::ListDevicesResponse& devices) {
+  if (devices.links().empty()) return "";
+  TextTable table({"host", "calls", "round trip", "rate", "clock", "error"},
+                  {2, 3, 4});
+  for (const v1::HostLink& link : devices.links()) {
+    if (!link.error().empty()) {
+      table.AddRow({link.from(), link.to(), "-", "-", "-", link.error()});
+      continue;
+    }
+    table.AddRow(
+        {link.from(), link.to(), Milliseconds(link.round_trip_ms()),
+         link.bytes_per_second() > 0
+             ? absl::StrFormat("%.0f MB/s", link.bytes_per_second() / 1e6)
+             : "-",
+         absl::StrFormat("%+.2f ms", link.clock_offset_ms())});
+  }
+  return absl::StrCat("\n", table.ToString());
+}
+
 absl::Status ListDevices(const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(ServiceClient client,
                         ServiceClient::Connect(context.place));
@@ -107,7 +127,9 @@ absl::Status ListDevices(const CommandContext& context) {
     const absl::StatusOr<v1::Job> job = client.GetJob(device.job_id());
     if (job.ok()) FillTogether(*job, &device);
   }
-  PrintAnswer(ToJson(devices), DeviceTableText(devices), context);
+  PrintAnswer(ToJson(devices),
+              absl::StrCat(DeviceTableText(devices), LinkTableText(devices)),
+              context);
   return absl::OkStatus();
 }
 
