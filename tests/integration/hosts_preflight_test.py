@@ -1,5 +1,5 @@
 """What the hosts of a job find out before it trains: whether they reach each
-other."""
+other, and how good their links are."""
 
 import unittest
 
@@ -17,6 +17,32 @@ class HostsPreflightTest(harness.ServiceTest):
         self.hosts = HostServices(self.service)
         self.addCleanup(self.hosts.kill_all)
         self.hosts.start_head()
+
+    def test_links_are_shown_and_planned_with(self):
+        self.hosts.join('host1')
+        self.assertNotIn('round trip', self.service.fgnn('devices').stdout)
+        plan = self.service.json('plan', *self.service.job_words(JOB))
+        self.assertIsNone(plan['exchange']['seconds'])
+        one, another = plan['exchange']['hosts']
+        self.assertEqual(one['sent_bytes'], 4 * plan['parameters'])
+        self.assertEqual(another['received_bytes'], 4 * plan['parameters'])
+        self.service.run(JOB)
+        listed = self.service.json('devices')
+        self.assertEqual(listed['host'], 'head')
+        self.assertEqual([(link['from'], link['to'])
+                          for link in listed['links']],
+                         [('head', 'host1'), ('host1', 'head')])
+        for link in listed['links']:
+            self.assertGreater(link['round_trip_ms'], 0)
+            self.assertGreater(link['bytes_per_second'], 0)
+            # Both hosts are this machine.
+            self.assertLessEqual(abs(link['clock_offset_ms']),
+                                 link['round_trip_ms'])
+        self.assertIn('round trip', self.service.fgnn('devices').stdout)
+        words = self.service.job_words(JOB)
+        plan = self.service.json('plan', *words)
+        self.assertGreater(plan['exchange']['seconds'], 0)
+        self.assertIn('batches a step', self.service.fgnn('plan', *words).stdout)
 
     def test_a_host_that_is_not_reached_ends_the_job_and_is_named(self):
         # Its certificate is for another address, so nobody speaks to it there.

@@ -25,9 +25,11 @@
 #include "shared/config/rules/match_rules.h"
 #include "shared/device/device.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/reports/exchange_report.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/measured_job.h"
+#include "tools/fgnn/service/service_client.h"
 
 namespace fgnn {
 namespace {
@@ -273,6 +275,21 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
   return text + MatchText(input);
 }
 
+// Returns the exchange of a job over several hosts. Where a service runs that
+// knows the links, it has times too.
+std::optional<ExchangeReport> PlanExchange(const MeasuredJob& measured,
+                                           const CommandContext& context) {
+  if (measured.hosts.size() < 2) return std::nullopt;
+  v1::ListDevicesResponse links;
+  absl::StatusOr<ServiceClient> client = ServiceClient::Connect(context.place);
+  if (client.ok()) {
+    absl::StatusOr<v1::ListDevicesResponse> listed = client->ListDevices();
+    if (listed.ok()) links = *std::move(listed);
+  }
+  return ReportExchange(measured.hosts, measured.input.training.num_parameters,
+                        measured.input.training.seconds_per_batch, links);
+}
+
 absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec written,
                         ReadJobFile(flags.job_file, flags.overrides));
@@ -292,8 +309,11 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.place.state_dir));
+  const std::optional<ExchangeReport> exchange =
+      PlanExchange(measured, context);
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
+    if (exchange.has_value()) json["exchange"] = ToJson(*exchange);
     if (devices.has_value()) {
       json["allocation"] = ToJson(*devices, input, plan.segment);
     }
@@ -309,6 +329,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
       const std::string limits = DescribeRoleLimits(plan, input.spec);
       std::cout << limits << (limits.empty() ? "" : "\n") << ToText(*devices);
     }
+    if (exchange.has_value()) std::cout << ToText(*exchange);
   }
   return absl::OkStatus();
 }

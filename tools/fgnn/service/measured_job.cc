@@ -1,7 +1,9 @@
 #include "tools/fgnn/service/measured_job.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/job/job_sampling.h"
@@ -130,6 +132,16 @@ absl::Status MeasureSampling(const v1::JobSpec& effective,
   return absl::OkStatus();
 }
 
+// Makes it the input of the plan of the job's first host.
+void PlanForFirst(const std::vector<HostShare>& hosts, PlanInput& input) {
+  if (hosts.size() < 2) return;
+  input.num_hosts = hosts.size();
+  for (size_t i = 1; i < hosts.size(); ++i) {
+    input.places_after += hosts[i].num_places;
+  }
+  input.spec = OnHost(std::move(input.spec), hosts.front().name);
+}
+
 }  // namespace
 
 absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
@@ -142,6 +154,8 @@ absl::StatusOr<MeasuredJob> MeasureJob(const v1::JobSpec& effective,
     FGNN_ASSIGN_OR_RETURN(input.spec.devices,
                           DevicesForJob(effective, CountGpusHere));
   }
+  measured.hosts = HostSharesOf(input.spec);
+  PlanForFirst(measured.hosts, input);
   const JobSpec& spec = input.spec;
   FGNN_ASSIGN_OR_RETURN(const Programs programs, FindPrograms(spec, state_dir));
   measured.note = NoteOnGpu(spec, programs);

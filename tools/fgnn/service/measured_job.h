@@ -5,15 +5,19 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job.pb.h"
 #include "scheduler/planning/job_plan.h"
+#include "shared/config/job_hosts.h"
 
 namespace fgnn {
 
 struct MeasuredJob {
-  PlanInput input;
+  PlanInput input;  // Of the job's first host, if it is over several.
+  // All hosts of the job, with their places of each step.
+  std::vector<HostShare> hosts = {};
   // What the user has to know of the measurement; nullopt: nothing.
   std::optional<std::string> note;
 };

@@ -1,0 +1,145 @@
+#include "tools/fgnn/reports/exchange_report.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "shared/base/units.h"
+#include "tools/fgnn/reports/text_table.h"
+
+namespace fgnn {
+namespace {
+
+// Bytes in a second that come to a host from another one, by both names.
+using Rates = std::map<std::pair<std::string, std::string>, double>;
+
+Rates RatesOf(const v1::ListDevicesResponse& links) {
+  Rates rates;
+  for (const v1::HostLink& link : links.links()) {
+    if (link.bytes_per_second() <= 0) continue;
+    rates[{link.from(), link.to()}] = link.bytes_per_second();
+  }
+  return rates;
+}
+
+// Returns the seconds in which so many bytes come to `to`; nullopt: the link
+// was not measured.
+std::optional<double> SecondsOf(const Rates& rates, const std::string& from,
+                                const std::string& to, uint64_t bytes) {
+  if (bytes == 0) return 0;
+  const auto rate = rates.find({to, from});
+  if (rate == rates.end()) return std::nullopt;
+  return static_cast<double>(bytes) / rate->second;
+}
+
+// Returns the sum; nullopt: one of both is not known.
+std::optional<double> Sum(std::optional<double> one,
+                          std::optional<double> another) {
+  if (!one.has_value() || !another.has_value()) return std::nullopt;
+  return *one + *another;
+}
+
+std::string Milliseconds(std::optional<double> seconds) {
+  return seconds.has_value() ? absl::StrFormat("%.2f ms", *seconds * 1e3) : "-";
+}
+
+}  // namespace
+
+ExchangeReport ReportExchange(const std::vector<HostShare>& hosts,
+                              uint64_t num_parameters, double seconds_per_batch,
+                              const v1::ListDevicesResponse& links) {
+  const Rates rates = RatesOf(links);
+  const uint64_t gradient = num_parameters * sizeof(float);
+  const auto name_of = [&](const HostShare& host) {
+    return host.name.empty() ? links.host() : host.name;
+  };
+  ExchangeReport report;
+  report.seconds = 0;
+  for (const HostShare& host : hosts) {
+    report.batches_per_step += host.num_places;
+    HostExchange one = {.host = name_of(host), .num_places = host.num_places};
+    std::optional<double> sending = 0;
+    std::optional<double> receiving = 0;
+    for (const HostShare& other : hosts) {
+      if (other.name == host.name) continue;
+      const uint64_t sent = host.num_places * gradient;
+      const uint64_t received = other.num_places * gradient;
+      one.sent_bytes += sent;
+      one.received_bytes += received;
+      sending = Sum(sending, SecondsOf(rates, one.host, name_of(other), sent));
+      receiving =
+          Sum(receiving, SecondsOf(rates, name_of(other), one.host, received));
+    }
+    if (sending.has_value() && receiving.has_value()) {
+      one.seconds = std::max(*sending, *receiving);
+    }
+    const uint64_t devices = std::max<uint64_t>(host.num_training, 1);
+    const uint64_t rounds = (host.num_places + devices - 1) / devices;
+    one.training_seconds = static_cast<double>(rounds) * seconds_per_batch;
+    report.training_seconds =
+        std::max(report.training_seconds, one.training_seconds);
+    if (!one.seconds.has_value()) {
+      report.seconds.reset();
+    } else if (report.seconds.has_value()) {
+      report.seconds = std::max(*report.seconds, *one.seconds);
+    }
+    report.hosts.push_back(std::move(one));
+  }
+  return report;
+}
+
+nlohmann::ordered_json ToJson(const ExchangeReport& report) {
+  const auto known = [](std::optional<double> seconds) {
+    return seconds.has_value() ? nlohmann::ordered_json(*seconds)
+                               : nlohmann::ordered_json(nullptr);
+  };
+  nlohmann::ordered_json hosts = nlohmann::ordered_json::array();
+  for (const HostExchange& host : report.hosts) {
+    hosts.push_back({{"host", host.host},
+                     {"places", host.num_places},
+                     {"sent_bytes", host.sent_bytes},
+                     {"received_bytes", host.received_bytes},
+                     {"seconds", known(host.seconds)},
+                     {"training_seconds", host.training_seconds}});
+  }
+  return {{"hosts", hosts},
+          {"seconds", known(report.seconds)},
+          {"training_seconds", report.training_seconds},
+          {"network_is_slower", report.network_is_slower()}};
+}
+
+std::string ToText(const ExchangeReport& report) {
+  TextTable table(
+      {"host", "batches a step", "sends", "gets", "takes", "trains them in"},
+      {1, 2, 3, 4, 5});
+  for (const HostExchange& host : report.hosts) {
+    table.AddRow({host.host.empty() ? "this host" : host.host,
+                  absl::StrCat(host.num_places), FormatBytes(host.sent_bytes),
+                  FormatBytes(host.received_bytes), Milliseconds(host.seconds),
+                  Milliseconds(host.training_seconds)});
+  }
+  std::string text = absl::StrCat("\n", table.ToString());
+  if (!report.seconds.has_value()) {
+    absl::StrAppend(&text,
+                    "how long that takes is known once a job has run over "
+                    "these hosts: 'fgnn devices' shows their links\n");
+  } else if (report.network_is_slower()) {
+    absl::StrAppend(
+        &text, "the gradients of a step take ",
+        absl::StrFormat(
+            "%.1f", *report.seconds / std::max(report.training_seconds, 1e-9)),
+        " times as long as its training: lower model.hidden or "
+        "training.batches_per_step, which is ",
+        report.batches_per_step,
+        ", raise sampling.batch_size, or use fewer hosts\n");
+  } else {
+    absl::StrAppend(&text,
+                    "the gradients of a step take less long than its "
+                    "training\n");
+  }
+  return text;
+}
+
+}  // namespace fgnn
