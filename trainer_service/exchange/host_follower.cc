@@ -1,6 +1,7 @@
 #include "trainer_service/exchange/host_follower.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,12 @@
 #include "trainer_service/exchange/entry_source.h"
 
 namespace fgnn {
+namespace {
+
+// Well below the time after which a call counts as broken.
+constexpr std::chrono::minutes kAskAgainAfter{5};
+
+}  // namespace
 
 HostFollower::HostFollower(Segment* segment, OwnerIndex owner, HostLinks* links,
                            OtherHost host)
@@ -56,6 +63,10 @@ absl::StatusOr<bool> HostFollower::Follow(Deadline deadline) {
   while (true) {
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(const std::vector<BatchPart> lacking, FindLacking());
+    if (lacking.empty() || lacking != asked_ ||
+        MonotonicClock::now() >= asked_until_) {
+      stream_.reset();
+    }
     if (!lacking.empty() || board_.version().value_or(0) != told_) {
       const absl::Status received = Receive(lacking, deadline);
       if (absl::IsUnavailable(received)) {
@@ -91,34 +102,52 @@ absl::Status HostFollower::CompareWeights() {
 absl::Status HostFollower::Receive(const std::vector<BatchPart>& lacking,
                                    Deadline deadline) {
   const uint64_t version = board_.version().value_or(0);
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<EntryStream> stream,
-                        links_->Ask(host_.index, version, lacking));
-  size_t received = 0;
+  std::unique_ptr<EntryStream> telling;
+  if (stream_ == nullptr) {
+    FGNN_ASSIGN_OR_RETURN(stream_, links_->Ask(host_.index, version, lacking));
+    asked_ = lacking;
+    asked_version_ = version;
+    asked_until_ = DeadlineIn(kAskAgainAfter);
+  } else if (told_ != version) {
+    FGNN_ASSIGN_OR_RETURN(telling, links_->Ask(host_.index, version, {}));
+  }
+  const absl::StatusOr<bool> is_over = ReceiveSome(deadline);
+  if (!is_over.ok() || *is_over) stream_.reset();
+  FGNN_RETURN_IF_ERROR(is_over.status());
+  if (telling != nullptr) {
+    FGNN_RETURN_IF_ERROR(telling->Next(MonotonicClock::now()).status());
+    if (telling->is_over()) told_ = version;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> HostFollower::ReceiveSome(Deadline deadline) {
   while (true) {
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(const std::optional<BoardEntry> entry,
-                          stream->Next(std::min(deadline, DeadlineIn(kTick))));
-    const bool is_over = !entry.has_value() && stream->is_over();
+                          stream_->Next(std::min(deadline, DeadlineIn(kTick))));
+    const bool is_over = !entry.has_value() && stream_->is_over();
     // The other host reads the version before it answers.
     if (is_over || entry.has_value()) {
-      told_ = version;
+      told_ = asked_version_;
       if (std::exchange(is_broken_, false)) {
         LogInfo("the link to {} is there again", host_.name);
       }
     }
-    if (is_over) return absl::OkStatus();
+    if (is_over) return true;
     if (entry.has_value()) {
-      if (std::find(lacking.begin(), lacking.end(), entry->task) ==
-          lacking.end()) {
+      const auto asked = std::find(asked_.begin(), asked_.end(), entry->task);
+      if (asked == asked_.end()) {
         return absl::UnavailableError(
             absl::StrCat("an entry of batch ", entry->task.seq.value(),
                          " came, which was not asked for"));
       }
       FGNN_RETURN_IF_ERROR(Write(*entry));
-      if (++received == lacking.size()) return absl::OkStatus();
+      asked_.erase(asked);
+      if (asked_.empty()) return true;
       continue;
     }
-    if (MonotonicClock::now() >= deadline) return absl::OkStatus();
+    if (MonotonicClock::now() >= deadline) return false;
     // Tells whether the job was stopped.
     FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, MonotonicClock::now()));
   }

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_EXCHANGE_HOST_FOLLOWER_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,9 +52,12 @@ class HostFollower {
   absl::StatusOr<std::vector<BatchPart>> FindLacking();
   // Returns the other host's tasks of the step that the board lacks.
   std::vector<BatchPart> LackingOf(StepNumber step) const;
-  // Asks for the entries, and writes those that come by the deadline.
+  // Asks for the entries, or goes on with the request for them that is under
+  // way, and writes those that come by the deadline.
   absl::Status Receive(const std::vector<BatchPart>& lacking,
                        Deadline deadline);
+  // Writes what comes of the request. Returns whether all of it is here.
+  absl::StatusOr<bool> ReceiveSome(Deadline deadline);
   absl::Status Write(const BoardEntry& entry);
   // Compares the other host's weights with the newest ones here, if they are of
   // the same version.
@@ -64,6 +68,12 @@ class HostFollower {
   const OtherHost host_;
   GradientBoard board_;
   StepNumber next_;  // The step of which entries may lack.
+  // The request that is under way. It outlives a call of Follow(), since an
+  // entry may take longer than that to come. nullptr: none is.
+  std::unique_ptr<EntryStream> stream_;
+  std::vector<BatchPart> asked_;  // Its tasks whose entries have not come.
+  uint64_t asked_version_ = 0;    // The version that it tells.
+  Deadline asked_until_;          // Then it is made again.
   // The version that the other host was told of in this call.
   std::optional<uint64_t> told_;
   // The other host's weights, of the last entry that had their CRC32C; nullopt:

@@ -62,6 +62,23 @@ TEST(ExchangeTest, LinksThatBreakChangeNothing) {
   }
 }
 
+// Each entry needs four calls of Follow(), in one of which it is asked for.
+TEST(ExchangeTest, EntriesThatTakeManyRoundsArrive) {
+  for (uint32_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Hosts hosts(StepsOfFour(), {2, 1, 1}, [](BoardEntry& entry) {
+      if (++entry.record.staleness < 4) {
+        return absl::DeadlineExceededError("it is under way");
+      }
+      entry.record.staleness = 0;
+      return absl::OkStatus();
+    });
+    RunInAnyOrder(hosts, seed);
+    ExpectResultsOfOne(hosts);
+    EXPECT_EQ(hosts.num_breaks(), 0U);
+  }
+}
+
 // A host that has no batch in any step makes every step all the same.
 TEST(ExchangeTest, AHostWithoutBatchesKeepsUp) {
   SegmentOptions options = StepsOfFour();

@@ -15,7 +15,8 @@
 
 namespace fgnn {
 
-// What a link makes of an entry on its way. An error breaks the link.
+// What a link makes of an entry on its way. DeadlineExceeded: it is under way,
+// and looked at again. Another error breaks the link.
 using EntryFault = std::function<absl::Status(BoardEntry& entry)>;
 
 class FakeEntryStream final : public EntryStream {
@@ -24,15 +25,21 @@ class FakeEntryStream final : public EntryStream {
       : source_(std::move(source)), fault_(*fault) {}
 
   absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) override {
-    FGNN_ASSIGN_OR_RETURN(std::optional<BoardEntry> entry,
-                          source_.Next(deadline));
-    if (entry.has_value() && fault_) FGNN_RETURN_IF_ERROR(fault_(*entry));
-    return entry;
+    if (!entry_.has_value()) {
+      FGNN_ASSIGN_OR_RETURN(entry_, source_.Next(deadline));
+    }
+    if (entry_.has_value() && fault_) {
+      const absl::Status passed = fault_(*entry_);
+      if (absl::IsDeadlineExceeded(passed)) return std::nullopt;
+      FGNN_RETURN_IF_ERROR(passed);
+    }
+    return std::exchange(entry_, {});
   }
-  bool is_over() override { return source_.is_over(); }
+  bool is_over() override { return !entry_.has_value() && source_.is_over(); }
 
  private:
   EntrySource source_;
+  std::optional<BoardEntry> entry_;  // The entry that is under way.
   const EntryFault& fault_;
 };
 
