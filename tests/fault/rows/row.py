@@ -4,6 +4,7 @@ reads the run's folder and the kernel alone."""
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,34 @@ class Skipped(Exception):
 def check(holds, text):
     if not holds:
         raise Broken(text)
+
+
+def print_table(rows, names, options):
+    """Runs the rows of those names; 1 if one does not hold, else 0."""
+    passed = failed = skipped = 0
+    for name in names:
+        # A row's faults do not depend on which other rows run.
+        chance = random.Random(f'{options.seed} {name}')
+        started = time.monotonic()
+        try:
+            measured, verdict = rows[name](options, chance), 'pass'
+        except Skipped as lacking:
+            measured, verdict = lacking, 'skipped'
+        except (Broken, AssertionError, OSError, LookupError, ValueError,
+                subprocess.SubprocessError) as broken:
+            measured, verdict = f'{type(broken).__name__}: {broken}', 'FAIL'
+        passed += verdict == 'pass'
+        failed += verdict == 'FAIL'
+        skipped += verdict == 'skipped'
+        print(f'{name}\n  promise   {rows[name].__doc__}\n'
+              f'  measured  {measured}\n'
+              f'  {verdict} ({time.monotonic() - started:.0f} s)',
+              flush=True)
+    if failed:
+        print(f'repeat with --seed {options.seed}')
+    print(f'{passed} passed, {failed} failed' +
+          (f', {skipped} skipped' if skipped else ''))
+    return 1 if failed else 0
 
 
 @contextlib.contextmanager
