@@ -31,20 +31,38 @@ def role_of(pid):
         else program
 
 
-class HostServices:
-    """`services` has each host's state folder by its name; "head" is one."""
+class Loopback:
+    """Where hosts are that share this machine's network."""
 
-    def __init__(self, service):
+    addresses = ('127.0.0.1',)  # All of them.
+
+    def address(self, _host):
+        return '127.0.0.1'
+
+    def command(self, _host):
+        """The words before those of a program that is to run there."""
+        return []
+
+
+class HostServices:
+    """`services` has each host's state folder by its name; "head" is one.
+
+    `network` says where hosts are: a Loopback, or what has its functions.
+    """
+
+    def __init__(self, service, network=Loopback()):
         self.folder = service.folder
+        self.network = network
         self.tls = self.folder / 'tls'
         self.services = {'head': service}
         self.running = {}  # Scheduler by host.
         self.ports = collections.defaultdict(free_port)
-        # Where each host's exchange listens.
-        self.addresses = collections.defaultdict(lambda: '127.0.0.1')
+        # Addresses of exchanges that are not where their host is.
+        self.addresses = {}
+        self.devices = collections.defaultdict(lambda: 'cpu:0')  # By host.
         self.certificates('ca')
-        self.certificates('server', '127.0.0.1')
-        self.certificates('host', 'all', '127.0.0.1')
+        self.certificates('server', *network.addresses)
+        self.certificates('host', 'all', *network.addresses)
         for name in ('host.pem', 'host.key'):
             self.use_as(name, self.tls / 'hosts/all' / name)
 
@@ -62,28 +80,36 @@ class HostServices:
         path = self.services[host].folder / 'scheduler.log'
         return path.read_text(encoding='utf-8') if path.exists() else ''
 
+    def listens_at(self):
+        """The head's port for members and clients."""
+        return f'{self.network.address("head")}:{self.ports["listen"]}'
+
+    def exchange_of(self, host):
+        address = self.addresses.get(host, self.network.address(host))
+        return f'{address}:{self.ports[host]}'
+
     def _start(self, host, *words, name=None):
         service = self.services[host]
         service.folder.mkdir(exist_ok=True)
         with open(service.folder / 'scheduler.log', 'ab') as log:
             self.running[host] = subprocess.Popen(
-                [harness.BIN_DIR / 'fgnn-scheduler', '--spawn-daemons',
-                 '--state-dir', service.state_dir, '--devices', 'cpu:0',
-                 '--tls-dir', self.tls, '--host-name', name or host, '--exchange',
-                 f'{self.addresses[host]}:{self.ports[host]}', *words],
+                [*self.network.command(host),
+                 harness.BIN_DIR / 'fgnn-scheduler', '--spawn-daemons',
+                 '--state-dir', service.state_dir, '--devices',
+                 self.devices[host], '--tls-dir', self.tls, '--host-name',
+                 name or host, '--exchange', self.exchange_of(host), *words],
                 stderr=log)
 
     def start_head(self):
         said = self.log('head').count('listening on ')
-        self._start('head', '--listen', f'127.0.0.1:{self.ports["listen"]}')
+        self._start('head', '--listen', self.listens_at())
         self.services['head'].wait_for(
             lambda: self.log('head').count('listening on ') > said, 'the port')
 
     def start_member(self, host, name=None):
         """Without a wait for its joining. `name`: what it calls itself."""
         self.services.setdefault(host, harness.Service(self.folder / host))
-        self._start(host, '--join', f'127.0.0.1:{self.ports["listen"]}',
-                    name=name)
+        self._start(host, '--join', self.listens_at(), name=name)
 
     def join(self, *hosts):
         for host in hosts:
