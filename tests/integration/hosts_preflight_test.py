@@ -56,6 +56,11 @@ class HostsPreflightTest(harness.ServiceTest):
                       f'127.0.0.2:{port}', "'fgnn-certificates host'"):
             self.assertIn(words, answer.stderr)
             self.assertIn(words, self.hosts.log('head'))
+        # A job that may go on with fewer hosts does.
+        run_dir, _ = self.service.submit_run('alone', {**JOB, 'hosts.min': 1})
+        self.service.wait_for(lambda: (run_dir / 'summary.json').exists(),
+                              'the job')
+        self.assertIn('goes on without host host1', self.hosts.log('head'))
         # The service is well.
         self.service.run({**JOB, 'devices': '[cpu:0]'})
 

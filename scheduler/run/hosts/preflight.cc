@@ -46,9 +46,9 @@ void Preflight::Take(const std::string& host, const HostFindings& findings,
   }
 }
 
-absl::Status Preflight::Check(Deadline now) const {
-  FGNN_RETURN_IF_ERROR(CheckArithmetic());
-  const std::string unreached = UnreachedSince(now - kReachWithin);
+absl::Status Preflight::Check(Deadline now, std::string* misfit) const {
+  FGNN_RETURN_IF_ERROR(CheckArithmetic(misfit));
+  const std::string unreached = UnreachedSince(now - kReachWithin, misfit);
   if (unreached.empty()) return absl::OkStatus();
   // gRPC tells it in words alone.
   const bool is_certificate =
@@ -63,16 +63,20 @@ absl::Status Preflight::Check(Deadline now) const {
 }
 
 std::string Preflight::Unreached() const {
-  return UnreachedSince(Deadline::max());
+  std::string misfit;
+  return UnreachedSince(Deadline::max(), &misfit);
 }
 
-std::string Preflight::UnreachedSince(Deadline since) const {
+std::string Preflight::UnreachedSince(Deadline since,
+                                      std::string* misfit) const {
   for (const Host& from : hosts_) {
     if (!from.runs_since.has_value() || *from.runs_since > since) continue;
     for (const HostReach& reach : from.findings.reaches) {
       if (reach.error.empty() || reach.host >= hosts_.size()) continue;
       const Host& to = hosts_[reach.host];
       if (!to.runs_since.has_value() || *to.runs_since > since) continue;
+      const auto index = static_cast<size_t>(&from - hosts_.data());
+      *misfit = hosts_[std::max<size_t>(index, reach.host)].host.name;
       return absl::StrCat("host ", from.host.name, " cannot reach host ",
                           to.host.name, " at ", to.host.exchange, ": ",
                           PrintableText(reach.error, kMostError));
@@ -81,7 +85,7 @@ std::string Preflight::UnreachedSince(Deadline since) const {
   return "";
 }
 
-absl::Status Preflight::CheckArithmetic() const {
+absl::Status Preflight::CheckArithmetic(std::string* misfit) const {
   const Host* any = nullptr;
   const Host* with_places = nullptr;
   for (const Host& host : hosts_) {
@@ -90,6 +94,7 @@ absl::Status Preflight::CheckArithmetic() const {
     if (any == nullptr) any = &host;
     const Arithmetic& first = any->findings.arithmetic;
     if (own.step_crc != first.step_crc) {
+      *misfit = host.host.name;
       return absl::FailedPreconditionError(absl::StrCat(
           "trainers: a made-up step of the optimizer has other bits on two "
           "hosts: ",
@@ -104,6 +109,7 @@ absl::Status Preflight::CheckArithmetic() const {
     if (own.kind == trains.kind && own.gradient_crc == trains.gradient_crc) {
       continue;
     }
+    *misfit = host.host.name;
     return absl::FailedPreconditionError(absl::StrCat(
         "trainers: a made-up gradient has other bits on two hosts: ",
         Has(with_places->host, trains, trains.gradient_crc), ", but ",

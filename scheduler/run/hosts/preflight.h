@@ -28,8 +28,9 @@ class Preflight {
             Deadline now);
   // FailedPrecondition, naming two hosts, what each has found and the way out:
   // their arithmetic differs, or the exchanges of both have run for ten seconds
-  // and one does not reach the other.
-  absl::Status Check(Deadline now) const;
+  // and one does not reach the other. Sets `misfit` to the name of the later
+  // one of the two, without which the job could go on.
+  absl::Status Check(Deadline now, std::string* misfit) const;
   // Returns in words which host does not reach which one; empty: none is known.
   std::string Unreached() const;
 
@@ -41,11 +42,11 @@ class Preflight {
     std::optional<Deadline> runs_since = std::nullopt;
   };
 
-  // Compares the hosts whose trainers have measured.
-  absl::Status CheckArithmetic() const;
+  // Compares the hosts whose trainers have measured. `misfit`: see Check().
+  absl::Status CheckArithmetic(std::string* misfit) const;
   // Returns which host has not reached which one though the exchanges of both
-  // run since `since`; empty: none.
-  std::string UnreachedSince(Deadline since) const;
+  // run since `since`; empty: none. `misfit`: see Check().
+  std::string UnreachedSince(Deadline since, std::string* misfit) const;
 
   std::vector<Host> hosts_;  // In the order of the job's.
 };

@@ -148,6 +148,16 @@ absl::Status RunHosts::TakeOver(uint64_t dataset_content,
   return absl::OkStatus();
 }
 
+absl::Status RunHosts::LeaveOutIfMay(const std::string& host,
+                                     const absl::Status& why) {
+  if (why.ok() || !run_.environment.dispatcher->LeaveOut(run_.job.id, host,
+                                                         MessageOf(why))) {
+    return why;
+  }
+  NoteLoss(why);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> RunHosts::ArePrepared() {
   bool are_prepared = true;
   for (const std::string& name : Names()) {
@@ -163,17 +173,15 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
     }
     const absl::Status error =
         Annotate((*report)->error, absl::StrCat("host ", name));
-    if (!error.ok() && run_.environment.dispatcher->LeaveOut(
-                           run_.job.id, name, MessageOf(error))) {
-      NoteLoss(error);
-      return false;
-    }
-    FGNN_RETURN_IF_ERROR(error);
+    FGNN_RETURN_IF_ERROR(LeaveOutIfMay(name, error));
+    if (is_one_lost_) return false;
     TakeFindings(name, (*report)->findings);
     are_prepared = are_prepared && (*report)->is_prepared;
   }
-  FGNN_RETURN_IF_ERROR(preflight_.Check(MonotonicClock::now()));
-  return are_prepared;
+  std::string misfit;
+  const absl::Status fit = preflight_.Check(MonotonicClock::now(), &misfit);
+  FGNN_RETURN_IF_ERROR(LeaveOutIfMay(misfit, fit));
+  return are_prepared && !is_one_lost_;
 }
 
 void RunHosts::NoteLoss(const absl::Status& why) {

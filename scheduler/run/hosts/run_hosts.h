@@ -66,6 +66,9 @@ class RunHosts {
   // does.
   absl::StatusOr<bool> DoReachAll();
   void SayWhoIsUnreached();
+  // Lets the job go on without a host that has this error. Returns the error if
+  // too few hosts would be left.
+  absl::Status LeaveOutIfMay(const std::string& host, const absl::Status& why);
   // Returns whether all hosts are prepared. Notes a host that is lost. Returns
   // the error of a host that cannot go on.
   absl::StatusOr<bool> ArePrepared();

@@ -34,10 +34,11 @@ class PreflightTest : public testing::Test {
                const HostReach& another) {
     preflight_.Take(host, {.arithmetic = {}, .reaches = {one, another}}, now_);
   }
-  absl::Status Check() { return preflight_.Check(now_); }
+  absl::Status Check() { return preflight_.Check(now_, &misfit_); }
 
   Deadline now_ = MonotonicClock::now();
   Preflight preflight_{ThreeHosts()};
+  std::string misfit_;  // Host that could be left out, by the last Check().
 };
 
 TEST_F(PreflightTest, HostsThatHaveNotMeasuredAreFine) {
@@ -54,6 +55,7 @@ TEST_F(PreflightTest, OtherGradientsOfHostsThatTrainAreRefused) {
   EXPECT_THAT(Check(), FailedPrecondition("head has cores, 0x00000001",
                                           "host1 has cores, 0x00abcdef",
                                           "no places by hosts.shares"));
+  EXPECT_EQ(misfit_, "host1");
 }
 
 TEST_F(PreflightTest, AnotherKindIsRefusedEvenWithTheSameGradient) {
@@ -72,6 +74,7 @@ TEST_F(PreflightTest, AHostWithoutPlacesHasToMakeTheSameStepsAlone) {
               FailedPrecondition("head has cores, 0x00000002",
                                  "host2 has cores, 0x00000003",
                                  "leave the devices of one of them out"));
+  EXPECT_EQ(misfit_, "host2");
 }
 
 TEST_F(PreflightTest, AHostThatIsNotReachedHasTenSecondsOnceBothRun) {
@@ -89,6 +92,7 @@ TEST_F(PreflightTest, AHostThatIsNotReachedHasTenSecondsOnceBothRun) {
   EXPECT_THAT(Check(),
               FailedPrecondition("host head cannot reach host host1 at b:1",
                                  "refused; open this port"));
+  EXPECT_EQ(misfit_, "host1");
   Reaches("head", {.host = 1}, {.host = 2});
   EXPECT_THAT(Check(), IsOk());
   EXPECT_EQ(preflight_.Unreached(), "");
@@ -100,6 +104,16 @@ TEST_F(PreflightTest, AWrongCertificateIsNoClosedPort) {
   now_ += seconds(11);
   EXPECT_THAT(Check(), FailedPrecondition("host1 cannot reach host host2",
                                           "'fgnn-certificates host'"));
+  EXPECT_EQ(misfit_, "host2");
+}
+
+// The head is never left out.
+TEST_F(PreflightTest, OfAMemberAndTheHeadTheMemberIsTheMisfit) {
+  Reaches("host1", {.host = 0, .error = "refused"}, {.host = 2});
+  Reaches("head", {.host = 1}, {.host = 2});
+  now_ += seconds(11);
+  EXPECT_THAT(Check(), FailedPrecondition("host1 cannot reach host head"));
+  EXPECT_EQ(misfit_, "host1");
 }
 
 TEST_F(PreflightTest, AHostReachesAllOnceItHasCalledEach) {
