@@ -12,7 +12,8 @@ namespace fgnn {
 namespace {
 
 // A member whose call broke calls again within that time, if it lives.
-constexpr std::chrono::seconds kCallsWithin{1};
+// With the head's next look, the head knows of one that was killed in a second.
+constexpr std::chrono::milliseconds kCallsWithin{750};
 // Time that a member keeps a job of an earlier scheduler.
 constexpr std::chrono::seconds kKeepFor{60};
 constexpr int kRevisionsOfStart = 32;  // Bits of the number of a revision.
