@@ -166,7 +166,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                       .host = parts->host.get(),
                       .calls = parts->calls.get(),
                       .totals = &parts->totals,
-                      .refusals = &parts->refusals});
+                      .refusals = &parts->refusals,
+                      .members = parts->members.get()});
     parts->page =
         MakePage(options, devices, parts->table.get(), parts->host.get());
     pages = parts->page->Handlers();

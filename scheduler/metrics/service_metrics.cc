@@ -55,6 +55,7 @@ HttpResponse ServiceMetrics::OfScheduler() const {
   AddWork(page);
   AddQueue(page);
   AddDaemons(page);
+  AddHosts(page);
   AddFaults(page);
   AddRefusals(page);
   return {.content_type = kMetricContentType, .body = page.Text()};
@@ -199,6 +200,21 @@ void ServiceMetrics::AddDaemons(MetricPage& page) const {
   for (const auto& [device, state] : devices) {
     page.AddGauge("fgnn_device_plan", "1, with what the device is planned as.",
                   1, {{"device", device}, {"plan", state.second}});
+  }
+}
+
+void ServiceMetrics::AddHosts(MetricPage& page) const {
+  if (sources_.members == nullptr) return;
+  for (const MemberView& member : sources_.members->Views()) {
+    page.AddGauge("fgnn_host_up",
+                  "1 for a host that has joined; 0 while it is lost.",
+                  member.is_lost ? 0 : 1, {{"host", member.facts.name}});
+  }
+  for (const HostPair& pair : sources_.members->pairs().All()) {
+    page.AddGauge("fgnn_host_reached",
+                  "1 if a host reached the other when a job began; else 0.",
+                  pair.error.empty() ? 1 : 0,
+                  {{"host", pair.from}, {"other", pair.to}});
   }
 }
 

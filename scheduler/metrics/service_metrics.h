@@ -15,6 +15,7 @@
 #include "scheduler/figures/run_totals.h"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/members/member_table.h"
 #include "shared/http/http_handler.h"
 #include "shared/metrics/metric_page.h"
 
@@ -27,6 +28,7 @@ struct MetricSources {
   ExecutorCalls* calls = nullptr;
   const RunTotals* totals = nullptr;
   const RefusalCounts* refusals = nullptr;
+  const MemberTable* members = nullptr;  // nullptr: no host has joined.
 };
 
 // Thread-safe.
@@ -50,6 +52,7 @@ class ServiceMetrics {
   void AddWork(MetricPage& page) const;
   void AddQueue(MetricPage& page) const;
   void AddDaemons(MetricPage& page) const;
+  void AddHosts(MetricPage& page) const;
   void AddFaults(MetricPage& page) const;
   void AddRefusals(MetricPage& page) const;
 

@@ -1,6 +1,7 @@
 #include "scheduler/metrics/service_metrics.h"
 
 #include "nlohmann/json.hpp"
+#include "scheduler/members/member_table.h"
 #include "tests/fakes/devices.h"
 #include "tests/unit/scheduler/host/hosted_jobs_fixture.h"
 
@@ -120,6 +121,32 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
   Daemons("a").CloseSegment();
   EXPECT_THAT(metrics_->OfScheduler().body,
               HasSubstr("fgnn_queue_slots{state=\"free\"} 0\n"));
+}
+
+TEST_F(ServiceMetricsTest, AHostThatHasLeftIsNotUp) {
+  MemberTable members({.head = {.name = "head"}});
+  const auto report = [&](bool leaves) {
+    FGNN_ASSERT_OK(members
+                       .Report({.facts = {.name = "host1", .generation = 1},
+                                .leaves = leaves},
+                               Deadline::min())
+                       .status());
+  };
+  const ServiceMetrics metrics("/state", {.table = table_.get(),
+                                          .host = host_.get(),
+                                          .calls = &calls_of_metrics_,
+                                          .totals = &totals_,
+                                          .refusals = &refusals_,
+                                          .members = &members});
+  report(false);
+  members.pairs().Note({.from = "host1", .to = "head", .error = "refused"});
+  const std::string page = metrics.OfScheduler().body;
+  EXPECT_THAT(page, HasSubstr("fgnn_host_up{host=\"host1\"} 1"));
+  EXPECT_THAT(page,
+              HasSubstr("fgnn_host_reached{host=\"host1\",other=\"head\"} 0"));
+  report(true);
+  EXPECT_THAT(metrics.OfScheduler().body,
+              HasSubstr("fgnn_host_up{host=\"host1\"} 0"));
 }
 
 }  // namespace
