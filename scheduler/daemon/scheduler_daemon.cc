@@ -144,7 +144,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
   MemberTerms terms = {
       .head = FactsOf(options),
       .interrupted_jobs = parts->table->interrupted(),
-      .lost_after = std::chrono::seconds(options.exchange_timeout)};
+      .lost_after = std::chrono::seconds(
+          options.exchange.value_or(ExchangeOptions()).timeout_seconds)};
   terms.head.generation = generation;
   parts->members = std::make_unique<MemberTable>(std::move(terms));
   // Interrupted jobs go on with the daemons that are left.

@@ -22,6 +22,8 @@ struct ExchangeOptions {
   HostPort address;  // Where it listens, and where other hosts reach it.
   // Folder with host.pem, host.key and ca.pem.
   std::filesystem::path tls_dir;
+  // Seconds of silence after which another host counts as lost.
+  uint32_t timeout_seconds = 5;
 };
 
 struct SchedulerOptions {
@@ -47,8 +49,6 @@ struct SchedulerOptions {
   std::string host_name;
   // How this host trades gradients with others; nullopt: it does not.
   std::optional<ExchangeOptions> exchange;
-  // Seconds of silence after which a member counts as lost.
-  uint32_t exchange_timeout = 5;
   // The head that this host joins, with the certificate of its exchange;
   // nullopt: it is a head itself.
   std::optional<HostPort> join;

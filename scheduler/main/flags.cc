@@ -34,6 +34,7 @@ struct HostWords {
   std::string name;
   std::string exchange;
   std::string join;
+  uint32_t exchange_timeout = ExchangeOptions().timeout_seconds;
 };
 
 struct FlagWords {
@@ -106,10 +107,11 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
                 "Address where other hosts reach this one to trade gradients; "
                 "needs host.pem, host.key and ca.pem in --tls-dir")
       .Takes("HOST:PORT");
-  app.AddOption("--exchange-timeout", flags.options.exchange_timeout,
+  app.AddOption("--exchange-timeout", words.host.exchange_timeout,
                 "Seconds of silence after which a host that has joined counts "
-                "as lost; default: 5")
+                "as lost")
       .Takes("N")
+      .ShowDefault()
       .Between(1U, 3600U);
   app.AddOption("--http", words.http,
                 "Serve pages for browsers and Prometheus on this address, "
@@ -176,7 +178,10 @@ absl::Status ReadHostWords(const FlagWords& words, SchedulerOptions& options) {
           "--exchange needs --tls-dir with host.pem, host.key and ca.pem; "
           "'fgnn-certificates host' makes them");
     }
-    options.exchange = ExchangeOptions{.address = *address, .tls_dir = tls_dir};
+    options.exchange =
+        ExchangeOptions{.address = *address,
+                        .tls_dir = tls_dir,
+                        .timeout_seconds = host.exchange_timeout};
   }
   if (host.join.empty()) return absl::OkStatus();
   const absl::StatusOr<HostPort> head = ParseHostPort(host.join);
