@@ -32,7 +32,6 @@ _MOST_CPU = 2  # Times OpenSSL's.
 _RAW_BYTES = 64 << 20
 _RATE, _FAST = '1gbit', '10gbit'
 _FAST_ENOUGH = 9.3e9 / 8  # Bytes a second of payload at 10 Gbit/s.
-_DELAYS = (0, 1, 5)  # Milliseconds.
 _RUNS = 3  # Of each job in each place, and of OpenSSL; the quickest counts.
 _PORT = 9000
 
@@ -44,7 +43,7 @@ def network_of(delay):
 def step_times(options, _):
     """a step takes 1.15 of training or exchange; twice OpenSSL's processor"""
     lines, broken = [f'load {os.getloadavg()[0]:.1f}'], []
-    for delay in _DELAYS:
+    for delay in options.delays:
         with network_of(delay) as network, \
                 hosts_in(options, network, ['host1'], options.large,
                          _LENT) as hosts:
@@ -52,7 +51,7 @@ def step_times(options, _):
             network.limit(_RATE)
             alone = best_raw(network, hosts)
             lines.append(
-                f'\n    {delay} ms: OpenSSL {in_gbit(bare)} bare, '
+                f'\n    {delay:g} ms: OpenSSL {in_gbit(bare)} bare, '
                 f'{in_gbit(alone["rate"])} limited, '
                 f'{1e9 * alone["cpu"]:.2f} s a GB')
             for longer in _JOBS:
@@ -142,7 +141,7 @@ def compare(options, hosts, alone, delay, longer):
             f'{1e3 * training:.1f}, exchange {1e3 * exchange:.1f} '
             f'({step_bytes / 1e6:.2f} MB): {ratio:.2f}; exchange processes '
             f'{1e9 * cpu:.2f} s a GB: {cpu_ratio:.2f} of OpenSSL')
-    name = f'{longer} longer, {delay} ms'
+    name = f'{longer} longer, {delay:g} ms'
     faults = []
     if (training > exchange) != (longer == 'training'):
         faults.append(f'{name}: it is not longer')
