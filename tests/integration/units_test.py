@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -16,8 +17,8 @@ class UnitsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def make(self, settings):
-        """Returns the devices of the samplers, and the network's drop-in."""
+    def make(self, settings, drop_in='http'):
+        """Returns the devices of the samplers, and a drop-in of the scheduler."""
         out = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         path = out / 'settings'
         path.write_text(settings)
@@ -29,8 +30,8 @@ class UnitsTest(unittest.TestCase):
         devices = sorted(
             link.name.removeprefix('fgnn-sampler@').removesuffix('.service')
             for link in links if 'sampler' in link.name)
-        network = out / 'fgnn-scheduler.service.d/http.conf'
-        return devices, network.read_text() if network.exists() else ''
+        lines = out / f'fgnn-scheduler.service.d/{drop_in}.conf'
+        return devices, lines.read_text() if lines.exists() else ''
 
     def test_reads_settings_as_systemd_does_and_runs_none(self):
         ran = self.folder / 'ran'
@@ -74,6 +75,24 @@ class UnitsTest(unittest.TestCase):
         self.assertEqual(devices, ['cpu:0'])
         out, = (path for path in self.folder.iterdir() if path.is_dir())
         self.assertIn('cuda:%i', (out / 'kmsg').read_text())
+
+    def test_a_host_of_several_has_its_daemons_in_the_schedulers_unit(self):
+        for settings, has, lacks in (
+                ('FGNN_EXCHANGE=h:7071\n', '--listen ${FGNN_LISTEN}', '--join'),
+                ('FGNN_EXCHANGE=h:7072\nFGNN_JOIN=h:7070\n',
+                 '--join ${FGNN_JOIN}', '--listen')):
+            devices, lines = self.make(f'FGNN_DEVICES=cuda:0\n{settings}',
+                                       'several-hosts')
+            self.assertEqual(devices, [])
+            command, = re.findall('^ExecStart=(fgnn.*)$', lines, re.M)
+            for words in (has, '--spawn-daemons', '--exchange ${FGNN_EXCHANGE}',
+                          '--state-dir /var/lib/fgnn', '$FGNN_OPTIONS'):
+                self.assertIn(words, command)
+            self.assertNotIn(lacks, command)
+            self.assertIn('PrivateDevices=no\n', lines)
+        self.assertEqual(self.make('FGNN_JOIN=\n', 'several-hosts')[1], '')
+        # Drop-ins count in the order of their names.
+        self.assertLess('port.conf', 'several-hosts.conf')
 
     def test_pages_beyond_the_machine_get_through_where_they_are_allowed(self):
         public = 'FGNN_OPTIONS="--max-jobs 5 --http-public"\n'
