@@ -20,17 +20,20 @@ OTHERS = {
     'apt-get': 'root', 'chown': 'root', 'install': 'root', 'rm': 'root',
     'tar': 'root', 'usermod': 'root', 'systemctl': 'systemd',
     'journalctl': 'systemd', 'docker': 'containers',
-    'docker-compose': 'containers', 'sbatch': 'Slurm', 'pip': 'the network',
+    'docker-compose': 'containers', 'kubectl': 'containers', 'sbatch': 'Slurm',
+    'pip': 'the network',
     'git': 'the network', 'python3': 'the network', 'curl': 'a port',
-    'scp': 'another host', 'cmake': 'install_test runs it', 'cd': 'bash', 'cp': 'bash', 'do': 'bash',
+    'scp': 'another host', 'cmake': 'install_test runs it', 'cd': 'bash', 'cp': 'bash',
+    'mv': 'bash', 'do': 'bash',
     'done': 'bash', 'echo': 'bash', 'export': 'bash', 'for': 'bash',
+    'kill': 'bash', 'sleep': 'bash', 'until': 'bash',
     '.': 'bash', 'grep': 'bash', 'head': 'bash', 'mkdir': 'bash', 'id': 'bash',
     'printf': 'bash'}
 # Blocks of these kinds hold no example that anything can try.
 SHOWN = ('', 'cpp', 'ini', 'json')
 # Makes the tree's own scripts explain their flags.
 EXPLAINED = ('tools/fgnn-certificates', 'deploy/check/systemd',
-             'deploy/check/package')
+             'deploy/check/package', 'deploy/check/kubernetes')
 
 
 def pages():
@@ -126,8 +129,9 @@ class ExamplesTest(harness.ServiceTest):
             # Containers run our programs.
             if 'fgnn' in words[1:] and OTHERS[name] == 'containers':
                 rest = words[words.index('fgnn') + 1:]
-                self.check_fgnn(rest if rest[:1] == ['fgnn'] else
-                                ['fgnn', *rest])
+                is_program = rest[:1] and (rest[0] in OTHERS or
+                                           rest[0].startswith('fgnn'))
+                self.check(rest if is_program else ['fgnn', *rest])
             return
         if os.path.basename(name) in harness.PROGRAMS:
             self.check_fgnn([os.path.basename(name), *words[1:]])
