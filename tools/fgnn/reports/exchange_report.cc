@@ -12,33 +12,52 @@
 namespace fgnn {
 namespace {
 
-// Bytes in a second that come to a host from another one, by both names.
-using Rates = std::map<std::pair<std::string, std::string>, double>;
+// Links whose rate is known, by the host that measured and the one that it
+// called.
+using Links = std::map<std::pair<std::string, std::string>, v1::HostLink>;
 
-Rates RatesOf(const v1::ListDevicesResponse& links) {
-  Rates rates;
-  for (const v1::HostLink& link : links.links()) {
-    if (link.bytes_per_second() <= 0) continue;
-    rates[{link.from(), link.to()}] = link.bytes_per_second();
+Links LinksOf(const v1::ListDevicesResponse& listed) {
+  Links links;
+  for (const v1::HostLink& link : listed.links()) {
+    if (link.bytes_per_second() > 0) links[{link.from(), link.to()}] = link;
   }
-  return rates;
+  return links;
 }
 
-// Returns the seconds in which so many bytes come to `to`; nullopt: the link
-// was not measured.
-std::optional<double> SecondsOf(const Rates& rates, const std::string& from,
-                                const std::string& to, uint64_t bytes) {
-  if (bytes == 0) return 0;
-  const auto rate = rates.find({to, from});
-  if (rate == rates.end()) return std::nullopt;
-  return static_cast<double>(bytes) / rate->second;
-}
+// What goes to one host, or from one: one host after the other, all on their
+// way at once.
+class Traffic {
+ public:
+  explicit Traffic(const Links* links) : links_(*links) {}
 
-// Returns the sum; nullopt: one of both is not known.
-std::optional<double> Sum(std::optional<double> one,
-                          std::optional<double> another) {
+  void Add(const std::string& from, const std::string& to, uint64_t bytes) {
+    if (bytes == 0) return;
+    bytes_ += bytes;
+    const auto link = links_.find({to, from});
+    is_known_ = is_known_ && link != links_.end();
+    if (link == links_.end()) return;
+    sending_ += static_cast<double>(bytes) / link->second.bytes_per_second();
+    delay_ = std::max(delay_, link->second.round_trip_ms() * 1e-3 / 2);
+  }
+  uint64_t bytes() const { return bytes_; }
+  // Returns nullopt if one of the links was not measured.
+  std::optional<double> seconds() const {
+    return is_known_ ? std::optional(sending_ + delay_) : std::nullopt;
+  }
+
+ private:
+  const Links& links_;
+  uint64_t bytes_ = 0;
+  double sending_ = 0;
+  double delay_ = 0;
+  bool is_known_ = true;
+};
+
+// Returns the larger one; nullopt: one of both is not known.
+std::optional<double> Larger(std::optional<double> one,
+                             std::optional<double> another) {
   if (!one.has_value() || !another.has_value()) return std::nullopt;
-  return *one + *another;
+  return std::max(*one, *another);
 }
 
 std::string Milliseconds(std::optional<double> seconds) {
@@ -50,7 +69,7 @@ std::string Milliseconds(std::optional<double> seconds) {
 ExchangeReport ReportExchange(const std::vector<HostShare>& hosts,
                               uint64_t num_parameters, double seconds_per_batch,
                               const v1::ListDevicesResponse& links) {
-  const Rates rates = RatesOf(links);
+  const Links known = LinksOf(links);
   const uint64_t gradient = num_parameters * sizeof(float);
   const auto name_of = [&](const HostShare& host) {
     return host.name.empty() ? links.host() : host.name;
@@ -59,32 +78,25 @@ ExchangeReport ReportExchange(const std::vector<HostShare>& hosts,
   report.seconds = 0;
   for (const HostShare& host : hosts) {
     report.batches_per_step += host.num_places;
-    HostExchange one = {.host = name_of(host), .num_places = host.num_places};
-    std::optional<double> sending = 0;
-    std::optional<double> receiving = 0;
+    Traffic sent(&known);
+    Traffic received(&known);
     for (const HostShare& other : hosts) {
       if (other.name == host.name) continue;
-      const uint64_t sent = host.num_places * gradient;
-      const uint64_t received = other.num_places * gradient;
-      one.sent_bytes += sent;
-      one.received_bytes += received;
-      sending = Sum(sending, SecondsOf(rates, one.host, name_of(other), sent));
-      receiving =
-          Sum(receiving, SecondsOf(rates, name_of(other), one.host, received));
-    }
-    if (sending.has_value() && receiving.has_value()) {
-      one.seconds = std::max(*sending, *receiving);
+      sent.Add(name_of(host), name_of(other), host.num_places * gradient);
+      received.Add(name_of(other), name_of(host), other.num_places * gradient);
     }
     const uint64_t devices = std::max<uint64_t>(host.num_training, 1);
     const uint64_t rounds = (host.num_places + devices - 1) / devices;
-    one.training_seconds = static_cast<double>(rounds) * seconds_per_batch;
+    HostExchange one = {
+        .host = name_of(host),
+        .num_places = host.num_places,
+        .sent_bytes = sent.bytes(),
+        .received_bytes = received.bytes(),
+        .seconds = Larger(sent.seconds(), received.seconds()),
+        .training_seconds = static_cast<double>(rounds) * seconds_per_batch};
     report.training_seconds =
         std::max(report.training_seconds, one.training_seconds);
-    if (!one.seconds.has_value()) {
-      report.seconds.reset();
-    } else if (report.seconds.has_value()) {
-      report.seconds = std::max(*report.seconds, *one.seconds);
-    }
+    report.seconds = Larger(report.seconds, one.seconds);
     report.hosts.push_back(std::move(one));
   }
   return report;

@@ -69,6 +69,14 @@ TEST(ExchangeReportTest, TheSlowestHostSetsTheTime) {
   EXPECT_THAT(ToText(report), Not(HasSubstr("lower model.hidden")));
 }
 
+TEST(ExchangeReportTest, TheDelayCounts) {
+  v1::ListDevicesResponse links = Links();
+  for (v1::HostLink& link : *links.mutable_links()) link.set_round_trip_ms(40);
+  const ExchangeReport report =
+      ReportExchange(Hosts(), kParameters, 0.5, links);
+  EXPECT_DOUBLE_EQ(report.hosts[1].seconds.value(), 0.05);
+}
+
 TEST(ExchangeReportTest, ASlowNetworkIsToldWithWhatToChange) {
   const ExchangeReport report =
       ReportExchange(Hosts(), kParameters, 0.01, Links());

@@ -41,6 +41,10 @@ class ChangingLinks final : public HostLinks {
       return take(changed);
     });
   }
+  absl::StatusOr<LinkQuality> Probe(
+      uint32_t host, const std::function<bool()>& is_stopped) override {
+    return links_.Probe(host, is_stopped);
+  }
 
   std::function<void(WeightsPart& part)> change;
 

@@ -11,8 +11,6 @@
 namespace fgnn {
 namespace {
 
-using std::chrono::seconds;
-
 JobHosts ThreeHosts() {
   return {.all = {{.name = "head", .exchange = "a:1", .num_places = 2},
                   {.name = "host1", .exchange = "b:1", .num_places = 1},
@@ -34,6 +32,7 @@ class PreflightTest : public testing::Test {
                const HostReach& another) {
     preflight_.Take(host, {.arithmetic = {}, .reaches = {one, another}}, now_);
   }
+  void Pass(int seconds) { now_ += std::chrono::seconds(seconds); }
   absl::Status Check() { return preflight_.Check(now_, &misfit_); }
 
   Deadline now_ = MonotonicClock::now();
@@ -79,16 +78,16 @@ TEST_F(PreflightTest, AHostWithoutPlacesHasToMakeTheSameStepsAlone) {
 
 TEST_F(PreflightTest, AHostThatIsNotReachedHasTenSecondsOnceBothRun) {
   Reaches("head", {.host = 1, .error = "refused"}, {.host = 2});
-  now_ += seconds(60);
+  Pass(60);
   // The exchange of host1 may not run yet.
   EXPECT_EQ(preflight_.Unreached(), "");
   EXPECT_THAT(Check(), IsOk());
   Reaches("host1", {.host = 0}, {.host = 2});
   EXPECT_EQ(preflight_.Unreached(),
             "host head cannot reach host host1 at b:1: refused");
-  now_ += seconds(9);
+  Pass(9);
   EXPECT_THAT(Check(), IsOk());
-  now_ += seconds(2);
+  Pass(2);
   EXPECT_THAT(Check(),
               FailedPrecondition("host head cannot reach host host1 at b:1",
                                  "refused; open this port"));
@@ -101,7 +100,7 @@ TEST_F(PreflightTest, AHostThatIsNotReachedHasTenSecondsOnceBothRun) {
 TEST_F(PreflightTest, AWrongCertificateIsNoClosedPort) {
   Reaches("host1", {.host = 0}, {.host = 2, .error = "Ssl handshake failed"});
   Reaches("host2", {.host = 0}, {.host = 1});
-  now_ += seconds(11);
+  Pass(11);
   EXPECT_THAT(Check(), FailedPrecondition("host1 cannot reach host host2",
                                           "'fgnn-certificates host'"));
   EXPECT_EQ(misfit_, "host2");
@@ -111,7 +110,7 @@ TEST_F(PreflightTest, AWrongCertificateIsNoClosedPort) {
 TEST_F(PreflightTest, OfAMemberAndTheHeadTheMemberIsTheMisfit) {
   Reaches("host1", {.host = 0, .error = "refused"}, {.host = 2});
   Reaches("head", {.host = 1}, {.host = 2});
-  now_ += seconds(11);
+  Pass(11);
   EXPECT_THAT(Check(), FailedPrecondition("host1 cannot reach host head"));
   EXPECT_EQ(misfit_, "host1");
 }
@@ -131,7 +130,7 @@ TEST_F(PreflightTest, AHostReachesAllOnceItHasCalledEach) {
 TEST_F(PreflightTest, AHostThatIsNoneIsLeftOut) {
   Reaches("head", {.host = 7, .error = "refused"}, {.host = 2});
   Reaches("host1", {.host = 0}, {.host = 2});
-  now_ += seconds(60);
+  Pass(60);
   EXPECT_THAT(Check(), IsOk());
 }
 
