@@ -124,13 +124,16 @@ TEST_F(ServiceMetricsTest, TheSchedulerTellsOfWorkAndFaults) {
 }
 
 TEST_F(ServiceMetricsTest, AHostThatHasLeftIsNotUp) {
-  MemberTable members({.head = {.name = "head"}});
+  MemberFacts facts;
+  facts.name = "head";
+  MemberTable members({.head = facts});
+  facts.name = "host1";
+  facts.generation = 1;
   const auto report = [&](bool leaves) {
-    FGNN_ASSERT_OK(members
-                       .Report({.facts = {.name = "host1", .generation = 1},
-                                .leaves = leaves},
-                               Deadline::min())
-                       .status());
+    MemberReport said;
+    said.facts = facts;
+    said.leaves = leaves;
+    FGNN_ASSERT_OK(members.Report(said, Deadline::min()).status());
   };
   const ServiceMetrics metrics("/state", {.table = table_.get(),
                                           .host = host_.get(),
