@@ -15,8 +15,8 @@ namespace fgnn {
 
 // A link in one direction.
 struct HostPair {
-  std::string from;   // Name of the host that measured.
-  std::string to;     // Name of the host that it called.
+  std::string from;        // Name of the host that measured.
+  std::string to;          // Name of the host that it called.
   std::string error = {};  // Why it was not reached; empty: it was.
   LinkQuality link = {};
 

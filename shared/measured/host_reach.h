@@ -20,7 +20,7 @@ struct LinkQuality {
 };
 
 struct HostReach {
-  uint32_t host = 0;  // Index of the other host among the job's.
+  uint32_t host = 0;       // Index of the other host among the job's.
   std::string error = {};  // Why it cannot be reached; empty: it can be.
   LinkQuality link = {};
 
