@@ -235,8 +235,9 @@ absl::Status ReadWords(const FlagWords& words, SchedulerOptions& options) {
 
 std::optional<SchedulerFlags> ParseFlags(int argc, char** argv,
                                          int& exit_code) {
-  CommandLine line("The FGNN scheduler: serves jobs on this machine.",
-                   "fgnn-scheduler");
+  CommandLine line(
+      "The FGNN scheduler: serves jobs, or joins a service that does.",
+      "fgnn-scheduler");
   line.SetVersion(absl::StrCat(FGNN_VERSION, "\n", BuildFacts()));
   const absl::StatusOr<std::filesystem::path> default_state_dir =
       DefaultStateDir(std::getenv("FGNN_STATE_DIR"),
