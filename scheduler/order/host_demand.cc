@@ -47,9 +47,9 @@ WantedHosts HostsWantedBy(const JobSpec& spec,
   const auto places = std::max(spec.training.batches_per_step, 1U);
   if (!wanted.named.empty()) {
     const auto num_hosts = static_cast<uint32_t>(CountHosts(spec.devices));
-    wanted.min = spec.hosts.min == 0 ? num_hosts : spec.hosts.min;
     wanted.max =
         spec.hosts.max == 0 ? num_hosts : std::min(spec.hosts.max, num_hosts);
+    wanted.min = spec.hosts.min == 0 ? wanted.max : spec.hosts.min;
   } else if (spec.devices.empty() && !spec.device_request.has_value()) {
     // More hosts than batches of a step would have nothing to do.
     wanted.max = std::clamp(spec.hosts.max, 1U, places);

@@ -15,7 +15,7 @@ FIELDS = ROOT / 'shared/config/job_fields.md'
 BESIDE = {
     'devices.min': ['executors=together', 'devices.max=1024'],
     'devices.max': ['executors=together'],
-    'hosts.min': ['hosts.max=64'],
+    'hosts.min': ['hosts.max=64', 'training.batches_per_step=64'],
     'samplers': ['executors=together'],
     'trainers': ['executors=together'],
     'model.layers': ['sampling.fanouts=[2]'],

@@ -53,6 +53,14 @@ absl::Status CheckNumbers(const JobSpec& spec, size_t num_hosts) {
         absl::StrCat("hosts.min is ", hosts.min, ", but hosts.max is ",
                      hosts.max, "; give at most as many"));
   }
+  const uint64_t places = spec.training.batches_per_step;
+  if (hosts.max > 1 && hosts.min > places) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hosts.min is ", hosts.min,
+                     ", but training.batches_per_step is ", places,
+                     ", so that some hosts would have no batch of a step; set "
+                     "training.batches_per_step"));
+  }
   if (hosts.max == 0 && hosts.min > num_hosts) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hosts.min is ", hosts.min, ", but the job has ", num_hosts,

@@ -216,6 +216,10 @@ TEST(HostDemandTest, ASpecSaysWhichHostsAndHowMany) {
   EXPECT_EQ(NamesOf(wanted.named.devices), std::vector<std::string>({"cpu:1"}));
   EXPECT_EQ(wanted.hosts.min, 3U);
   EXPECT_EQ(wanted.hosts.max, 3U);
+  spec.hosts.max = 2;  // Any two of the three.
+  wanted = WantedBy(spec, service);
+  EXPECT_EQ(wanted.hosts.min, 2U);
+  EXPECT_EQ(wanted.hosts.max, 2U);
   spec.hosts.min = 4;
   EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
               InvalidArgument("hosts.min is 4", "names 3 hosts"));

@@ -122,13 +122,16 @@ TEST(HostRulesTest, RefusesNumbersOfHostsThatCannotBe) {
   JobSpec spec = SpecOn({"cpu:0", "h1/cpu:0"}, 2);
   for (const HostsSpec& right :
        {HostsSpec{.min = 1}, HostsSpec{.min = 2, .max = 2}, HostsSpec{.max = 4},
-        HostsSpec{.min = 3, .max = 4}}) {
+        HostsSpec{.min = 2, .max = 4}}) {
     spec.hosts = right;
     EXPECT_THAT(CheckHosts(spec), IsOk()) << right.min << " " << right.max;
   }
   spec.hosts = {.min = 3, .max = 2};
   EXPECT_THAT(CheckHosts(spec),
               InvalidArgument("hosts.min is 3", "hosts.max is 2"));
+  spec.hosts = {.min = 3, .max = 4};
+  EXPECT_THAT(CheckHosts(spec),
+              InvalidArgument("hosts.min is 3", "batches_per_step is 2"));
   spec.hosts = {.min = 3};
   EXPECT_THAT(CheckHosts(spec), InvalidArgument("hosts.min is 3", "2 hosts"));
   spec.hosts = {.shares = {1, 1}, .min = 1};
