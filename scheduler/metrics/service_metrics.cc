@@ -212,7 +212,7 @@ void ServiceMetrics::AddHosts(MetricPage& page) const {
   }
   for (const HostPair& pair : sources_.members->pairs().All()) {
     page.AddGauge("fgnn_host_reached",
-                  "1 if a host reached the other when a job began; else 0.",
+                  "1 if a host reached the other when a job began, 0 if not.",
                   pair.error.empty() ? 1 : 0,
                   {{"host", pair.from}, {"other", pair.to}});
   }
