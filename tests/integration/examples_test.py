@@ -17,7 +17,7 @@ FOLDERS = ('deploy', 'proto', 'sampler_service', 'scheduler', 'shared', 'tests',
            'tools', 'trainer_service')
 # Programs of the machine, which are not ours to try.
 OTHERS = {
-    'apt-get': 'root', 'chown': 'root', 'install': 'root', 'rm': 'root',
+    'apt-get': 'root', 'chown': 'root', 'install': 'root', 'ip': 'root', 'rm': 'root',
     'tar': 'root', 'usermod': 'root', 'systemctl': 'systemd',
     'journalctl': 'systemd', 'docker': 'containers',
     'docker-compose': 'containers', 'kubectl': 'containers', 'sbatch': 'Slurm',
