@@ -21,6 +21,7 @@
 #include "scheduler/rpc/control_server.h"
 #include "scheduler/rpc/grpc_executor_calls.h"
 #include "scheduler/rpc/idle_end.h"
+#include "scheduler/rpc/members/service_hosts.h"
 #include "scheduler/run/job_runner.h"
 #include "scheduler/status_page/status_page.h"
 #include "scheduler/store/job_store.h"
@@ -70,20 +71,6 @@ std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
                       .started_ms = UnixMilliseconds(),
                       .devices = devices},
       table, host);
-}
-
-// Returns the hosts that have joined; nullptr: none may yet.
-std::vector<ServiceHost> HostsOf(const MemberTable* members) {
-  std::vector<ServiceHost> hosts;
-  if (members == nullptr) return hosts;
-  for (MemberView& member : members->Views()) {
-    hosts.push_back({.name = std::move(member.facts.name),
-                     .devices = std::move(member.facts.devices),
-                     .silent_seconds = member.has_left  ? kHasLeft
-                                       : member.is_lost ? member.silent_seconds
-                                                        : 0});
-  }
-  return hosts;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #define FGNN_SCHEDULER_JOBS_ACTIVE_JOB_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,8 +48,6 @@ struct ActiveJob {
   bool was_interrupted = false;
   std::set<std::string> unmet;  // Ids of job.after that have yet to complete.
   WantedDevices wanted;
-  // Hosts that could not take part, by name, with why; the job goes on without.
-  std::map<std::string, std::string> left_out;
   // Devices that the job has, or had when the earlier service ended.
   DeviceSet devices;
   std::optional<DeviceStay> stay;  // Stay on its devices; nullopt: it has none.

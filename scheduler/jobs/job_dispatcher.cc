@@ -185,7 +185,7 @@ bool JobDispatcher::LeaveOut(const std::string& id, const std::string& host,
       CountHosts(active->devices.devices) <= active->wanted.hosts.min) {
     return false;
   }
-  active->left_out[host] = why;
+  active->wanted.hosts.left_out.push_back(host);
   LogWarning("job {}: goes on without host {}: {}", id, host, why);
   return true;
 }

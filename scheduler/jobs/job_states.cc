@@ -95,7 +95,7 @@ absl::Status JobStates::Continue(ActiveJob& active, bool is_closed) {
     order_->SetChanged();
     jobs_->Wake();
   }
-  active.left_out.clear();  // They may have been mended.
+  active.wanted.hosts.left_out.clear();  // They may have been mended.
   if (active.job.state != JobState::kPaused) return absl::OkStatus();
   if (is_closed) {
     return absl::UnavailableError("the service is ending; start it again");

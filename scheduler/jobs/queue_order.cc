@@ -12,14 +12,6 @@ constexpr std::chrono::seconds kSuspectHold{1};
 // Time between two looks at the hosts of the service.
 constexpr std::chrono::milliseconds kLookAtHostsEvery{500};
 
-WantedDevices WantedOf(const ActiveJob& active) {
-  WantedDevices wanted = active.wanted;
-  for (const auto& [host, why] : active.left_out) {
-    wanted.hosts.left_out.push_back(host);
-  }
-  return wanted;
-}
-
 double SecondsSince(Deadline then, Deadline now) {
   return std::chrono::duration<double>(now - then).count();
 }
@@ -77,7 +69,7 @@ void QueueOrder::AddQueued(const ActiveJob& active, bool is_suspect_prepared,
   if (active.was_interrupted && !active.devices.devices.empty()) {
     job.wanted = WantedAtWork(active.devices.devices);
   } else {
-    job.wanted = WantedOf(active);
+    job.wanted = active.wanted;
   }
   job.most_seconds = SecondsLeftOf(active.job, 0);
 }
@@ -92,7 +84,7 @@ void QueueOrder::AddRunning(const ActiveJob& active, Deadline now) {
   job.started = stay.number;
   job.devices = MakeDeviceSet(active.devices.devices, snapshot_.hosts);
   job.most_seconds = SecondsLeftOf(active.job, stay.uncharged.Seconds());
-  job.wanted = WantedOf(active);
+  job.wanted = active.wanted;
   job.gains_by_more = stay.gains_by_more && job.can_be_preempted;
   if (stay.stays_until > now) {
     order_until_ = std::min(order_until_, stay.stays_until);

@@ -37,10 +37,13 @@ size_t IndexOf(const std::vector<ServiceHost>& hosts, const std::string& name) {
 
 }  // namespace
 
+WantedHosts AnyHosts(uint32_t max, const std::vector<Device>& own_devices) {
+  return {.max = std::max(max, 1U), .with_gpus = HasGpu(own_devices)};
+}
+
 WantedHosts HostsWantedBy(const JobSpec& spec,
                           const std::vector<Device>& own_devices) {
-  WantedHosts wanted = {.wait_seconds =
-                            static_cast<double>(spec.limits.host_wait)};
+  WantedHosts wanted;
   for (const Device& device : spec.devices) {
     if (!device.host.empty()) wanted.named.push_back(device);
   }
@@ -52,10 +55,10 @@ WantedHosts HostsWantedBy(const JobSpec& spec,
     wanted.min = spec.hosts.min == 0 ? wanted.max : spec.hosts.min;
   } else if (spec.devices.empty() && !spec.device_request.has_value()) {
     // More hosts than batches of a step would have nothing to do.
-    wanted.max = std::clamp(spec.hosts.max, 1U, places);
+    wanted = AnyHosts(std::min(spec.hosts.max, places), own_devices);
     wanted.min = std::clamp(spec.hosts.min, 1U, wanted.max);
-    wanted.with_gpus = HasGpu(own_devices);
   }
+  wanted.wait_seconds = spec.limits.host_wait;
   return wanted;
 }
 

@@ -31,7 +31,8 @@ struct WantedHosts {
   // Devices of other hosts that the job names. Empty: it may have any hosts,
   // each with all its devices.
   std::vector<Device> named = {};
-  std::vector<std::string> left_out = {};  // Names of hosts that will not do.
+  // Names of hosts that could not take part; the job goes on without them.
+  std::vector<std::string> left_out = {};
   uint32_t min = 1;  // Least number of hosts, the service's own one counted.
   uint32_t max = 1;
   // Whether only hosts with a GPU will do; used if none is named.
@@ -47,6 +48,9 @@ struct WantedHosts {
 // that it has on the service's own host. A spec of one host: max is 1.
 WantedHosts HostsWantedBy(const JobSpec& spec,
                           const std::vector<Device>& own_devices);
+// Returns what a job asks for that takes any hosts, `max` with the service's
+// own one, which has these devices.
+WantedHosts AnyHosts(uint32_t max, const std::vector<Device>& own_devices);
 // Returns what a job asks for that is at work on these devices.
 WantedHosts AtWorkOn(const std::vector<Device>& devices);
 

@@ -15,6 +15,7 @@
 #include "scheduler/files/submission.h"
 #include "scheduler/rpc/callers/calling_user.h"
 #include "scheduler/rpc/job_messages.h"
+#include "scheduler/rpc/members/service_hosts.h"
 #include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -51,20 +52,6 @@ absl::Status CheckHostsOf(const JobSpec& spec, const MemberTable* members) {
         "leave hosts out"));
   }
   return members->CheckHosts(spec.devices);
-}
-
-// Returns the names of the devices that the service has now.
-DeviceNames DevicesNow(const ServiceFacts& facts) {
-  DeviceNames names = {.own = NamesOf(facts.devices)};
-  if (facts.members == nullptr) return names;
-  for (const MemberView& member : facts.members->Views()) {
-    if (member.is_lost) continue;
-    std::vector<std::string>& of_host = names.of_hosts.emplace_back();
-    for (const Device& device : member.facts.devices) {
-      of_host.push_back(OfHost(device, member.facts.name).name);
-    }
-  }
-  return names;
 }
 
 }  // namespace
@@ -111,12 +98,12 @@ absl::Status JobServiceAdapter::Submit(
                                     request.run_dir()));
   FGNN_ASSIGN_OR_RETURN(
       ReadRequest read,
-      ReadSubmitRequest(request, caller.name, DevicesNow(facts_),
-                        [&](const std::filesystem::path& run_dir) {
-                          return CheckResumedRunPath(facts_.paths,
-                                                     RunCallerOf(caller, user),
-                                                     facts_.state_dir, run_dir);
-                        }));
+      ReadSubmitRequest(
+          request, caller.name, {facts_.devices, HostsOf(facts_.members)},
+          [&](const std::filesystem::path& run_dir) {
+            return CheckResumedRunPath(facts_.paths, RunCallerOf(caller, user),
+                                       facts_.state_dir, run_dir);
+          }));
   read.request.by_operator = caller.is_operator;
   // An operator goes on with the runs of all users.
   if (!(caller.is_operator && request.resume())) {

@@ -1,6 +1,6 @@
 #include "scheduler/rpc/submit_request.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -121,27 +121,20 @@ absl::StatusOr<v1::JobSpec> SpecOf(
   return spec;
 }
 
-bool HasGpu(const std::vector<std::string>& devices) {
-  return std::any_of(devices.begin(), devices.end(),
-                     [](const std::string& name) {
-                       const auto device = ParseDeviceName(name);
-                       return device.ok() && device->kind == DeviceKind::kCuda;
-                     });
-}
-
 // Returns the devices that a job has now that names none.
 std::vector<std::string> DevicesFor(const v1::JobSpec& asked,
-                                    const DeviceNames& devices) {
-  std::vector<std::string> names = devices.own;
-  const bool with_gpus = HasGpu(devices.own);
+                                    const ServiceNow& service) {
+  std::vector<Device> devices = service.devices;
+  const WantedHosts wanted = AnyHosts(asked.hosts().max(), service.devices);
   uint32_t num_hosts = 1;
-  for (const std::vector<std::string>& of_host : devices.of_hosts) {
-    if (num_hosts >= asked.hosts().max()) break;
-    if (with_gpus && !HasGpu(of_host)) continue;
-    names.insert(names.end(), of_host.begin(), of_host.end());
+  for (const size_t host : CandidatesOf(wanted, service.hosts)) {
+    if (num_hosts >= wanted.max) break;
+    if (!IsThere(wanted, service.hosts[host])) continue;
+    const std::vector<Device> more = DevicesOn(wanted, service.hosts[host]);
+    devices.insert(devices.end(), more.begin(), more.end());
     ++num_hosts;
   }
-  return names;
+  return NamesOf(devices);
 }
 
 }  // namespace
@@ -152,7 +145,7 @@ absl::Status CheckLengths(const Message& request) {
 
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const DeviceNames& devices,
+    const ServiceNow& service,
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed) {
   FGNN_RETURN_IF_ERROR(CheckName("client_key", request.client_key()));
@@ -164,7 +157,7 @@ absl::StatusOr<ReadRequest> ReadSubmitRequest(
                         SpecOf(request, check_resumed));
   FGNN_RETURN_IF_ERROR(CheckTexts(asked, "spec."));
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
-                        MakeEffective(asked, DevicesFor(asked, devices)));
+                        MakeEffective(asked, DevicesFor(asked, service)));
   ReadRequest read;
   read.spec = FromProto(effective);
   read.notes = NotesOnJob(asked, effective);

@@ -12,15 +12,16 @@
 #include "fgnn/v1/job_service.pb.h"
 #include "google/protobuf/message.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/order/host_demand.h"
 #include "shared/config/job_spec.h"
+#include "shared/device/device.h"
 
 namespace fgnn {
 
-// Names of the devices that a service has now.
-struct DeviceNames {
-  std::vector<std::string> own;
-  // Names of the devices of each other host, with the host's name.
-  std::vector<std::vector<std::string>> of_hosts = {};
+// What a service has now.
+struct ServiceNow {
+  std::vector<Device> devices;  // Devices of its own host.
+  std::vector<ServiceHost> hosts = {};
 };
 
 struct ReadRequest {
@@ -37,11 +38,11 @@ absl::Status CheckLengths(const google::protobuf::Message& request);
 
 // Reads the request, and makes its spec effective. For a job that is resumed,
 // the spec is the one in its folder; before that is read, `check_resumed`
-// checks the folder's canonical path. `user` is the caller, `devices` are the
-// service's. InvalidArgument: a field is wrong; the message names it.
+// checks the folder's canonical path. `user` is the caller. InvalidArgument: a
+// field is wrong; the message names it.
 absl::StatusOr<ReadRequest> ReadSubmitRequest(
     const v1::SubmitJobRequest& request, const std::string& user,
-    const DeviceNames& devices,
+    const ServiceNow& service,
     absl::FunctionRef<absl::Status(const std::filesystem::path&)>
         check_resumed);
 
