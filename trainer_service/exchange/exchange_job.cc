@@ -162,8 +162,15 @@ void ExchangeJob::Reach(Loop& loop) {
   }
 }
 
+bool ExchangeJob::HasBegun() const {
+  return GradientBoard(segment_.get(), kNoOwner).version().value_or(0) >
+         segment_->options().first_version;
+}
+
 absl::Status ExchangeJob::Follow(Loop& loop) {
-  Reach(loop);
+  // All hosts reached each other before the first step. An exchange that is
+  // started again does not let the others wait for a measurement.
+  if (!HasBegun()) Reach(loop);
   // The head's trainers load them from a checkpoint.
   if (options_.hosts.self != 0) FGNN_RETURN_IF_ERROR(FetchWeights(loop));
   bool is_through = false;

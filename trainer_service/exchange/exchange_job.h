@@ -85,6 +85,8 @@ class ExchangeJob : public ExecutorJob {
               const std::vector<OtherHost>& others);
   void Run(Loop& loop);
   absl::Status Follow(Loop& loop);
+  // Returns whether the job has made a step here.
+  bool HasBegun() const;
   // Probes the loop's host until it is reached, or the job is stopped.
   void Reach(Loop& loop);
   // Gets the weights that the job goes on from from the loop's host, unless

@@ -122,6 +122,27 @@ TEST_F(ExchangeJobTest, OtherWeightsFailTheJobOnce) {
                                  HasSubstr("of the weights is another one")));
 }
 
+TEST_F(ExchangeJobTest, HostsAreProbedBeforeTheFirstStepAlone) {
+  const auto right = [](BoardEntry&) { return absl::OkStatus(); };
+  std::unique_ptr<ExchangeJob> job = StartFirst(right);
+  const GradientBoard board(hosts_.segment(0), kNoOwner);
+  const Deadline end = FarDeadline();
+  while (board.version().value_or(0) == 0) {
+    ASSERT_LT(MonotonicClock::now(), end);
+    for (size_t host = 0; host < hosts_.size(); ++host) {
+      for (size_t actor = 0; actor < kSamplerAndTrainer; ++actor) {
+        FGNN_ASSERT_OK(hosts_.Act(host, actor).status());
+      }
+    }
+  }
+  EXPECT_EQ(job->reaches().size(), 2U);
+  job.reset();
+  far_.clear();
+  job = StartFirst(right);
+  for (int rounds = 0; rounds < 3; ++rounds) WaitForProgress(*job);
+  EXPECT_EQ(job->reaches().size(), 0U);
+}
+
 TEST_F(ExchangeJobTest, AJobThatIsStoppedHasNotFailed) {
   std::unique_ptr<ExchangeJob> job = StartFirst(
       [](BoardEntry&) { return absl::UnavailableError("the link broke"); });
