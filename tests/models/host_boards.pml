@@ -45,9 +45,11 @@ byte first_version[ATTEMPTS]; /* By attempt. */
 byte limit_of[ATTEMPTS];      /* Limits of training of those that ended. */
 byte lost; /* The member that is lost; HOSTS: one that is cut off; 0: none. */
 
-/* The entry that is on its way to the host: step + 1; 0: none. */
-#define COMES(host, place) comes[(host) * PLACES + (place)]
-byte comes[HOSTS * PLACES];
+/* The entry that is on its way to the host: step + 1; 0: none. Entries of two
+ * steps may be on their way at once. */
+#define COMES(host, place, step) \
+  comes[((host) * PLACES + (place)) * 2 + (step) % 2]
+byte comes[HOSTS * PLACES * 2];
 
 /* What a host was told of the versions of the others: by its exchange, which
  * may forget it, and by the word of its board. */
@@ -247,11 +249,9 @@ inline tell(host, other) {
   }
 }
 
-/* HostFollower::FindLacking(). `host` asks for the lowest step of which it
- * lacks entries of the place's host. */
-#define LACKED(host, place)                                            \
-  (ANY_PLACE(LACKS_OF, host, OWNER(place), version[host])              \
-       -> version[host] : version[host] + 1)
+/* HostFollower::AskForLacking(). `host` asks for what it lacks of both steps
+ * that its board takes. */
+#define ASKED(host, ahead) (version[host] + (ahead))
 #ifdef MUTANT_BEGINS_AT_NEXT_STEP
 byte begins_at[HOSTS];
 #define ASKS(host, step) ((step) >= begins_at[host])
@@ -264,22 +264,22 @@ byte sent[HOSTS * PLACES]; /* Step + 1. */
 #else
 #define IS_SENT(host, place, step) false
 #endif
-/* EntrySource::Next() and Copy(). */
-inline copy_entry(host, place) {
+/* EntrySource::NextPart(). */
+inline copy_entry(host, place, ahead) {
   d_step {
-    OWNER(place) != host && COMES(host, place) == 0 &&
-    MAY_SEND(host, OWNER(place)) && version[host] != NONE &&
-    IS_TAKEN(host, LACKED(host, place)) &&
-    LACKS(host, place, LACKED(host, place)) &&
-    IS_DONE(OWNER(place), place, LACKED(host, place)) &&
-    ASKS(host, LACKED(host, place)) &&
-    !IS_SENT(host, place, LACKED(host, place)) ->
-    step = LACKED(host, place);
+    OWNER(place) != host && MAY_SEND(host, OWNER(place)) &&
+    version[host] != NONE && COMES(host, place, ASKED(host, ahead)) == 0 &&
+    IS_TAKEN(host, ASKED(host, ahead)) &&
+    LACKS(host, place, ASKED(host, ahead)) &&
+    IS_DONE(OWNER(place), place, ASKED(host, ahead)) &&
+    ASKS(host, ASKED(host, ahead)) &&
+    !IS_SENT(host, place, ASKED(host, ahead)) ->
+    step = ASKED(host, ahead);
     assert(AT(OWNER(place), place, step) == GRADIENT(step, attempt[host]));
 #ifdef MUTANT_SENDS_ONCE
     sent[host * PLACES + place] = step + 1;
 #endif
-    COMES(host, place) = step + 1
+    COMES(host, place, step) = step + 1
   }
 }
 
@@ -290,8 +290,8 @@ inline copy_entry(host, place) {
 #else
 #define IS_WRITTEN(host, place, step) IS_DONE(host, place, step)
 #endif
-inline write_entry(host, place) {
-  step = COMES(host, place) - 1;
+inline write_entry(host, place, kept) {
+  step = COMES(host, place, kept) - 1;
   if
   :: !IS_WRITTEN(host, place, step) ->
      assert(IS_TAKEN(host, step));
@@ -303,25 +303,25 @@ inline write_entry(host, place) {
 }
 /* HostFollower::Receive(). An entry comes, comes and will come again, or is
  * lost with its link. Then the follower asks again. */
-inline take_entry(host, place) {
+inline take_entry(host, place, kept) {
   d_step {
-    COMES(host, place) != 0 ->
-    write_entry(host, place);
-    COMES(host, place) = 0
+    COMES(host, place, kept) != 0 ->
+    write_entry(host, place, kept);
+    COMES(host, place, kept) = 0
   }
 }
-inline repeat_entry(host, place) {
+inline repeat_entry(host, place, kept) {
   d_step {
-    faults > 0 && COMES(host, place) != 0 ->
-    write_entry(host, place);
+    faults > 0 && COMES(host, place, kept) != 0 ->
+    write_entry(host, place, kept);
     faults--
   }
 }
-inline lose_entry(host, place) {
+inline lose_entry(host, place, kept) {
   d_step {
-    faults > 0 && COMES(host, place) != 0 ->
+    faults > 0 && COMES(host, place, kept) != 0 ->
     faults--;
-    COMES(host, place) = 0
+    COMES(host, place, kept) = 0
   }
 }
 
@@ -330,7 +330,7 @@ inline lose_entry(host, place) {
 inline forget_exchange(host) {
   i = 0;
   do
-  :: i < PLACES -> COMES(host, i) = 0; i++
+  :: i < PLACES -> COMES(host, i, 0) = 0; COMES(host, i, 1) = 0; i++
   :: else -> break
   od;
   i = 0;
@@ -459,11 +459,14 @@ inline fetch_first_weights(host, other) {
 #define TRAIN(place)                     \
   :: begin_gradient(OWNER(place), place) \
   :: mark_done(OWNER(place), place)
-#define GET(host, place)       \
-  :: copy_entry(host, place)   \
-  :: take_entry(host, place)   \
-  :: repeat_entry(host, place) \
-  :: lose_entry(host, place)
+#define GET_KEPT(host, place, kept)  \
+  :: copy_entry(host, place, kept)   \
+  :: take_entry(host, place, kept)   \
+  :: repeat_entry(host, place, kept) \
+  :: lose_entry(host, place, kept)
+#define GET(host, place)   \
+  GET_KEPT(host, place, 0) \
+  GET_KEPT(host, place, 1)
 #define MEMBER(host, other, third)     \
   :: lose_host(host)                   \
   :: prepare(host)                     \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,8 @@ absl::Status OthersVersions::Tell(uint32_t host, uint64_t version) {
 }
 
 absl::StatusOr<EntrySource> EntrySource::Make(Segment* segment,
-                                              std::vector<BatchPart> tasks) {
+                                              std::vector<BatchPart> tasks,
+                                              size_t floats_per_part) {
   const JobShape& shape = segment->shape();
   const StepNumber step = tasks.empty() ? StepNumber(shape.num_steps())
                                         : shape.StepOf(tasks.front().seq);
@@ -59,12 +61,15 @@ absl::StatusOr<EntrySource> EntrySource::Make(Segment* segment,
                        " is no task of this host in step ", step.value()));
     }
   }
-  return EntrySource(segment, step, std::move(tasks));
+  return EntrySource(segment, step, std::move(tasks), floats_per_part);
 }
 
 EntrySource::EntrySource(Segment* segment, StepNumber step,
-                         std::vector<BatchPart> tasks)
-    : board_(segment, kNoOwner), step_(step), left_(std::move(tasks)) {}
+                         std::vector<BatchPart> tasks, size_t floats_per_part)
+    : board_(segment, kNoOwner),
+      step_(step),
+      floats_per_part_(floats_per_part),
+      left_(std::move(tasks)) {}
 
 absl::Status EntrySource::GoneError() const {
   return absl::FailedPreconditionError(absl::StrCat(
@@ -82,36 +87,45 @@ absl::Status EntrySource::CheckKept() const {
   return is_open || was_open ? GoneError() : absl::OkStatus();
 }
 
-absl::StatusOr<BoardEntry> EntrySource::Copy(const BatchPart& task) {
-  BoardEntry entry;
-  entry.task = task;
-  const absl::Span<const float> gradient = board_.gradient(task);
-  entry.gradient.assign(gradient.begin(), gradient.end());
-  const std::optional<BatchRecord> record = board_.record(task);
+absl::StatusOr<EntryPart> EntrySource::NextPart() {
+  const absl::Span<const float> gradient = board_.gradient(sent_->task);
+  const absl::Span<const float> next =
+      gradient.subspan(sent_->floats, floats_per_part_);
+  EntryPart part = {
+      .task = sent_->task,
+      .floats = std::string(reinterpret_cast<const char*>(next.data()),
+                            next.size() * sizeof(float))};
+  // Of the copy: the board may have overwritten the gradient meanwhile.
+  sent_->crc = ExtendCrc32c(sent_->crc, part.floats.data(), part.floats.size());
+  sent_->floats += next.size();
+  if (sent_->floats < gradient.size()) return part;
+  const std::optional<BatchRecord> record = board_.record(sent_->task);
   if (!record.has_value()) return GoneError();
-  entry.record = *record;
   if (!weights_crc_.has_value()) {
     weights_crc_ = WeightsCrc(board_, step_.value());
   }
   std::atomic_thread_fence(std::memory_order_acquire);
   FGNN_RETURN_IF_ERROR(CheckKept());
-  entry.gradient_crc = CrcOf(entry.gradient);
-  entry.weights_crc = weights_crc_;
-  return entry;
+  part.end = {.record = *record,
+              .gradient_crc = sent_->crc,
+              .weights_crc = weights_crc_};
+  sent_.reset();
+  return part;
 }
 
-absl::StatusOr<std::optional<BoardEntry>> EntrySource::Next(Deadline deadline) {
+absl::StatusOr<std::optional<EntryPart>> EntrySource::Next(Deadline deadline) {
   while (true) {
     const uint32_t seen = board_.changes();
     if (is_over()) return std::nullopt;
     FGNN_RETURN_IF_ERROR(CheckKept());
+    if (sent_.has_value()) return NextPart();
     const auto done = std::find_if(
         left_.begin(), left_.end(),
         [this](const BatchPart& task) { return board_.IsDone(task); });
     if (done != left_.end()) {
-      FGNN_ASSIGN_OR_RETURN(BoardEntry entry, Copy(*done));
+      sent_ = Sent{.task = *done};
       left_.erase(done);
-      return entry;
+      continue;
     }
     if (MonotonicClock::now() >= deadline) return std::nullopt;
     FGNN_RETURN_IF_ERROR(board_.WaitForChange(seen, deadline));

@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_EXCHANGE_ENTRY_SOURCE_H_
 #define FGNN_TRAINER_SERVICE_EXCHANGE_ENTRY_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,6 +19,9 @@
 #include "trainer_service/exchange/host_links.h"
 
 namespace fgnn {
+
+// Numbers of one part of an entry: 512 KiB. A message has 1 MiB at most.
+inline constexpr size_t kFloatsPerPart = size_t{1} << 17;
 
 uint32_t CrcOf(absl::Span<const float> floats);  // Returns their CRC32C.
 
@@ -49,25 +53,36 @@ class EntrySource {
  public:
   // Returns InvalidArgument if a task is not this host's, or if the tasks are
   // not of one step. Borrows the segment.
-  static absl::StatusOr<EntrySource> Make(Segment* segment,
-                                          std::vector<BatchPart> tasks);
+  static absl::StatusOr<EntrySource> Make(
+      Segment* segment, std::vector<BatchPart> tasks,
+      size_t floats_per_part = kFloatsPerPart);
 
-  // Waits for the next entry that is done. Returns nullopt at the deadline, and
-  // once all entries were returned. Cancelled: the job was stopped.
-  // FailedPrecondition: the board does not keep the step any more.
-  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline);
-  bool is_over() const { return left_.empty(); }
+  // Waits for the next part of an entry that is done. Returns nullopt at the
+  // deadline, and once all entries were returned. Cancelled: the job was
+  // stopped. FailedPrecondition: the board does not keep the step any more.
+  absl::StatusOr<std::optional<EntryPart>> Next(Deadline deadline);
+  bool is_over() const { return left_.empty() && !sent_.has_value(); }
 
  private:
-  EntrySource(Segment* segment, StepNumber step, std::vector<BatchPart> tasks);
+  EntrySource(Segment* segment, StepNumber step, std::vector<BatchPart> tasks,
+              size_t floats_per_part);
   absl::Status GoneError() const;
   // Returns GoneError() if the board may have overwritten the step.
   absl::Status CheckKept() const;
-  absl::StatusOr<BoardEntry> Copy(const BatchPart& task);
+  absl::StatusOr<EntryPart> NextPart();
+
+  // What was returned of an entry.
+  struct Sent {
+    BatchPart task;
+    size_t floats = 0;  // Number of its numbers.
+    uint32_t crc = 0;   // Their CRC32C.
+  };
 
   GradientBoard board_;
   StepNumber step_;
-  std::vector<BatchPart> left_;  // Tasks whose entries were not returned.
+  size_t floats_per_part_;
+  std::vector<BatchPart> left_;  // Tasks whose entries have not begun.
+  std::optional<Sent> sent_;     // The entry that has begun; nullopt: none.
   std::optional<uint32_t> weights_crc_;
 };
 

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_EXCHANGE_HOST_FOLLOWER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,18 +48,43 @@ class HostFollower {
   uint64_t num_breaks() const { return num_breaks_; }
 
  private:
-  // Returns the tasks to ask for: those of the lowest step that the board lacks
-  // and takes now. DataLoss: see Follow().
-  absl::StatusOr<std::vector<BatchPart>> FindLacking();
+  // What has come of an entry.
+  struct Arrived {
+    BatchPart task;
+    size_t bytes = 0;  // Number of its gradient's bytes.
+    uint32_t crc = 0;  // Their CRC32C.
+  };
+  // A request that is under way. It outlives a call of Follow(), since an entry
+  // may take longer than that to come.
+  struct Request {
+    std::unique_ptr<EntryStream> stream;
+    uint64_t version = 0;              // The version that it tells.
+    std::vector<BatchPart> left = {};  // Its tasks whose entries have not come.
+    Deadline until = {};               // Then it is made again.
+    // The entry that has begun; nullopt: none.
+    std::optional<Arrived> arrived = std::nullopt;
+  };
+
   // Returns the other host's tasks of the step that the board lacks.
   std::vector<BatchPart> LackingOf(StepNumber step) const;
-  // Asks for the entries, or goes on with the request for them that is under
-  // way, and writes those that come by the deadline.
-  absl::Status Receive(const std::vector<BatchPart>& lacking,
-                       Deadline deadline);
-  // Writes what comes of the request. Returns whether all of it is here.
-  absl::StatusOr<bool> ReceiveSome(Deadline deadline);
-  absl::Status Write(const BoardEntry& entry);
+  // Asks for what the board lacks of the steps that it takes now, unless a
+  // request for it is under way.
+  absl::Status AskForLacking();
+  // Tells the other host the newest version, unless it was told, or a request
+  // that is under way tells it.
+  absl::Status Tell();
+  // Asks and tells, and writes what comes by the deadline. Unavailable: the
+  // link broke.
+  absl::Status Exchange(Deadline deadline);
+  // Writes what comes of the request, until the deadline or until `version` is
+  // not the newest one any more. Returns whether all of it is here.
+  absl::StatusOr<bool> Receive(Request& request,
+                               std::optional<uint64_t> version,
+                               Deadline deadline);
+  // Writes a part of an entry to the board.
+  absl::Status Write(Request& request, const EntryPart& part);
+  // Marks the entry done, all of which is on the board.
+  absl::Status Finish(const BatchPart& task, const EntryPart::End& end);
   // Compares the other host's weights with the newest ones here, if they are of
   // the same version.
   absl::Status CompareWeights();
@@ -67,13 +93,9 @@ class HostFollower {
   HostLinks* const links_;
   const OtherHost host_;
   GradientBoard board_;
-  StepNumber next_;  // The step of which entries may lack.
-  // The request that is under way. It outlives a call of Follow(), since an
-  // entry may take longer than that to come. nullptr: none is.
-  std::unique_ptr<EntryStream> stream_;
-  std::vector<BatchPart> asked_;  // Its tasks whose entries have not come.
-  uint64_t asked_version_ = 0;    // The version that it tells.
-  Deadline asked_until_;          // Then it is made again.
+  StepNumber next_;  // The lowest step of which entries may lack.
+  std::map<StepNumber, Request> requests_;  // By the step of their tasks.
+  std::optional<Request> telling_;  // A request without tasks; nullopt: none.
   // The version that the other host was told of in this call.
   std::optional<uint64_t> told_;
   // The other host's weights, of the last entry that had their CRC32C; nullopt:

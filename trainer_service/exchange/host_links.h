@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -22,25 +23,31 @@
 
 namespace fgnn {
 
-// One entry of a host's gradient board: the gradient of a task that is done.
-struct BoardEntry {
+// A part of an entry of a host's gradient board. An entry is the gradient of a
+// task that is done. Its parts follow each other.
+struct EntryPart {
   BatchPart task;
-  BatchRecord record;
-  std::vector<float> gradient;  // [P]
-  uint32_t gradient_crc = 0;    // CRC32C of the gradient.
-  // CRC32C of the weights from which the task's step is made; nullopt: the host
-  // did not have them any more.
-  std::optional<uint32_t> weights_crc;
+  // The next numbers of the gradient: f32, little-endian.
+  std::string floats = {};
+  // What comes with the last part; nullopt: more parts follow.
+  struct End {
+    BatchRecord record = {};
+    uint32_t gradient_crc = 0;  // CRC32C of the whole gradient.
+    // CRC32C of the weights from which the task's step is made; nullopt: the
+    // host did not have them any more.
+    std::optional<uint32_t> weights_crc = std::nullopt;
+  };
+  std::optional<End> end = std::nullopt;
 };
 
 // Entries that another host sends once each is done. One call at a time.
 class EntryStream {
  public:
   virtual ~EntryStream() = default;
-  // Waits for the next entry. Returns nullopt at the deadline, and behind the
-  // last entry. Unavailable: the link is broken, and the caller asks again for
-  // what it lacks.
-  virtual absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) = 0;
+  // Waits for the next part of an entry. Returns nullopt at the deadline, and
+  // behind the last entry. Unavailable: the link is broken, and the caller asks
+  // again for what it lacks.
+  virtual absl::StatusOr<std::optional<EntryPart>> Next(Deadline deadline) = 0;
   // Returns whether the other host has sent all that was asked for.
   virtual bool is_over() = 0;
 };

@@ -23,6 +23,10 @@
 namespace {
 
 constexpr int kLeastMappedBytes = 128 << 10;
+// Of an exchange: blocks of so many bytes are mapped, and free ones of so many
+// bytes are given back.
+constexpr int kExchangeMappedBytes = 4 << 20;
+constexpr int kExchangeKeptBytes = 64 << 20;
 // Volatile, so that the text stands in the program's file and not in code. A
 // fault test changes the text in the file.
 const char* const volatile kVersion = FGNN_VERSION;
@@ -95,6 +99,10 @@ int RunDaemon(const fgnn::ExecutorFlags& flags, const RoleFlags& of_role) {
   if (of_role.role == "trainer") {
     return fgnn::RunExecutorMain(of_role.role, flags, Serve);
   }
+  // Each message of the exchange is a block of some 100 KiB. If the heap mapped
+  // it, or gave it back, each page of each message would be a fault.
+  ::mallopt(M_MMAP_THRESHOLD, kExchangeMappedBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kExchangeKeptBytes);
   return fgnn::RunExecutorMain(
       of_role.role, flags,
       [&of_role](const fgnn::ExecutorDaemonOptions& options,

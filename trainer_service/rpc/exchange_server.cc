@@ -28,9 +28,9 @@
 namespace fgnn {
 namespace {
 
-// Each other host has one call, one beside it that tells its version, and a
-// third one while the server has not seen the end of another.
-constexpr int kMaxThreads = 3 * int{kMostHosts} + 8;
+// Each other host has a call for each of two steps, one that tells its version,
+// and a fourth one while the server has not seen the end of another.
+constexpr int kMaxThreads = 4 * int{kMostHosts} + 8;
 constexpr int kMaxStreams = 16;  // Calls at once on one connection.
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMs = 10'000;

@@ -19,8 +19,24 @@
 namespace fgnn {
 namespace {
 
-// Floats of one message; its other fields need much less than the rest.
-constexpr size_t kFloatsPerPart = kMaxMessageBytes / 2 / sizeof(float);
+// The other fields of a message need much less than the rest.
+static_assert(kFloatsPerPart * sizeof(float) <= kMaxMessageBytes / 2);
+
+// Returns the part as a message.
+v1::EntryPart MessageOf(EntryPart part) {
+  v1::EntryPart message;
+  message.mutable_task()->set_seq(part.task.seq.value());
+  message.mutable_task()->set_part(part.task.part);
+  message.set_floats(std::move(part.floats));
+  if (part.end.has_value()) {
+    message.set_record(&part.end->record, sizeof(part.end->record));
+    message.set_gradient_crc(part.end->gradient_crc);
+    if (part.end->weights_crc.has_value()) {
+      message.set_weights_crc(*part.end->weights_crc);
+    }
+  }
+  return message;
+}
 
 class ExchangeService final : public v1::ExchangeService::Service {
  public:
@@ -120,37 +136,14 @@ class ExchangeService final : public v1::ExchangeService::Service {
     FGNN_ASSIGN_OR_RETURN(EntrySource source,
                           EntrySource::Make(board.segment, std::move(tasks)));
     while (!source.is_over()) {
-      FGNN_ASSIGN_OR_RETURN(const std::optional<BoardEntry> entry,
+      FGNN_ASSIGN_OR_RETURN(std::optional<EntryPart> part,
                             source.Next(DeadlineIn(kTick)));
       if (context.IsCancelled() ||
-          (entry.has_value() && !Send(*entry, writer))) {
+          (part.has_value() && !writer.Write(MessageOf(*std::move(part))))) {
         return GoneError();
       }
     }
     return absl::OkStatus();
-  }
-
-  // Returns false if the other host has gone.
-  static bool Send(const BoardEntry& entry,
-                   grpc::ServerWriter<v1::EntryPart>& writer) {
-    const size_t size = entry.gradient.size();
-    for (size_t begin = 0; begin < size; begin += kFloatsPerPart) {
-      const size_t end = std::min(begin + kFloatsPerPart, size);
-      v1::EntryPart part;
-      part.mutable_task()->set_seq(entry.task.seq.value());
-      part.mutable_task()->set_part(entry.task.part);
-      part.set_floats(entry.gradient.data() + begin,
-                      (end - begin) * sizeof(float));
-      if (end == size) {
-        part.set_record(&entry.record, sizeof(entry.record));
-        part.set_gradient_crc(entry.gradient_crc);
-        if (entry.weights_crc.has_value()) {
-          part.set_weights_crc(*entry.weights_crc);
-        }
-      }
-      if (!writer.Write(part)) return false;
-    }
-    return true;
   }
 
   BoardSeat* const seat_;

@@ -42,6 +42,26 @@ std::chrono::system_clock::time_point SystemTimeOf(Deadline deadline) {
              std::min<MonotonicClock::duration>(left, kLongestCall));
 }
 
+// Returns what the message says, and takes its numbers out of it.
+EntryPart PartOf(v1::EntryPart& message) {
+  EntryPart part = {
+      .task = {BatchSeq(message.task().seq()), message.task().part()}};
+  if (!message.has_record()) {
+    part.floats = std::move(*message.mutable_floats());
+    return part;
+  }
+  part.end = {.gradient_crc = message.gradient_crc()};
+  if (message.has_weights_crc()) part.end->weights_crc = message.weights_crc();
+  // A record of another size is not of this program. Without its numbers the
+  // entry is refused as damaged.
+  if (message.record().size() == sizeof(part.end->record)) {
+    std::memcpy(&part.end->record, message.record().data(),
+                sizeof(part.end->record));
+    part.floats = std::move(*message.mutable_floats());
+  }
+  return part;
+}
+
 // One call. It reads a message only once it is asked for the next entry.
 class GrpcEntryStream final : public EntryStream {
  public:
@@ -63,7 +83,7 @@ class GrpcEntryStream final : public EntryStream {
     }
   }
 
-  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) override {
+  absl::StatusOr<std::optional<EntryPart>> Next(Deadline deadline) override {
     if (state_ == State::kReady) Read();
     while (state_ != State::kEnded) {
       void* tag = nullptr;
@@ -75,9 +95,9 @@ class GrpcEntryStream final : public EntryStream {
       } else if (!ok) {
         state_ = State::kEnding;
         reader_->Finish(&status_, this);
-      } else if (state_ == State::kReading && Append()) {
+      } else if (state_ == State::kReading) {
         state_ = State::kReady;
-        return std::exchange(entry_, {});
+        return PartOf(message_);
       } else {
         Read();
       }
@@ -94,25 +114,7 @@ class GrpcEntryStream final : public EntryStream {
 
   void Read() {
     state_ = State::kReading;
-    reader_->Read(&part_, this);
-  }
-  // Adds part_ to the entry. Returns whether the entry is whole.
-  bool Append() {
-    entry_.task = {BatchSeq(part_.task().seq()), part_.task().part()};
-    const size_t before = entry_.gradient.size();
-    const size_t floats = part_.floats().size() / sizeof(float);
-    entry_.gradient.resize(before + floats);
-    std::memcpy(entry_.gradient.data() + before, part_.floats().data(),
-                floats * sizeof(float));
-    if (!part_.has_record()) return false;
-    if (part_.record().size() == sizeof(entry_.record)) {
-      std::memcpy(&entry_.record, part_.record().data(), sizeof(entry_.record));
-    } else {
-      entry_.gradient.clear();  // So the entry is refused as damaged.
-    }
-    entry_.gradient_crc = part_.gradient_crc();
-    if (part_.has_weights_crc()) entry_.weights_crc = part_.weights_crc();
-    return true;
+    reader_->Read(&message_, this);
   }
 
   const std::unique_ptr<v1::ExchangeService::Stub> stub_;
@@ -120,8 +122,7 @@ class GrpcEntryStream final : public EntryStream {
   grpc::CompletionQueue events_;
   std::unique_ptr<grpc::ClientAsyncReader<v1::EntryPart>> reader_;
   State state_ = State::kStarting;
-  v1::EntryPart part_;
-  BoardEntry entry_;  // The entry that is being read.
+  v1::EntryPart message_;
   grpc::Status status_;
 };
 

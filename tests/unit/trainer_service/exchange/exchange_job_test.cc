@@ -96,8 +96,8 @@ class ExchangeJobTest : public testing::Test {
 };
 
 TEST_F(ExchangeJobTest, OtherWeightsFailTheJobOnce) {
-  std::unique_ptr<ExchangeJob> job = StartFirst([](BoardEntry& entry) {
-    entry.weights_crc = 7;
+  std::unique_ptr<ExchangeJob> job = StartFirst([](EntryPart& part) {
+    if (part.end.has_value()) part.end->weights_crc = 7;
     return absl::OkStatus();
   });
   const Deadline end = FarDeadline();
@@ -123,7 +123,7 @@ TEST_F(ExchangeJobTest, OtherWeightsFailTheJobOnce) {
 }
 
 TEST_F(ExchangeJobTest, HostsAreProbedBeforeTheFirstStepAlone) {
-  const auto right = [](BoardEntry&) { return absl::OkStatus(); };
+  const auto right = [](EntryPart&) { return absl::OkStatus(); };
   std::unique_ptr<ExchangeJob> job = StartFirst(right);
   const GradientBoard board(hosts_.segment(0), kNoOwner);
   const Deadline end = FarDeadline();
@@ -145,7 +145,7 @@ TEST_F(ExchangeJobTest, HostsAreProbedBeforeTheFirstStepAlone) {
 
 TEST_F(ExchangeJobTest, AJobThatIsStoppedHasNotFailed) {
   std::unique_ptr<ExchangeJob> job = StartFirst(
-      [](BoardEntry&) { return absl::UnavailableError("the link broke"); });
+      [](EntryPart&) { return absl::UnavailableError("the link broke"); });
   WaitForProgress(*job);
   GlobalQueue(hosts_.segment(0), kNoOwner).Stop();
   WaitForProgress(*job);

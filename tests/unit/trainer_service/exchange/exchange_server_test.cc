@@ -295,10 +295,10 @@ TEST_F(ExchangeServerTest, ADetachEndsCallsThatAreOpen) {
   FGNN_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<EntryStream> stream,
       links->Ask(0, /*version=*/0, {{BatchSeq(0)}, {BatchSeq(1)}}));
-  FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<BoardEntry> entry,
+  FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<EntryPart> part,
                             stream->Next(FarDeadline()));
-  ASSERT_TRUE(entry.has_value());
-  EXPECT_EQ(entry->task.seq, BatchSeq(0));
+  ASSERT_TRUE(part.has_value() && part->end.has_value());
+  EXPECT_EQ(part->task.seq, BatchSeq(0));
   exchanges_[0].job.reset();
   EXPECT_THAT(stream->Next(FarDeadline()).status(),
               StatusIs(StatusCode::kUnavailable));

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,17 +43,28 @@ TEST(ExchangeTest, EveryHostEndsInTheWeightsOfOne) {
   }
 }
 
-// Links break before an entry, behind one, or bring one damaged, one in five.
+// Links break before, between and behind the parts of an entry, or bring a part
+// damaged, repeated or cut off.
 TEST(ExchangeTest, LinksThatBreakChangeNothing) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937 random(seed);
-    Hosts hosts(StepsOfFour(), {2, 1, 1}, [&random](BoardEntry& entry) {
-      switch (random() % 10) {
+    Hosts hosts(StepsOfFour(), {2, 1, 1}, [&random](EntryPart& part) {
+      switch (random() % 20) {
         case 0:
-          return absl::UnavailableError("the link broke");
         case 1:
-          entry.gradient[7] += 1;
+          return absl::UnavailableError("the link broke");
+        case 2:
+          part.floats[7] ^= 1;
+          break;
+        case 3:
+          part.floats += part.floats;
+          break;
+        case 4:
+          part.floats.resize(part.floats.size() - sizeof(float));
+          break;
+        case 5:
+          part.end.reset();
           break;
         default:
           break;
@@ -66,11 +81,12 @@ TEST(ExchangeTest, LinksThatBreakChangeNothing) {
 TEST(ExchangeTest, EntriesThatTakeManyRoundsArrive) {
   for (uint32_t seed = 0; seed < 10; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    Hosts hosts(StepsOfFour(), {2, 1, 1}, [](BoardEntry& entry) {
-      if (++entry.record.staleness < 4) {
+    Hosts hosts(StepsOfFour(), {2, 1, 1}, [](EntryPart& part) {
+      if (!part.end.has_value()) return absl::OkStatus();
+      if (++part.end->record.staleness < 4) {
         return absl::DeadlineExceededError("it is under way");
       }
-      entry.record.staleness = 0;
+      part.end->record.staleness = 0;
       return absl::OkStatus();
     });
     RunInAnyOrder(hosts, seed);
@@ -111,10 +127,72 @@ TEST(ExchangeTest, ThreadsOfAllHostsWaitForEachOther) {
   ExpectResultsOfOne(hosts);
 }
 
+// Links over which nothing comes. They note what was asked for.
+class SilentLinks final : public HostLinks {
+ public:
+  struct Asked {
+    uint64_t version;
+    std::vector<BatchPart> tasks;
+    bool operator==(const Asked&) const = default;
+  };
+  explicit SilentLinks(std::vector<Asked>* asked) : asked_(*asked) {}
+
+  absl::StatusOr<std::unique_ptr<EntryStream>> Ask(
+      uint32_t /*host*/, uint64_t version,
+      const std::vector<BatchPart>& tasks) override {
+    asked_.push_back({version, tasks});
+    return std::make_unique<Stream>();
+  }
+  absl::Status CopyWeights(uint32_t /*host*/, uint64_t /*version*/,
+                           TakeWeights /*take*/) override {
+    return absl::UnavailableError("nothing comes");
+  }
+  absl::StatusOr<LinkQuality> Probe(
+      uint32_t /*host*/, const std::function<bool()>& /*is_stopped*/) override {
+    return absl::UnavailableError("nothing comes");
+  }
+
+ private:
+  class Stream final : public EntryStream {
+    absl::StatusOr<std::optional<EntryPart>> Next(
+        Deadline /*deadline*/) override {
+      return std::nullopt;
+    }
+    bool is_over() override { return false; }
+  };
+  std::vector<Asked>& asked_;
+};
+
+// So the way of a request to the other host delays no step.
+TEST(ExchangeTest, TheNextStepIsAskedForAheadAndOnce) {
+  std::vector<SilentLinks::Asked> asked;
+  Hosts hosts(StepsOfFour(), {2, 2}, {}, [&asked](uint32_t /*self*/) {
+    return std::make_unique<SilentLinks>(&asked);
+  });
+  constexpr size_t kFollower = 2;
+  for (int round = 0; round < 3; ++round) {
+    FGNN_ASSERT_OK(hosts.Act(0, kFollower).status());
+  }
+  // Without weights, the version is told, and nothing can be taken.
+  EXPECT_THAT(asked, testing::ElementsAre(SilentLinks::Asked{0, {}}));
+  asked.clear();
+  FGNN_ASSERT_OK(
+      MakeExactStep(*GradientBoard(hosts.segment(0), kTrainer).TryLease()));
+  for (int round = 0; round < 3; ++round) {
+    FGNN_ASSERT_OK(hosts.Act(0, kFollower).status());
+  }
+  EXPECT_THAT(asked,
+              testing::ElementsAre(
+                  SilentLinks::Asked{0, {{BatchSeq(2)}, {BatchSeq(3)}}},
+                  SilentLinks::Asked{0, {{BatchSeq(6)}, {BatchSeq(7)}}}));
+}
+
 // A processor that computes other bits.
 TEST(ExchangeTest, OtherWeightsEndTheJobAndNameTheHost) {
-  Hosts hosts(StepsOfFour(), {2, 2}, [](BoardEntry& entry) {
-    if (entry.task.seq >= BatchSeq(4)) entry.weights_crc = 7;
+  Hosts hosts(StepsOfFour(), {2, 2}, [](EntryPart& part) {
+    if (part.task.seq >= BatchSeq(4) && part.end.has_value()) {
+      part.end->weights_crc = 7;
+    }
     return absl::OkStatus();
   });
   std::mt19937 random(1);
@@ -145,6 +223,37 @@ TEST(EntrySourceTest, OnlyTheNewestWeightsHaveAChecksum) {
   FGNN_ASSERT_OK(MakeExactStep(*board.TryLease()));
   EXPECT_FALSE(WeightsCrc(board, 0).has_value());
   EXPECT_TRUE(WeightsCrc(board, 1).has_value());
+}
+
+TEST(EntrySourceTest, TheLastPartOfAnEntryHasItsChecksums) {
+  Hosts hosts(StepsOfFour(), {4});
+  for (const size_t actor : {1, 0, 1}) {
+    FGNN_ASSERT_OK(hosts.Act(0, actor).status());
+  }
+  GradientBoard board(hosts.segment(0), kNoOwner);
+  const BatchPart task = {BatchSeq(0)};
+  const absl::Span<const float> gradient = board.gradient(task);
+  const size_t floats_per_part = gradient.size() / 2 + 1;
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      EntrySource source,
+      EntrySource::Make(hosts.segment(0), {task}, floats_per_part));
+  std::string floats;
+  for (const bool is_last : {false, true}) {
+    EXPECT_FALSE(source.is_over());
+    FGNN_ASSERT_OK_AND_ASSIGN(const std::optional<EntryPart> part,
+                              source.Next(NoWait()));
+    ASSERT_TRUE(part.has_value());
+    EXPECT_EQ(part->task, task);
+    floats += part->floats;
+    ASSERT_EQ(part->end.has_value(), is_last);
+    if (!is_last) continue;
+    EXPECT_EQ(part->end->record.seq_plus_one, 1U);
+    EXPECT_EQ(part->end->gradient_crc, CrcOf(gradient));
+    EXPECT_EQ(part->end->weights_crc, WeightsCrc(board, 0));
+  }
+  EXPECT_TRUE(source.is_over());
+  EXPECT_EQ(floats, std::string(reinterpret_cast<const char*>(gradient.data()),
+                                gradient.size() * sizeof(float)));
 }
 
 TEST(EntrySourceTest, TasksOfAnotherHostOrOfTwoStepsAreRefused) {

@@ -15,33 +15,36 @@
 
 namespace fgnn {
 
-// What a link makes of an entry on its way. DeadlineExceeded: it is under way,
-// and looked at again. Another error breaks the link.
-using EntryFault = std::function<absl::Status(BoardEntry& entry)>;
+// What a link makes of a part of an entry on its way. DeadlineExceeded: it is
+// under way, and looked at again. Another error breaks the link.
+using EntryFault = std::function<absl::Status(EntryPart& part)>;
 
 class FakeEntryStream final : public EntryStream {
  public:
   FakeEntryStream(EntrySource source, const EntryFault* fault)
       : source_(std::move(source)), fault_(*fault) {}
 
-  absl::StatusOr<std::optional<BoardEntry>> Next(Deadline deadline) override {
-    if (!entry_.has_value()) {
-      FGNN_ASSIGN_OR_RETURN(entry_, source_.Next(deadline));
+  absl::StatusOr<std::optional<EntryPart>> Next(Deadline deadline) override {
+    if (!part_.has_value()) {
+      FGNN_ASSIGN_OR_RETURN(part_, source_.Next(deadline));
     }
-    if (entry_.has_value() && fault_) {
-      const absl::Status passed = fault_(*entry_);
+    if (part_.has_value() && fault_) {
+      const absl::Status passed = fault_(*part_);
       if (absl::IsDeadlineExceeded(passed)) return std::nullopt;
       FGNN_RETURN_IF_ERROR(passed);
     }
-    return std::exchange(entry_, {});
+    return std::exchange(part_, {});
   }
-  bool is_over() override { return !entry_.has_value() && source_.is_over(); }
+  bool is_over() override { return !part_.has_value() && source_.is_over(); }
 
  private:
   EntrySource source_;
-  std::optional<BoardEntry> entry_;  // The entry that is under way.
+  std::optional<EntryPart> part_;  // The part that is under way.
   const EntryFault& fault_;
 };
+
+// So that an entry of the tests' jobs takes several parts, the last one short.
+inline constexpr size_t kFloatsOfPart = 5;
 
 // A host as the others reach it.
 struct FakeFarHost {
@@ -62,7 +65,7 @@ class FakeHostLinks final : public HostLinks {
     const FakeFarHost& far = hosts_.at(host);
     FGNN_RETURN_IF_ERROR(far.versions->Tell(self_, version));
     FGNN_ASSIGN_OR_RETURN(EntrySource source,
-                          EntrySource::Make(far.segment, tasks));
+                          EntrySource::Make(far.segment, tasks, kFloatsOfPart));
     return std::make_unique<FakeEntryStream>(std::move(source), &fault_);
   }
 
