@@ -20,6 +20,7 @@ _FLOAT, _RECORD, _PART_FLOATS = 4, 112, 1 << 17
 _FIELDS = 12  # Of each part: tags and lengths, the task, gRPC's prefix.
 _LAST_FIELDS = 12  # Of an entry's last part: the record's tag, both CRCs.
 _FRAME, _FRAME_HEAD = 16384, 9  # Of HTTP/2.
+_PROBE = 8 * (512 << 10)  # Before the first step, to each other host.
 _TLS_RECORD, _TLS_HEAD = 16384, 22  # Header, kind and tag.
 _PACKET_HEAD = 66  # Ethernet, IP, TCP with timestamps.
 
@@ -47,7 +48,8 @@ def sent_by(host, shares, batches, parameters):
     before = sum(shares[:host])
     own = sum(before <= batch % sum(shares) < before + shares[host]
               for batch in range(batches))
-    return own * (len(shares) - 1) * entry_bytes(parameters)
+    return (len(shares) - 1) * (own * entry_bytes(parameters) +
+                                framed(_PROBE))
 
 
 def traffic(options, _):
@@ -84,7 +86,8 @@ def measured_of(network, head, names, shares):
         said = (sent_by(host, shares, batches, parameters) +
                 packets * _PACKET_HEAD)
         if shares[host] == 0:
-            # It asks, and acknowledges: no gradient.
+            # It asks, acknowledges and is probed: no gradient.
+            sent -= (len(shares) - 1) * framed(_PROBE)
             check(sent < 0.01 * batches * _FLOAT * parameters,
                   f'{name} has no share and sent {sent:.0f} bytes')
             continue
