@@ -11,7 +11,7 @@
 namespace fgnn {
 namespace {
 
-// A member whose call broke calls again within that time, if it lives.
+// A member whose call broke reports within that time, if it lives.
 // With the head's next look, the head knows of one that was killed in a second.
 constexpr std::chrono::milliseconds kCallsWithin{750};
 // Time that a member keeps a job of an earlier scheduler.
@@ -103,7 +103,7 @@ absl::StatusOr<MemberOrders> MemberTable::Report(const MemberReport& report,
   changed_.WaitUntil(&lock, deadline, [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return member.orders.revision != report.revision;
   });
-  member.heard = terms_.clock();
+  // Not heard again: a break may have been noted meanwhile.
   return member.orders;
 }
 

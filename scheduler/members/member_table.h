@@ -57,8 +57,8 @@ class MemberTable {
   // has its name. InvalidArgument: its name is none.
   absl::StatusOr<MemberOrders> Report(const MemberReport& report,
                                       Deadline deadline);
-  // Notes that a call of the member ended before its answer. The member counts
-  // as lost unless it calls again within 750 ms.
+  // Notes that a call of the member broke. The member counts as lost unless it
+  // reports again within 750 ms.
   void NoteBreak(const std::string& name);
   std::vector<MemberView> Views() const;
   // InvalidArgument: one of the devices is of a host that never joined, or that

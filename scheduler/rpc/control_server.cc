@@ -14,6 +14,7 @@
 #include "scheduler/rpc/host_service.h"
 #include "scheduler/rpc/job_service.h"
 #include "scheduler/rpc/job_watchers.h"
+#include "scheduler/rpc/members/held_links.h"
 #include "scheduler/rpc/members/member_service.h"
 #include "scheduler/rpc/port/port_server.h"
 #include "scheduler/rpc/watch_service.h"
@@ -51,6 +52,7 @@ struct ControlServer::Parts {
         host(daemons),
         audit(std::move(log)),
         watchers(jobs),
+        links(facts.members),
         host_service(daemons) {}
 
   Services ServicesFor(const std::shared_ptr<Callers>& callers) {
@@ -69,6 +71,7 @@ struct ControlServer::Parts {
   const std::unique_ptr<AuditLog> audit;
   KnownDatasets datasets;
   JobWatchers watchers;
+  HeldLinks links;
   HostServiceAdapter host_service;
   // Declared last, since they borrow the others.
   std::unique_ptr<RpcServer> for_daemons;
@@ -120,6 +123,8 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
                 services.services.push_back(
                     std::make_unique<MemberServiceAdapter>(
                         callers, made->facts.members));
+                services.others = std::make_unique<WatchService>(
+                    callers, &made->watchers, &made->links);
               }
               return services;
             },
@@ -129,8 +134,9 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
 }
 
 void ControlServer::Shutdown(std::chrono::milliseconds grace) {
-  // Streams of watching clients would otherwise last for the whole grace.
+  // These calls would otherwise last for the whole grace.
   parts_->watchers.EndAll();
+  parts_->links.EndAll();
   if (parts_->for_remote_users != nullptr) {
     parts_->for_remote_users->Shutdown(grace);
   }

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fgnn/v1/job_service.pb.h"
+#include "fgnn/v1/member.pb.h"
 #include "scheduler/rpc/callers/user_calls.h"
 #include "shared/rpc/refused_call.h"
 #include "shared/rpc/server.h"
@@ -16,13 +17,17 @@ grpc::ServerGenericBidiReactor* WatchService::CreateReactor(
   absl::StatusOr<AdmittedCall> call =
       callers_->Admit(*context, context->method(), CallHolds::kNothing);
   absl::Status check = call.status();
-  if (check.ok() &&
+  const bool holds =
+      links_ != nullptr &&
+      context->method() == MethodOf(*v1::HoldLinkRequest::descriptor());
+  if (check.ok() && !holds &&
       context->method() != MethodOf(*v1::WatchJobRequest::descriptor())) {
     check = absl::UnimplementedError("");
   }
   check.Update(CheckDeadline(context->deadline()));
   if (!check.ok()) return new RefusedCall(check);
-  return watchers_->Watch(*std::move(call));
+  return holds ? links_->Hold(*std::move(call))
+               : watchers_->Watch(*std::move(call));
 }
 
 }  // namespace fgnn

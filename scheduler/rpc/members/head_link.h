@@ -10,7 +10,9 @@
 
 namespace fgnn {
 
-// Returns the call that reports to the head at `address`. `tls_dir` has
+// Returns the call that reports to the head at `address`. While a copy of it
+// lives, the head holds a call of this process, whose break tells the head that
+// the process has ended. `tls_dir` has
 // host.pem, host.key and ca.pem. NotFound: one of them is missing. Errors of
 // the call: Unavailable, the head is not there or does not answer; else what
 // MemberTable::Report() returns, and the port's refusals.

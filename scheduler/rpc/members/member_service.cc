@@ -15,7 +15,7 @@ grpc::Status MemberServiceAdapter::StreamedReportMember(
     // The call holds a thread, so it waits no longer than a tick.
     FGNN_ASSIGN_OR_RETURN(const MemberOrders orders,
                           members_->Report(report, DeadlineIn(kTick)));
-    // The member's process has ended, or it gave up to wait.
+    // The member's process ended before its report was looked at.
     if (call.context.IsCancelled()) members_->NoteBreak(report.facts.name);
     call.response = ToProto(orders, report.revision);
     return absl::OkStatus();

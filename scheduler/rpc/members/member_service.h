@@ -12,9 +12,11 @@
 
 namespace fgnn {
 
-// Thread-safe.
+// HoldLink is in held_links.h. Thread-safe.
 class MemberServiceAdapter final
-    : public v1::MemberService::StreamedUnaryService {
+    : public v1::MemberService::WithStreamedUnaryMethod_ReportMember<
+          v1::MemberService::WithGenericMethod_HoldLink<
+              v1::MemberService::Service>> {
  public:
   // Borrows the table.
   MemberServiceAdapter(std::shared_ptr<Callers> callers, MemberTable* members)

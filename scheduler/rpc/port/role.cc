@@ -23,6 +23,7 @@ constexpr MethodRule kRules[] = {
     {"/fgnn.v1.DeviceService/ListDevices", RemoteRole::kSubmit},
     {"/fgnn.v1.DeviceService/SwitchDevice", RemoteRole::kOperate},
     {"/fgnn.v1.MemberService/ReportMember", RemoteRole::kWorker},
+    {"/fgnn.v1.MemberService/HoldLink", RemoteRole::kWorker},
 };
 
 bool Covers(RemoteRole has, RemoteRole needs) {

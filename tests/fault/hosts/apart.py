@@ -21,7 +21,8 @@ def hosts_in(options, network, members, graph=None, devices=None):
             hosts.start_head()
             hosts.join(*members)
             yield hosts
-            check(not hosts.end(), 'processes are left')
+            left = hosts.end()
+            check(not left, f'processes are left: {left}')
         finally:
             hosts.kill_all()
 

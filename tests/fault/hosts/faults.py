@@ -205,7 +205,7 @@ def told(options, chance):
     """of a silent host others are told within 6 s, of a killed one in 1 s"""
     times = {'silent': [], 'head silent': [], 'killed': [],
              'exchange killed': []}
-    lost = 'lets go until it is back'
+    lost = 'lets go of its devices'
     with three_hosts(options, chance, **ENDLESS) as (
             hosts, network, make):
         job = make()

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "shared/base/clock.h"
@@ -224,6 +225,28 @@ TEST_F(MemberTableTest, AMemberWhoseCallBreaksIsLostSoon) {
   EXPECT_TRUE(table_.Views().front().is_lost);
   FGNN_ASSERT_OK(Report("host1").status());
   EXPECT_FALSE(table_.Views().front().is_lost);
+}
+
+TEST_F(MemberTableTest, ABreakCountsThoughAReportWaits) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const MemberOrders first, Report("host1"));
+  now_ += seconds(1);
+  {
+    const Thread waits("waits", [&] {
+      EXPECT_THAT(
+          table_.Report({.facts = Facts("host1"), .revision = first.revision},
+                        DeadlineIn(minutes(1))),
+          IsOk());
+    });
+    const Deadline begun = DeadlineIn(minutes(1));
+    while (table_.Views().front().silent_seconds > 0) {
+      ASSERT_LT(MonotonicClock::now(), begun);
+      std::this_thread::yield();
+    }
+    table_.NoteBreak("host1");
+    table_.Order("host1", {.job_id = "a"});
+  }
+  now_ += std::chrono::milliseconds(751);
+  EXPECT_TRUE(table_.Views().front().is_lost);
 }
 
 TEST_F(MemberTableTest, AMemberThatLeavesIsLostAtOnce) {
