@@ -64,12 +64,14 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttp(
 
 std::unique_ptr<StatusPage> MakePage(const SchedulerOptions& options,
                                      const std::vector<Device>& devices,
-                                     JobTable* table, DaemonHost* host) {
+                                     JobTable* table, DaemonHost* host,
+                                     const MemberTable* members) {
   return std::make_unique<StatusPage>(
       StatusPageFacts{.version = options.version,
                       .state_dir = options.state_dir.string(),
                       .started_ms = UnixMilliseconds(),
-                      .devices = devices},
+                      .devices = devices,
+                      .members = members},
       table, host);
 }
 
@@ -156,8 +158,8 @@ absl::StatusOr<std::unique_ptr<SchedulerDaemon>> SchedulerDaemon::Start(
                       .totals = &parts->totals,
                       .refusals = &parts->refusals,
                       .members = parts->members.get()});
-    parts->page =
-        MakePage(options, devices, parts->table.get(), parts->host.get());
+    parts->page = MakePage(options, devices, parts->table.get(),
+                           parts->host.get(), parts->members.get());
     pages = parts->page->Handlers();
     pages.merge(parts->metrics->Pages());
   }

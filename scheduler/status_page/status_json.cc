@@ -128,4 +128,32 @@ ordered_json QueuesToJson(const std::vector<QueueNow>& queues) {
   return json;
 }
 
+ordered_json HostsToJson(const std::vector<MemberView>& members) {
+  ordered_json json = ordered_json::array();
+  for (const MemberView& member : members) {
+    json.push_back({{"name", Text(member.facts.name)},
+                    {"devices", Texts(NamesOf(member.facts.devices))},
+                    {"exchange", Text(member.facts.exchange)},
+                    {"state", member.has_left  ? "left"
+                              : member.is_lost ? "silent"
+                                               : "here"},
+                    {"silent_seconds", member.silent_seconds},
+                    {"job_id", Text(member.job_id)}});
+  }
+  return json;
+}
+
+ordered_json LinksToJson(const std::vector<HostPair>& links) {
+  ordered_json json = ordered_json::array();
+  for (const HostPair& pair : links) {
+    json.push_back({{"from", Text(pair.from)},
+                    {"to", Text(pair.to)},
+                    {"error", Text(pair.error)},
+                    {"round_trip_ms", pair.link.round_trip_seconds * 1e3},
+                    {"bytes_per_second", pair.link.bytes_per_second},
+                    {"clock_offset_ms", pair.link.clock_offset_seconds * 1e3}});
+  }
+  return json;
+}
+
 }  // namespace fgnn

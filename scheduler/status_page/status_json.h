@@ -9,6 +9,7 @@
 
 #include "nlohmann/json.hpp"
 #include "scheduler/executors/executor_view.h"
+#include "scheduler/members/member_table.h"
 #include "scheduler/status_page/device_now.h"
 #include "scheduler/status_page/service_history.h"
 #include "scheduler/store/job.h"
@@ -24,6 +25,9 @@ nlohmann::ordered_json DevicesToJson(const std::vector<DeviceNow>& devices);
 nlohmann::ordered_json ExecutorsToJson(
     const std::vector<ExecutorView>& executors);
 nlohmann::ordered_json QueuesToJson(const std::vector<QueueNow>& queues);
+// Returns the members, and the links between hosts as jobs have measured them.
+nlohmann::ordered_json HostsToJson(const std::vector<MemberView>& members);
+nlohmann::ordered_json LinksToJson(const std::vector<HostPair>& links);
 
 }  // namespace fgnn
 

@@ -180,26 +180,34 @@ absl::StatusOr<ordered_json> StatusPage::StatusNow() {
   FGNN_ASSIGN_OR_RETURN(const std::vector<Job> ended,
                         table_->List(EndedBefore(""), kMostEnded));
   const std::vector<ExecutorView> executors = host_->Executors();
+  const MemberTable* const members = facts_.members;
+  const std::string own_host = members == nullptr ? "" : members->head().name;
   ordered_json history;
   {
     const MutexLock lock(&mutex_);
     history = history_.ToJson();
   }
-  return ordered_json{{"time_ms", UnixMilliseconds()},
-                      {"version", facts_.version},
-                      {"state_dir", PrintableText(facts_.state_dir)},
-                      {"started_ms", facts_.started_ms},
-                      {"jobs_running", counts.running},
-                      {"jobs_queued", counts.queued},
-                      {"jobs_paused", counts.paused},
-                      {"running", JobsToJson(now.jobs.running)},
-                      {"queued", JobsToJson(now.jobs.waiting)},
-                      {"paused", JobsToJson(paused)},
-                      {"ended", JobsToJson(ended)},
-                      {"devices", DevicesToJson(now.devices)},
-                      {"executors", ExecutorsToJson(executors)},
-                      {"queues", QueuesToJson(now.queues)},
-                      {"history", std::move(history)}};
+  return ordered_json{
+      {"time_ms", UnixMilliseconds()},
+      {"version", facts_.version},
+      {"state_dir", PrintableText(facts_.state_dir)},
+      {"started_ms", facts_.started_ms},
+      {"jobs_running", counts.running},
+      {"jobs_queued", counts.queued},
+      {"jobs_paused", counts.paused},
+      {"running", JobsToJson(now.jobs.running)},
+      {"queued", JobsToJson(now.jobs.waiting)},
+      {"paused", JobsToJson(paused)},
+      {"ended", JobsToJson(ended)},
+      {"devices", DevicesToJson(now.devices)},
+      {"executors", ExecutorsToJson(executors)},
+      {"queues", QueuesToJson(now.queues)},
+      {"host", PrintableText(own_host)},
+      {"hosts", HostsToJson(members == nullptr ? std::vector<MemberView>()
+                                               : members->Views())},
+      {"links", LinksToJson(members == nullptr ? std::vector<HostPair>()
+                                               : members->pairs().All())},
+      {"history", std::move(history)}};
 }
 
 absl::StatusOr<ordered_json> StatusPage::JobsBefore(const std::string& job_id) {

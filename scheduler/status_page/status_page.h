@@ -12,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_table.h"
+#include "scheduler/members/member_table.h"
 #include "scheduler/status_page/answer_cache.h"
 #include "scheduler/status_page/service_history.h"
 #include "scheduler/store/job.h"
@@ -26,6 +27,8 @@ struct StatusPageFacts {
   std::string state_dir;
   int64_t started_ms = 0;  // Unix milliseconds of the service's start.
   std::vector<Device> devices;
+  // Hosts of the service; borrowed. nullptr: no host may join.
+  const MemberTable* members = nullptr;
 };
 
 // Thread-safe. A thread looks at the running jobs once a second. Answers are

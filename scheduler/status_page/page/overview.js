@@ -102,11 +102,35 @@ function devicesSection() {
       table('Devices', columns, rows), executors());
 }
 
+function hostState(host) {
+  if (host.state === 'silent') return `lost, silent for ${words.seconds(host.silent_seconds)}`;
+  return host.state === 'left' ? 'has left' : 'here';
+}
+
+function linkCells(link) {
+  if (link.error) return [link.from, link.to, link.error, '–', '–'];
+  return [link.from, link.to, words.milliseconds(link.round_trip_ms), link.bytes_per_second ? `${words.bytes(link.bytes_per_second)}/s` : '–',
+    `${link.clock_offset_ms.toFixed(2)} ms`];
+}
+
+// The hosts that have joined, and the links between hosts; null: no host has joined.
+function hostsSection() {
+  const {host, hosts, links, running} = state.status;
+  if (hosts.length === 0) return null;
+  const nameOf = (id) => { const job = running.find((one) => one.job_id === id); return job ? linkTo(job) : id || '–'; };
+  return section('Hosts', h('span', {class: 'soft'}, `joined ${host}`),
+      table('Hosts that have joined', [['host', 'name'], ['state', ''], ['job', 'name'], ['devices', 'long'], ['exchange', 'wide']],
+          hosts.map((one) => ({cells: [one.name, hostState(one), nameOf(one.job_id), one.devices.join(' '), one.exchange]}))),
+      links.length === 0 ? null : h('details', {}, h('summary', {}, `${links.length} links`),
+          table('Links between hosts', [['from', ''], ['to', ''], ['round trip', 'n'], ['rate', 'n'], ['clock ahead', 'n wide']],
+              links.map((link) => ({cells: linkCells(link)})))));
+}
+
 // `showOlder`: what the button behind the ended jobs does.
 export function overview(showOlder) {
   const shown = shownJob();
   const details = shown && state.details.get(shown.job_id);
   return [runningSection(), queueSection(),
     details && details.epochs ? section('Epochs', h('span', {class: 'soft'}, 'of ', linkTo(shown)), charts([{job: newest(details), epochs: details.epochs}])) : null,
-    devicesSection(), endedSection(showOlder)];
+    devicesSection(), hostsSection(), endedSection(showOlder)];
 }

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "scheduler/status_page/page_html.h"
 #include "shared/base/json_text.h"
@@ -53,6 +54,34 @@ TEST(StatusJsonTest, TextsAreBoundedAndPrintable) {
   const ordered_json json = ordered_json::parse(text);
   EXPECT_EQ(json["name"], R"(\xff\x1b[2J\n)");
   EXPECT_TRUE(json["progress"]["loss"].is_null());
+}
+
+TEST(StatusJsonTest, HostsHaveAStateAndLinks) {
+  MemberView member;
+  member.facts.name = "host1";
+  member.facts.devices = {Dev("cpu:0")};
+  member.job_id = "job";
+  std::vector<MemberView> members(3, member);
+  members[1].is_lost = true;
+  members[1].silent_seconds = 7;
+  members[2].is_lost = members[2].has_left = true;
+  const ordered_json hosts = HostsToJson(members);
+  EXPECT_EQ(hosts[0]["name"], "host1");
+  EXPECT_EQ(hosts[0]["devices"], ordered_json({"cpu:0"}));
+  EXPECT_EQ(hosts[0]["job_id"], "job");
+  EXPECT_EQ(hosts[0]["state"], "here");
+  EXPECT_EQ(hosts[1]["state"], "silent");
+  EXPECT_EQ(hosts[1]["silent_seconds"], 7);
+  EXPECT_EQ(hosts[2]["state"], "left");
+  const ordered_json links = LinksToJson(
+      {{.from = "head",
+        .to = "host1",
+        .link = {.round_trip_seconds = 0.25, .clock_offset_seconds = -1}},
+       {.from = "host1", .to = "head", .error = kEvil}});
+  EXPECT_EQ(links[0]["to"], "host1");
+  EXPECT_EQ(links[0]["round_trip_ms"], 250);
+  EXPECT_EQ(links[0]["clock_offset_ms"], -1000);
+  EXPECT_EQ(links[1]["error"], kEvil);
 }
 
 TEST(StatusJsonTest, TheTableOfThePageShowsMarkupAsText) {
