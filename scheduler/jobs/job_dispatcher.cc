@@ -168,6 +168,16 @@ void JobDispatcher::UpdateProgress(
   parts_.jobs.Announce(active);
 }
 
+void JobDispatcher::KeepShares(const std::string& id,
+                               std::vector<HostShare> shares) {
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
+  if (active == nullptr) return;
+  active->job.progress.shares = std::move(shares);
+  parts_.jobs.Save(*active);
+  parts_.jobs.Announce(*active);
+}
+
 void JobDispatcher::SetWaitingFor(const std::string& id,
                                   const std::string& what) {
   const MutexLock lock(&parts_.mutex);

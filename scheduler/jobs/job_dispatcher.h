@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "scheduler/jobs/job_states.h"
@@ -36,6 +37,8 @@ class JobDispatcher {
   void ForgetInterruptions(const std::string& id);
   void UpdateProgress(const std::string& id,
                       const std::function<void(JobProgress&)>& update);
+  // Keeps the shares of the job's hosts, also in the store.
+  void KeepShares(const std::string& id, std::vector<HostShare> shares);
   // Tells clients what the job waits for, as long as it has its devices; empty:
   // for nothing.
   void SetWaitingFor(const std::string& id, const std::string& what);

@@ -2,6 +2,7 @@
 #ifndef FGNN_SCHEDULER_MEMBERS_MEMBER_MESSAGES_H_
 #define FGNN_SCHEDULER_MEMBERS_MEMBER_MESSAGES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,11 @@ struct HostFindings {
   // Which other hosts of the job its exchange reaches; none of a host that was
   // not tried yet.
   std::vector<HostReach> reaches = {};
+  // Batches of the job that its devices sample and train in a second, known
+  // with `arithmetic`; 0: not known.
+  double batches_per_second = 0;
+
+  bool has_measured() const { return !arithmetic.kind.empty(); }
 };
 
 struct MemberJobReport {
@@ -64,6 +70,7 @@ struct MemberOpening {
 struct MemberJobOrder {
   std::string job_id;
   JobSpec spec = {};  // Effective spec of the whole job.
+  // No host has places: the member measures, and waits for an order with them.
   JobHosts hosts = {};
   uint64_t dataset_content = 0;  // See ValidatedDataset.
   uint64_t first_version = 0;    // See SegmentOptions.
@@ -72,6 +79,10 @@ struct MemberJobOrder {
   std::vector<MemberOpening> openings = {};
 
   uint64_t attempt() const { return hosts.attempt; }
+  bool has_places() const {
+    return std::any_of(hosts.all.begin(), hosts.all.end(),
+                       [](const JobHost& host) { return host.num_places > 0; });
+  }
 };
 
 struct MemberOrders {

@@ -36,6 +36,12 @@ void ToMessage(const JobProgress& progress, v1::JobProgress* message) {
   if (progress.evaluated.has_value()) {
     message->set_evaluated(*progress.evaluated);
   }
+  for (const HostShare& share : progress.shares) {
+    v1::HostShare& added = *message->add_shares();
+    added.set_host(PrintableText(share.name));
+    added.set_batches(static_cast<uint32_t>(share.num_places));
+    added.set_batches_per_second(share.batches_per_second);
+  }
   for (const ExecutorView& executor : progress.executors) {
     fgnn::ToMessage(executor, message->add_executors());
   }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/access/path_rules.h"
+#include "scheduler/times/host_speed.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -41,16 +42,12 @@ absl::StatusOr<RunDataset> OpenDataset(RunContext& run) {
   return dataset;
 }
 
-absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run,
-                                           DevicePlanner& planner,
-                                           RunMemory& memory) {
+absl::StatusOr<PlanInput> MeasureExecutors(RunContext& run,
+                                           DevicePlanner& planner) {
   PlanInput input;
   input.job_key = HashString(run.job.id);
   input.spec = run.spec;
   input.dataset = run.dataset->facts.shape;
-  input.num_hosts = std::max<uint64_t>(run.hosts.size(), 1);
-  input.places_before = run.places_before();
-  input.places_after = run.places_after();
   const uint64_t batches = BatchesPerEpoch(run.dataset->facts.shape.num_train,
                                            run.spec.sampling.batch_size);
   FGNN_ASSIGN_OR_RETURN(
@@ -61,8 +58,18 @@ absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run,
   if (sampling.size() > 1) input.sampling_on_gpus = sampling.back();
   FGNN_ASSIGN_OR_RETURN(input.training, run.executors.calls().ProfileTraining(
                                             input.sampling.hops));
+  const TimesByKind times = ProfiledTimes(input);
+  planner.SetProfile(times);
   run.findings.arithmetic = input.training.arithmetic;
-  planner.SetProfile(ProfiledTimes(input));
+  run.findings.batches_per_second = BatchesPerSecond(run.spec, times);
+  return input;
+}
+
+absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run, PlanInput input,
+                                           RunMemory& memory) {
+  input.num_hosts = std::max<uint64_t>(run.hosts.size(), 1);
+  input.places_before = run.places_before();
+  input.places_after = run.places_after();
   JobPlan plan;
   FGNN_RETURN_IF_ERROR(run.environment.memory->Plan(
       run.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/planning/job_plan.h"
 #include "scheduler/run/device_planner.h"
 #include "scheduler/run/run_context.h"
 #include "scheduler/run/run_memory.h"
@@ -17,11 +18,15 @@ namespace fgnn {
 // Has the dataset validated, and reads its sizes. Logs its warnings.
 absl::StatusOr<RunDataset> OpenDataset(RunContext& run);
 
-// Measures the job's executors, and plans its segment by that. Reserves its
-// memory. The run has its dataset, and its executors are registered.
-// ResourceExhausted: see PlanJob().
-absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run,
-                                           DevicePlanner& planner,
+// Measures the job's executors, for PlanSegment() and the run's findings. The
+// run has its dataset, and its executors are registered.
+absl::StatusOr<PlanInput> MeasureExecutors(RunContext& run,
+                                           DevicePlanner& planner);
+
+// Plans the job's segment by what MeasureExecutors() has returned. Reserves its
+// memory. The run knows the shares of its hosts. ResourceExhausted: see
+// PlanJob().
+absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run, PlanInput input,
                                            RunMemory& memory);
 
 // The value of cache.policy with which samplers count while they sample.

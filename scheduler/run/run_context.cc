@@ -21,6 +21,30 @@ uint64_t PlacesOf(const std::vector<HostShare>& hosts, size_t begin,
   return places;
 }
 
+bool AreOf(const std::vector<HostShare>& shares,
+           const std::vector<HostShare>& hosts) {
+  return std::equal(shares.begin(), shares.end(), hosts.begin(), hosts.end(),
+                    [](const HostShare& a, const HostShare& b) {
+                      return a.name == b.name &&
+                             a.num_training == b.num_training;
+                    });
+}
+
+// Returns the hosts of the job. Shares by speed are those that the job has
+// kept, if they are of these hosts; else no host has places yet.
+std::vector<HostShare> HostsOf(const Job& job) {
+  const JobSpec spec = WholeSpecOf(job);
+  std::vector<HostShare> hosts = HostSharesOf(spec);
+  if (hosts.size() < 2 || !spec.hosts.are_shares_by_speed()) return hosts;
+  const std::vector<HostShare>& kept = job.progress.shares;
+  if (AreOf(kept, hosts) &&
+      PlacesOf(kept, 0, kept.size()) == spec.training.batches_per_step) {
+    return kept;
+  }
+  for (HostShare& host : hosts) host.num_places = 0;
+  return hosts;
+}
+
 ExecutorsOfJob ExecutorsFor(const Job& job, const JobSpec& spec,
                             size_t num_hosts, const ShortageClock& clock) {
   ExecutorsOfJob executors = {.job_id = job.id,
@@ -45,7 +69,7 @@ JobSpec WholeSpecOf(const Job& job) {
 RunContext::RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
                        KeepGoing keep_going, const std::string& own_host)
     : job(std::move(job_to_run)),
-      hosts(HostSharesOf(WholeSpecOf(job))),
+      hosts(HostsOf(job)),
       self(IndexOf(hosts, own_host)),
       spec(OnHost(WholeSpecOf(job), own_host)),
       environment(of_all_jobs),
@@ -57,6 +81,10 @@ uint64_t RunContext::places_before() const { return PlacesOf(hosts, 0, self); }
 
 uint64_t RunContext::places_after() const {
   return PlacesOf(hosts, std::min(self + 1, hosts.size()), hosts.size());
+}
+
+bool RunContext::has_places() const {
+  return PlacesOf(hosts, 0, hosts.size()) > 0;
 }
 
 bool RunContext::IsDue(uint32_t every, uint32_t epoch) const {

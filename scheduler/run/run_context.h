@@ -75,11 +75,12 @@ struct RunContext {
   // and after them.
   uint64_t places_before() const;
   uint64_t places_after() const;
+  // Returns false if the shares of the hosts have yet to be found.
+  bool has_places() const;
 
   const Job job;
-  const std::vector<HostShare>
-      hosts;          // All hosts of the job; empty: no devices.
-  const size_t self;  // Index of this host among them.
+  std::vector<HostShare> hosts;  // All hosts of the job; empty: no devices.
+  const size_t self;             // Index of this host among them.
   // The hosts as the exchange sees them; empty: one host, or not known yet.
   JobHosts peers;
   // Spec of the job, with the devices that it has on this host.

@@ -37,8 +37,12 @@ absl::Status RunStart::Begin() {
   progress.EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   progress.EnterPreparation("measuring");
+  FGNN_ASSIGN_OR_RETURN(PlanInput measured,
+                        MeasureExecutors(run_, parts_.planner));
+  FGNN_RETURN_IF_ERROR(
+      parts_.hosts.ShareBySpeed(run_.dataset->validated.content));
   FGNN_ASSIGN_OR_RETURN(const SegmentOptions segment,
-                        PlanSegment(run_, parts_.planner, parts_.memory));
+                        PlanSegment(run_, std::move(measured), parts_.memory));
   progress.ShowSize(segment);
   FGNN_ASSIGN_OR_RETURN(run_.started, OpenFolder(segment));
   if (run_.job.folder != FolderUse::kMake) FGNN_RETURN_IF_ERROR(PlanToGoOn());
@@ -96,10 +100,11 @@ absl::StatusOr<bool> RunStart::TakeOver() {
   absl::StatusOr<RunFolder> folder = KeepFolder(seconds_before);
   // A stopped queue cannot be opened again.
   absl::StatusOr<RunState> state =
-      !folder.ok() ? folder.status()
-      : kept->queue().stopped()
-          ? absl::FailedPreconditionError(
-                "its daemons had begun to let go of it")
+      !folder.ok()              ? folder.status()
+      : kept->queue().stopped() ? absl::FailedPreconditionError(
+                                      "its daemons had begun to let go of it")
+      : kept->options().places_after != run_.places_after()
+          ? absl::FailedPreconditionError("its hosts have other shares now")
           : FindRunningState(kept->options(), kept->board(), *folder,
                              run_.job.options.digest);
   if (state.ok()) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "scheduler/executors/executor_view.h"
 #include "scheduler/store/job_state.h"
+#include "shared/config/job_hosts.h"
 #include "shared/config/job_spec.h"
 #include "shared/config/submission_options.h"
 #include "shared/device/device.h"
@@ -46,6 +47,9 @@ struct JobProgress {
   // Fingerprint of the dataset's contents that the job began with; 0: not
   // known yet.
   uint64_t dataset_content = 0;
+  // Shares by speed of the hosts that the job has, or had last; empty: none
+  // were found.
+  std::vector<HostShare> shares;
   std::vector<ExecutorView> executors;
   std::vector<DeviceView> devices;  // Devices, if they take turns.
 };

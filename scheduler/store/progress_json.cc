@@ -1,6 +1,7 @@
 #include "scheduler/store/progress_json.h"
 
 #include <optional>
+#include <vector>
 
 #include "shared/measured/score_fields.h"
 
@@ -32,6 +33,32 @@ void ReadText(const nlohmann::json& json, const char* key, std::string& value) {
   }
 }
 
+std::vector<HostShare> ReadShares(const nlohmann::json& json) {
+  std::vector<HostShare> shares;
+  const auto found = json.find("shares");
+  if (found == json.end() || !found->is_array()) return shares;
+  for (const nlohmann::json& one : *found) {
+    if (!one.is_object()) return {};
+    HostShare& share = shares.emplace_back();
+    ReadText(one, "host", share.name);
+    Read(one, "trains", share.num_training);
+    Read(one, "batches", share.num_places);
+    Read(one, "batches_per_second", share.batches_per_second);
+  }
+  return shares;
+}
+
+nlohmann::json SharesToJson(const std::vector<HostShare>& shares) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const HostShare& share : shares) {
+    json.push_back({{"host", share.name},
+                    {"trains", share.num_training},
+                    {"batches", share.num_places},
+                    {"batches_per_second", share.batches_per_second}});
+  }
+  return json;
+}
+
 }  // namespace
 
 nlohmann::ordered_json ScoresToJson(const Scores& scores) {
@@ -58,7 +85,8 @@ std::string ProgressToJson(const JobProgress& progress) {
       {"test", nlohmann::json(ScoresToJson(progress.test))},
       {"restarts", progress.restarts},
       {"deaths_in_preparing", progress.deaths_in_preparing},
-      {"dataset_content", progress.dataset_content}};
+      {"dataset_content", progress.dataset_content},
+      {"shares", SharesToJson(progress.shares)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -81,6 +109,7 @@ JobProgress ProgressFromJson(const std::string& text) {
   Read(json, "restarts", progress.restarts);
   Read(json, "deaths_in_preparing", progress.deaths_in_preparing);
   Read(json, "dataset_content", progress.dataset_content);
+  progress.shares = ReadShares(json);
   return progress;
 }
 

@@ -82,7 +82,7 @@ absl::Status StoreScalar(const FieldDescriptor& field, const std::string& path,
                          std::string text, Message* message) {
   const Reflection& reflection = *message->GetReflection();
   const bool add = field.is_repeated();
-  if (!text.empty() && text == DocOf(field).zero_word()) text = "0";
+  if (!add && !text.empty() && text == DocOf(field).zero_word()) text = "0";
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32: {
       FGNN_ASSIGN_OR_RETURN(const int32_t value,
@@ -186,11 +186,18 @@ absl::Status ReadList(const YAML::Node& node, const YamlOrigin& origin,
     message->GetReflection()->ClearField(message, &field);
     return ReadBlockInstead(node, origin, path, *block, message);
   }
+  const std::string& zero_word = DocOf(field).zero_word();
+  if (!zero_word.empty() && node.IsScalar() && node.Scalar() == zero_word) {
+    message->GetReflection()->ClearField(message, &field);
+    return StoreScalar(field, path, "0", message);
+  }
   if (!node.IsSequence()) {
-    return ErrorAt(node, origin,
-                   absl::InvalidArgumentError(absl::StrCat(
-                       path, " takes a list; write [",
-                       node.IsScalar() ? node.Scalar() : "…", "]")));
+    return ErrorAt(
+        node, origin,
+        absl::InvalidArgumentError(absl::StrCat(
+            path, " takes a list; write [",
+            node.IsScalar() ? node.Scalar() : "…", "]",
+            zero_word.empty() ? "" : absl::StrCat(" or ", zero_word))));
   }
   if (node.size() == 0 && IsNumber(field) && !MayBeEmpty(field)) {
     return ErrorAt(node, origin,

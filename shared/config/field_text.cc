@@ -67,7 +67,7 @@ std::string ValueOf(const FieldDescriptor& field, const Message& message,
           repeated ? reflection.GetRepeatedUInt32(message, &field, index)
                    : reflection.GetUInt32(message, &field);
       const std::string& zero_word = DocOf(field).zero_word();
-      if (value == 0 && !zero_word.empty()) return zero_word;
+      if (value == 0 && !repeated && !zero_word.empty()) return zero_word;
       return absl::StrCat(value);
     }
     case FieldDescriptor::CPPTYPE_UINT64:
@@ -95,6 +95,10 @@ std::string TextOf(const FieldDescriptor& field, const Message& message) {
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field);
        ++i) {
     values.push_back(ValueOf(field, message, i));
+  }
+  const std::string& zero_word = DocOf(field).zero_word();
+  if (!zero_word.empty() && values == std::vector<std::string>({"0"})) {
+    return zero_word;
   }
   return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
 }

@@ -33,7 +33,8 @@ std::vector<HostShare> HostSharesOf(const JobSpec& spec) {
   uint64_t all = 0;
   for (const HostShare& host : hosts) all += host.num_training;
   const uint64_t places = spec.training.batches_per_step;
-  const std::vector<uint32_t>& given = spec.hosts.shares;
+  std::vector<uint32_t> given;
+  if (spec.hosts.are_shares_given()) given = spec.hosts.shares;
   uint64_t before = 0;
   for (size_t i = 0; i < hosts.size(); ++i) {
     const uint64_t end = before + hosts[i].num_training;

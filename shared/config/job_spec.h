@@ -145,12 +145,19 @@ struct DeviceRequestSpec {
 // How the hosts of a job share its steps.
 struct HostsSpec {
   // Numbers of places of each step, of the hosts in their order; empty: in
-  // proportion to their devices.
+  // proportion to their devices; {0}: by their speed.
   std::vector<uint32_t> shares = {};
   // Fewest hosts, the service's own one among them; 0: those of the devices, or
   // 1 if the spec asks for no devices.
   uint32_t min = 0;
   uint32_t max = 0;  // Most hosts; 0: those of the devices.
+
+  bool are_shares_by_speed() const {
+    return shares.size() == 1 && shares.front() == 0;
+  }
+  bool are_shares_given() const {
+    return !shares.empty() && !are_shares_by_speed();
+  }
 
   friend bool operator==(const HostsSpec&, const HostsSpec&) = default;
 };

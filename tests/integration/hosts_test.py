@@ -115,17 +115,53 @@ class ChangingHostsTest(HostsTest):
         digests = (run_dir / 'batches.crc').read_bytes()
         self.assert_exactly(digests.startswith(expected), 'digests differ')
 
+    def shares_of(self, job):
+        """Batches of each host, by its name."""
+        shares = self.service.json('show', job)['progress']['shares']
+        for share in shares:
+            self.assertGreater(share['batches_per_second'], 0)
+        return {share['host']: share['batches'] for share in shares}
+
+    def times_shared(self):
+        return self.hosts.log('head').count(
+            "shares of a step's 4 batches by measured speed: head ")
+
     def test_two_three_one_and_two_hosts(self):
         self.hosts.join('host1')
-        run_dir, job = self.start_on_any(**{'limits.host_wait': 0})
+        run_dir, job = self.start_on_any(
+            **{'limits.host_wait': 0, 'hosts.shares': 'auto'})
         self.wait_for_hosts(job, 'host1')
         self.hosts.join('host2')
         self.wait_for_hosts(job, 'host1', 'host2')
+        shares = self.shares_of(job)
+        self.assertEqual(list(shares), ['', 'host1', 'host2'])
+        self.assertEqual(sum(shares.values()), 4)
+        self.assertGreaterEqual(min(shares.values()), 1)
         self.hosts.end_host('host1')
         self.hosts.kill_host('host2')
         self.wait_for_hosts(job)
         self.hosts.start_member('host1')
         self.wait_for_hosts(job, 'host1')
+        self.end_as_one_host(run_dir, job)
+
+    def test_shares_by_speed_stay_while_the_hosts_do(self):
+        self.hosts.join('host1')
+        run_dir, job = self.start_on_any(
+            **{'hosts.shares': 'auto', 'limits.host_wait': 86400})
+        shares = self.shares_of(job)
+        self.hosts.kill_host('host1')
+        self.service.wait_for(
+            lambda: 'lets go of its devices' in self.hosts.log('head'),
+            'the loss')
+        self.hosts.start_member('host1')
+        self.wait_for_hosts(job, 'host1')
+        self.hosts.kill('head', 'scheduler')
+        self.hosts.start_head()
+        self.service.wait_for(
+            lambda: 'taken over at step' in self.hosts.log('head'),
+            'the job to be taken over')
+        self.assertEqual(self.shares_of(job), shares)
+        self.assertEqual(self.times_shared(), 1)
         self.end_as_one_host(run_dir, job)
 
     def test_a_host_that_is_lost_is_waited_for(self):

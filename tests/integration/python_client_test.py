@@ -298,8 +298,18 @@ class SpecTest(client_case.ClientTest):
                 spec.override('devices.max', 5, read)
                 self.assertEqual(spec.to_dict(read), {'devices': {'max': 5}})
 
+    def test_a_word_in_the_place_of_a_list_of_numbers(self):
+        read = spec.from_dict({'hosts': {'shares': 'auto'}})
+        self.assertEqual(list(read.hosts.shares), [0])
+        spec.override('hosts.shares', [2, 0], read)
+        self.assertEqual(list(read.hosts.shares), [2, 0])
+
     def test_what_is_wrong_is_named_before_any_call(self):
         for job, *names in (
+                ({'hosts': {'shares': ['auto', 1]}}, 'hosts.shares',
+                 "'auto' is not a whole number"),
+                ({'hosts': {'shares': 'fast'}},
+                 r'hosts.shares takes a list; write \[fast\] or auto'),
                 ({'sampling': {'fanout': [5]}}, "'fanout' in sampling",
                  "'fanouts'"),
                 ({'epochs': 3}, "'epochs'", "'training.epochs'"),

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/config/device_list.h"
+#include "shared/config/job_hosts.h"
 #include "shared/config/job_spec_proto.h"
 #include "shared/rpc/job_hosts_proto.h"
 #include "shared/rpc/sockets/host_port.h"
@@ -20,7 +21,8 @@ MemberJobReport JobOf(const v1::MemberJob& message) {
       .error = absl::Status(static_cast<absl::StatusCode>(message.error_code()),
                             message.error_message()),
       .findings = {.arithmetic = FromProto(message.arithmetic()),
-                   .reaches = FromProto(message.reaches())}};
+                   .reaches = FromProto(message.reaches()),
+                   .batches_per_second = message.batches_per_second()}};
 }
 
 }  // namespace
@@ -45,6 +47,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   job.set_error_message(std::string(report.job->error.message()));
   *job.mutable_arithmetic() = ToProto(report.job->findings.arithmetic);
   *job.mutable_reaches() = ToProto(report.job->findings.reaches);
+  job.set_batches_per_second(report.job->findings.batches_per_second);
   return message;
 }
 
@@ -101,9 +104,11 @@ absl::StatusOr<MemberOrders> FromProto(
                               .dataset_content = job.dataset_content(),
                               .first_version = job.first_version()};
   const JobHosts& hosts = orders.job->hosts;
-  if (hosts.self >= hosts.all.size() || orders.job->spec.devices.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the head orders host ", hosts.self, " of ", hosts.all.size()));
+  const size_t num_hosts = HostSharesOf(orders.job->spec).size();
+  if (hosts.self >= num_hosts || hosts.all.size() != num_hosts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the head orders host ", hosts.self, " of ",
+                     hosts.all.size(), ", of a job of ", num_hosts));
   }
   for (const v1::MemberOpening& opening : job.openings()) {
     orders.job->openings.push_back({.sampling_limit = opening.sampling_limit(),

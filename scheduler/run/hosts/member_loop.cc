@@ -151,7 +151,8 @@ absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
     return OpeningsOf(attempt).status();
   });
   FGNN_RETURN_IF_ERROR(
-      run.Prepare([&] { Tell(order, /*is_prepared=*/false, run.findings()); }));
+      run.Prepare([&] { Tell(order, /*is_prepared=*/false, run.findings()); },
+                  [&] { return AskOrderOf(order.attempt()); }));
   while (true) {
     Tell(order, /*is_prepared=*/true, run.findings());
     FGNN_ASSIGN_OR_RETURN(const std::vector<MemberOpening> openings,
@@ -160,14 +161,29 @@ absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
   }
 }
 
-absl::StatusOr<std::vector<MemberOpening>> MemberLoop::OpeningsOf(
-    uint64_t attempt) {
-  const MutexLock lock(&mutex_);
+absl::StatusOr<MemberJobOrder> MemberLoop::OrderOf(uint64_t attempt) const {
   if (is_ending_ || !orders_.job.has_value() ||
       orders_.job->attempt() != attempt) {
     return absl::CancelledError("the head does not order it any more");
   }
-  return orders_.job->openings;
+  return *orders_.job;
+}
+
+absl::StatusOr<std::vector<MemberOpening>> MemberLoop::OpeningsOf(
+    uint64_t attempt) {
+  const MutexLock lock(&mutex_);
+  FGNN_ASSIGN_OR_RETURN(MemberJobOrder order, OrderOf(attempt));
+  return std::move(order.openings);
+}
+
+absl::StatusOr<MemberJobOrder> MemberLoop::AskOrderOf(uint64_t attempt) {
+  MutexLock lock(&mutex_);
+  changed_.WaitUntil(
+      &lock, DeadlineIn(kTick), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        const absl::StatusOr<MemberJobOrder> order = OrderOf(attempt);
+        return !order.ok() || order->has_places();
+      });
+  return OrderOf(attempt);
 }
 
 void MemberLoop::Tell(const MemberJobOrder& order, bool is_prepared,

@@ -41,8 +41,13 @@ class MemberLoop {
   // Runs the job to its end, or until it is ordered no more.
   void RunJob(const MemberJobOrder& order);
   absl::Status RunOrdered(const MemberJobOrder& order);
+  // Returns the order of this attempt. Cancelled: it is ordered no more.
+  absl::StatusOr<MemberJobOrder> OrderOf(uint64_t attempt) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the openings of this attempt. Cancelled: it is ordered no more.
   absl::StatusOr<std::vector<MemberOpening>> OpeningsOf(uint64_t attempt);
+  // See AskOrder.
+  absl::StatusOr<MemberJobOrder> AskOrderOf(uint64_t attempt);
   // Sets what the head is told of the job.
   void Tell(const MemberJobOrder& order, bool is_prepared,
             const HostFindings& findings,

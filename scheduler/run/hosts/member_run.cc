@@ -37,32 +37,46 @@ void OpenAsOrdered(const std::vector<MemberOpening>& openings,
 
 MemberRun::MemberRun(const MemberJobOrder& order,
                      const JobEnvironment& environment, KeepGoing keep_going)
-    : first_version_(order.first_version),
-      run_(JobOf(order), environment, std::move(keep_going),
+    : run_(JobOf(order), environment, std::move(keep_going),
            order.hosts.all[order.hosts.self].name),
       planner_(order.job_id, run_.spec, environment.host->options().state_dir),
-      memory_(&run_) {
-  run_.peers = order.hosts;
-}
+      memory_(&run_) {}
 
 MemberRun::~MemberRun() {
   run_.executors.Release();
   run_.environment.memory->Forget(run_.job.id);
 }
 
-absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell) {
+absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell, AskOrder ask) {
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
   FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
-  FGNN_ASSIGN_OR_RETURN(SegmentOptions segment,
-                        PlanSegment(run_, planner_, memory_));
+  FGNN_ASSIGN_OR_RETURN(PlanInput measured, MeasureExecutors(run_, planner_));
   tell();
+  FGNN_RETURN_IF_ERROR(WaitForPlaces(ask));
+  FGNN_ASSIGN_OR_RETURN(SegmentOptions segment,
+                        PlanSegment(run_, std::move(measured), memory_));
   FGNN_ASSIGN_OR_RETURN(segment.rank_order_key,
                         RankForCaches(run_, segment, [] {}));
   // The exchange gets the weights of that version from another host.
   segment.first_version = first_version_;
   FGNN_RETURN_IF_ERROR(AttachAll(run_, planner_, segment));
   return WaitForOthers(tell);
+}
+
+absl::Status MemberRun::WaitForPlaces(AskOrder ask) {
+  while (true) {
+    FGNN_ASSIGN_OR_RETURN(const MemberJobOrder order, ask());
+    if (order.has_places()) {
+      first_version_ = order.first_version;
+      run_.peers = order.hosts;
+      for (size_t i = 0; i < run_.hosts.size(); ++i) {
+        run_.hosts[i].num_places = order.hosts.all[i].num_places;
+      }
+      return absl::OkStatus();
+    }
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+  }
 }
 
 absl::Status MemberRun::WaitForOthers(absl::FunctionRef<void()> tell) {

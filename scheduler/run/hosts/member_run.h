@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/members/member_messages.h"
 #include "scheduler/run/device_planner.h"
@@ -14,6 +15,10 @@
 #include "scheduler/run/run_memory.h"
 
 namespace fgnn {
+
+// Returns the order of the run as it is now, within about a tick: at once if it
+// has places. Returns why the run is to end.
+using AskOrder = absl::FunctionRef<absl::StatusOr<MemberJobOrder>()>;
 
 // Opens the segment as far as the openings say: see MemberJobOrder.
 void OpenAsOrdered(const std::vector<MemberOpening>& openings,
@@ -31,10 +36,11 @@ class MemberRun {
   MemberRun(const MemberRun&) = delete;
   MemberRun& operator=(const MemberRun&) = delete;
 
-  // Validates the dataset, starts daemons, measures, plans, makes the segment
-  // and attaches all daemons. Calls `tell` when findings() have changed.
-  // FailedPrecondition: the dataset has other contents than the head's.
-  absl::Status Prepare(absl::FunctionRef<void()> tell);
+  // Validates the dataset, starts daemons, measures, waits for its places,
+  // plans, makes the segment and attaches all daemons. Calls `tell` when
+  // findings() have changed. FailedPrecondition: the dataset has other contents
+  // than the head's.
+  absl::Status Prepare(absl::FunctionRef<void()> tell, AskOrder ask);
   const HostFindings& findings() const { return run_.findings; }
   // Opens the segment as far as the openings say, attaches daemons that came
   // back, and waits for a tick or until a step is made. Call it again and
@@ -42,11 +48,13 @@ class MemberRun {
   absl::Status Follow(const std::vector<MemberOpening>& openings);
 
  private:
+  // Waits for an order with places, and takes its numbers.
+  absl::Status WaitForPlaces(AskOrder ask);
   // Waits until the first weights have come, and the exchange reaches all
   // hosts.
   absl::Status WaitForOthers(absl::FunctionRef<void()> tell);
 
-  const uint64_t first_version_;
+  uint64_t first_version_ = 0;
   RunContext run_;
   DevicePlanner planner_;
   RunMemory memory_;

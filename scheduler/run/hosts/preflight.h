@@ -26,6 +26,10 @@ class Preflight {
   // job's. Any of them may be missing yet.
   void Take(const std::string& host, const HostFindings& findings,
             Deadline now);
+  // Returns the newest findings of the host with this index.
+  const HostFindings& FindingsOf(size_t host) const {
+    return hosts_[host].findings;
+  }
   // FailedPrecondition, naming two hosts, what each has found and the way out:
   // their arithmetic differs, or the exchanges of both have run for ten seconds
   // and one does not reach the other. Sets `misfit` to the name of the later

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/times/host_speed.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -14,6 +17,18 @@ namespace {
 
 // Longest wait for hosts whose schedulers have yet to call this one again.
 constexpr std::chrono::seconds kJoinWithin{60};
+
+// Returns "head 3 (12.1 a second), host1 1 (4 a second)".
+std::string Describe(const std::vector<HostShare>& shares,
+                     const JobHosts& hosts) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    all.push_back(absl::StrFormat("%s %d (%.3g a second)", hosts.all[i].name,
+                                  shares[i].num_places,
+                                  shares[i].batches_per_second));
+  }
+  return absl::StrJoin(all, ", ");
+}
 
 }  // namespace
 
@@ -78,12 +93,51 @@ void RunHosts::OrderAll() {
   }
 }
 
-void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
-  if (!are_others()) return;
+void RunHosts::Begin(uint64_t dataset_content) {
+  dataset_content_ = dataset_content;
+  if (attempt_ != 0) return;
   attempt_ = HashString(
       absl::StrCat(run_.environment.host->options().generation, ".",
                    MonotonicClock::now().time_since_epoch().count()));
-  dataset_content_ = dataset_content;
+}
+
+absl::Status RunHosts::ShareBySpeed(uint64_t dataset_content) {
+  if (!are_others() && !run_.job.progress.shares.empty()) {
+    run_.environment.dispatcher->KeepShares(run_.job.id, {});
+  }
+  if (!are_others() || run_.has_places()) return absl::OkStatus();
+  Begin(dataset_content);
+  SetPeers();
+  OrderAll();
+  while (true) {
+    if (!is_one_lost_) {
+      FGNN_RETURN_IF_ERROR(ArePrepared().status());
+      if (HaveMeasured()) break;
+    }
+    // Ends with the run's preemption if a host is lost.
+    FGNN_RETURN_IF_ERROR(run_.executors.Tick());
+    run_.environment.dispatcher->WaitUntilClosed(DeadlineIn(kTick));
+  }
+  fgnn::ShareBySpeed(run_.spec.training.batches_per_step, run_.hosts);
+  run_.environment.dispatcher->KeepShares(run_.job.id, run_.hosts);
+  LogInfo("job {}: shares of a step's {} batches by measured speed: {}",
+          run_.job.id, run_.spec.training.batches_per_step,
+          Describe(run_.hosts, run_.peers));
+  return absl::OkStatus();
+}
+
+bool RunHosts::HaveMeasured() {
+  for (size_t host = 0; host < run_.hosts.size(); ++host) {
+    const HostFindings& findings = preflight_.FindingsOf(host);
+    if (!findings.has_measured()) return false;
+    run_.hosts[host].batches_per_second = findings.batches_per_second;
+  }
+  return true;
+}
+
+void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
+  if (!are_others()) return;
+  Begin(dataset_content);
   first_version_ = first_version;
   SetPeers();
   OrderAll();

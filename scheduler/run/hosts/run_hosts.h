@@ -29,6 +29,11 @@ class RunHosts {
   // Gives the hosts to the job. If one has gone meanwhile, it counts as lost,
   // and the error is that of `keep_going`.
   absl::Status Take();
+  // Finds the shares of a job that shares by speed, unless it has those of
+  // these hosts: orders the hosts to measure, and waits for that. This host has
+  // measured. `dataset_content`: see ValidatedDataset. Errors as those of
+  // WaitUntilPrepared().
+  absl::Status ShareBySpeed(uint64_t dataset_content);
   // Orders the hosts to prepare. Does not wait for them. `dataset_content`: see
   // ValidatedDataset; `first_version`: see SegmentOptions.
   void Prepare(uint64_t dataset_content, uint64_t first_version);
@@ -57,6 +62,10 @@ class RunHosts {
   // Returns the names of the other hosts.
   std::vector<std::string> Names() const;
   JobHosts HostsFor(uint32_t self) const;
+  // Begins an attempt, unless one has begun.
+  void Begin(uint64_t dataset_content);
+  // Returns whether all hosts have measured, and takes their speed.
+  bool HaveMeasured();
   void OrderAll();
   void SetPeers();
   // Waits for the hosts of a run that was taken over.

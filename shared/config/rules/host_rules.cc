@@ -22,7 +22,7 @@ absl::Status CheckShares(const JobSpec& spec, size_t num_hosts) {
   }
   const std::vector<uint32_t>& shares = spec.hosts.shares;
   const uint64_t places = spec.training.batches_per_step;
-  if (shares.empty()) {
+  if (!spec.hosts.are_shares_given()) {
     if (places >= num_hosts) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("training.batches_per_step is ", places,
@@ -69,10 +69,11 @@ absl::Status CheckNumbers(const JobSpec& spec, size_t num_hosts) {
   }
   const bool may_change =
       hosts.max > 0 || (hosts.min > 0 && hosts.min < num_hosts);
-  if (may_change && !hosts.shares.empty()) {
+  if (may_change && hosts.are_shares_given()) {
     return absl::InvalidArgumentError(
         "hosts.shares gives each host its batches, but with hosts.min or "
-        "hosts.max the hosts may change; leave hosts.shares out");
+        "hosts.max the hosts may change; leave hosts.shares out, or set it to "
+        "auto");
   }
   if (hosts.max > 1 && spec.device_request.has_value()) {
     return absl::InvalidArgumentError(
@@ -96,7 +97,7 @@ absl::Status CheckHosts(const JobSpec& spec) {
   FGNN_RETURN_IF_ERROR(CheckNumbers(spec, std::max<size_t>(hosts.size(), 1)));
   // Hosts of a job that names none may join later.
   const size_t num_hosts = std::max<size_t>(hosts.size(), spec.hosts.max);
-  if (num_hosts <= 1 && spec.hosts.shares.empty()) {
+  if (num_hosts <= 1 && !spec.hosts.are_shares_given()) {
     const bool is_far =
         !spec.devices.empty() && !spec.devices.front().host.empty();
     if (!is_far) return absl::OkStatus();

@@ -42,7 +42,8 @@ void AppendLine(const char* name, const std::string& value, std::string* text) {
   absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
 }
 
-// "cpu:0 cpu:1", "1 to 2 of kind cpu", "all of the service".
+// "cpu:0 cpu:1", "1 to 2 of kind cpu", "all of the
+// service".
 std::string WantedText(const v1::JobSpec& spec) {
   if (!spec.has_device_request()) {
     return spec.devices().empty() ? "all of the service"
@@ -53,6 +54,18 @@ std::string WantedText(const v1::JobSpec& spec) {
       request.min(),
       request.max() > request.min() ? absl::StrCat(" to ", request.max()) : "",
       " of kind ", request.kind());
+}
+
+// "head 3 (12.1 batches a second), host1 1 (4 batches a second)".
+std::string SharesText(const v1::JobProgress& progress) {
+  std::vector<std::string> shares;
+  for (const v1::HostShare& share : progress.shares()) {
+    shares.push_back(
+        absl::StrFormat("%s %d (%.3g batches a second)",
+                        share.host().empty() ? "head" : share.host(),
+                        share.batches(), share.batches_per_second()));
+  }
+  return absl::StrJoin(shares, ", ");
 }
 
 }  // namespace
@@ -157,6 +170,7 @@ std::string JobText(const v1::Job& job) {
   if (job.devices_size() > 0) {
     line("has devices", absl::StrJoin(job.devices(), " "));
   }
+  if (progress.shares_size() > 0) line("shares", SharesText(progress));
   line("dataset", job.spec().dataset());
   line("run folder", job.run_dir());
   line("submitted", FormatTime(job.submitted_ms()));

@@ -158,6 +158,24 @@ TEST(ProgressJsonTest, ScoresOfTargetsAreThereAgain) {
   EXPECT_EQ(again.test.micro_f1, 0.75);
 }
 
+TEST(ProgressJsonTest, SharesOfHostsAreThereAgain) {
+  JobProgress progress;
+  EXPECT_TRUE(ProgressFromJson(ProgressToJson(progress)).shares.empty());
+  progress.shares = {{.num_training = 2, .num_places = 3},
+                     {.name = "host1",
+                      .num_training = 1,
+                      .num_places = 1,
+                      .batches_per_second = 2.5}};
+  const JobProgress again = ProgressFromJson(ProgressToJson(progress));
+  ASSERT_EQ(again.shares.size(), 2U);
+  EXPECT_EQ(again.shares[0].name, "");
+  EXPECT_EQ(again.shares[0].num_training, 2U);
+  EXPECT_EQ(again.shares[0].num_places, 3U);
+  EXPECT_EQ(again.shares[1].name, "host1");
+  EXPECT_EQ(again.shares[1].batches_per_second, 2.5);
+  EXPECT_TRUE(ProgressFromJson(R"({"shares": [7]})").shares.empty());
+}
+
 TEST_F(JobStoreTest, FindsByPrefixAndByClientKey) {
   JobStore store = Open();
   for (const char* id : {"2026-a1", "2026-a2", "2026-b1"}) {

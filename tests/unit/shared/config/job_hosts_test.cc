@@ -65,6 +65,13 @@ TEST(JobHostsTest, SharesThatAreGivenStand) {
   EXPECT_EQ(SharesOf(spec), "head 3, h1 0, h2 1");
 }
 
+// Speed is measured once the hosts are the job's.
+TEST(JobHostsTest, SharesBySpeedAreInProportionBeforeSpeedIsKnown) {
+  JobSpec spec = SpecOn({"cpu:0", "cpu:1", "h1/cpu:0"}, 6);
+  spec.hosts.shares = {0};
+  EXPECT_EQ(SharesOf(spec), "head 4, h1 2");
+}
+
 TEST(JobHostsTest, AHostSeesItsOwnDevicesByItsOwnNames) {
   const JobSpec spec = SpecOn({"cpu:0", "h1/cpu:0", "h1/cpu:1"}, 3);
   EXPECT_EQ(NamesOf(OnHost(spec, "").devices),
@@ -116,6 +123,20 @@ TEST(HostRulesTest, RefusesSharesThatAreNotTheStep) {
   EXPECT_THAT(CheckHosts(spec), InvalidArgument("[1, 1]", "sums to 2", "is 1"));
   spec.hosts.shares = {1};
   EXPECT_THAT(CheckHosts(spec), InvalidArgument("has 1 numbers", "2 hosts"));
+}
+
+TEST(HostRulesTest, SharesBySpeedAreForHostsThatComeAndGo) {
+  JobSpec spec = SpecOn({"cpu:0", "h1/cpu:0"}, 2);
+  spec.hosts = {.shares = {0}, .min = 1};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec.hosts = {.shares = {0}, .max = 2};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec.training.batches_per_step = 1;
+  EXPECT_THAT(CheckHosts(spec),
+              InvalidArgument("batches_per_step is 1", "2 hosts"));
+  spec = SpecOn({"cpu:0"}, 1);
+  spec.hosts.shares = {0};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
 }
 
 TEST(HostRulesTest, RefusesNumbersOfHostsThatCannotBe) {

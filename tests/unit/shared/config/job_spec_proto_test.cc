@@ -251,6 +251,28 @@ TEST(DeviceRequestTest, OverridesReplaceNamesAndNumbers) {
   EXPECT_FALSE(read({"devices=2", "devices=[cpu:3]"}).has_device_request());
 }
 
+TEST(HostSharesTest, AWordStandsForSharesBySpeed) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec spec,
+      EffectiveOnOneDevice("hosts: {shares: auto, max: 2}\n"
+                           "training: {batches_per_step: 2}\n"));
+  EXPECT_TRUE(FromProto(spec).hosts.are_shares_by_speed());
+  EXPECT_THAT(ToYaml(FromProto(spec)), HasSubstr("shares: auto\n"));
+  EXPECT_THAT(EffectiveOnOneDevice("hosts: {shares: [auto, 1]}\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'auto' is not a whole number")));
+  EXPECT_THAT(EffectiveOnOneDevice("hosts: {shares: fast}\n"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("takes a list; write [fast] or auto")));
+}
+
+TEST(HostSharesTest, AHostWithoutBatchesIsWrittenAsZero) {
+  JobSpec spec;
+  spec.dataset = "/d";
+  spec.hosts.shares = {2, 0};
+  EXPECT_THAT(ToYaml(spec), HasSubstr("shares: [2, 0]\n"));
+}
+
 TEST(DeviceRequestTest, NamesWhatIsWrong) {
   for (const auto& [lines, words] :
        std::initializer_list<std::pair<std::string, std::string>>{

@@ -85,6 +85,20 @@ TEST(JobTextTest, ShowsPhaseErrorAndMissingAccuracy) {
   EXPECT_THAT(text, HasSubstr("76.52 %"));
 }
 
+TEST(JobTextTest, ShowsTheSharesOfHostsAndTheirSpeed) {
+  v1::Job job = JobIn(v1::JOB_STATE_RUNNING);
+  EXPECT_THAT(JobText(job), testing::Not(HasSubstr("shares")));
+  v1::JobProgress& progress = *job.mutable_progress();
+  progress.add_shares()->set_batches(3);
+  progress.mutable_shares(0)->set_batches_per_second(12.34);
+  progress.add_shares()->set_batches(1);
+  progress.mutable_shares(1)->set_host("host1");
+  progress.mutable_shares(1)->set_batches_per_second(4);
+  EXPECT_THAT(JobText(job),
+              HasSubstr("shares          head 3 (12.3 batches a second), "
+                        "host1 1 (4 batches a second)\n"));
+}
+
 TEST(TestScoresTextTest, ShowsWhatThereIs) {
   v1::Job job;
   v1::JobProgress& progress = *job.mutable_progress();

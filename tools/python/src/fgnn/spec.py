@@ -279,9 +279,13 @@ def _read_field(value: Any, origin: str, prefix: str, field: _Descriptor,
         _read_message(value, origin, path, section)
     elif field.is_repeated:
         elements = None if _is_null(value) else _elements(value)
+        word = _doc_of(field).zero_word
+        if elements is None and word and _text(value) == word:
+            elements = [0]
         if elements is None:
-            raise _error(origin, value,
-                         f'{path} takes a list; write [{_text(value) or "…"}]')
+            instead = f' or {word}' if word else ''
+            raise _error(origin, value, f'{path} takes a list; write '
+                         f'[{_text(value) or "…"}]{instead}')
         read = [_read_scalar(element, origin, path, field)
                 for element in elements]
         message.ClearField(field.name)
@@ -316,7 +320,7 @@ def _read_scalar(value: Any, origin: str, path: str,
 def _parse(text: str, path: str,
            field: _Descriptor) -> bool | int | float | str:
     doc = _doc_of(field)
-    if text and text == doc.zero_word:
+    if text and text == doc.zero_word and not field.is_repeated:
         text = '0'
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
         try:

@@ -22,12 +22,14 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
                   {.host = 2,
                    .link = {.round_trip_seconds = 0.5,
                             .bytes_per_second = 6,
-                            .clock_offset_seconds = -7}}}};
+                            .clock_offset_seconds = -7}}},
+      .batches_per_second = 8.5};
   FGNN_ASSERT_OK_AND_ASSIGN(const MemberReport back,
                             FromProto(ToProto(report)));
   ASSERT_TRUE(back.job.has_value());
   EXPECT_EQ(back.job->findings.arithmetic, report.job->findings.arithmetic);
   EXPECT_EQ(back.job->findings.reaches, report.job->findings.reaches);
+  EXPECT_EQ(back.job->findings.batches_per_second, 8.5);
 }
 
 }  // namespace
