@@ -49,12 +49,21 @@ struct MemberJobReport {
   HostFindings findings = {};
 };
 
+// Bytes of the log of a member's daemon.
+struct LogPart {
+  std::string name;     // Name of the log: "sampler.0".
+  uint64_t offset = 0;  // Number of the log's bytes before them.
+  std::string bytes;
+};
+
 struct MemberReport {
   MemberFacts facts;
   bool leaves = false;  // Whether the member ends, and reports no more.
   // nullopt: it has none.
   std::optional<MemberJobReport> job = std::nullopt;
   uint64_t revision = 0;  // Revision of the orders that it has; 0: none.
+  // nullopt: the head has all of the logs.
+  std::optional<LogPart> log = std::nullopt;
 };
 
 // How far an epoch is open.
@@ -89,6 +98,8 @@ struct MemberOrders {
   uint64_t revision = 0;  // Other orders have another revision; never 0.
   // nullopt: the member is to have none.
   std::optional<MemberJobOrder> job = std::nullopt;
+  // Bytes that the head has of the log of the report; nullopt: it took none.
+  std::optional<uint64_t> log_bytes = std::nullopt;
 };
 
 // Reports to the head, and returns the orders in force. If their revision is

@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
               if (made->facts.members != nullptr) {
                 services.services.push_back(
                     std::make_unique<MemberServiceAdapter>(
-                        callers, made->facts.members));
+                        callers, made->facts.members, made->facts.state_dir));
                 services.others = std::make_unique<WatchService>(
                     callers, &made->watchers, &made->links);
               }

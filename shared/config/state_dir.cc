@@ -78,6 +78,10 @@ fs::path LogPath(const fs::path& state_dir, std::string_view name) {
   return state_dir / "logs" / (std::string(name) + ".log");
 }
 
+fs::path HostFolder(const fs::path& state_dir, std::string_view host) {
+  return state_dir / "hosts" / host;
+}
+
 fs::path PluginFolder(const fs::path& state_dir) {
   return state_dir / "plugins";
 }

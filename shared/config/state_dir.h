@@ -31,6 +31,10 @@ std::filesystem::path ExecutorSocketPath(const std::filesystem::path& state_dir,
                                          std::string_view name);
 std::filesystem::path LogPath(const std::filesystem::path& state_dir,
                               std::string_view name);
+// Returns the folder of what the head keeps of another host. LogPath() of it
+// is a copy of that host's.
+std::filesystem::path HostFolder(const std::filesystem::path& state_dir,
+                                 std::string_view host);
 std::filesystem::path PluginFolder(const std::filesystem::path& state_dir);
 std::filesystem::path CountsFolder(const std::filesystem::path& state_dir);
 std::filesystem::path RunDirPath(const std::filesystem::path& state_dir,

@@ -46,8 +46,23 @@ class SameBitsTest(HostsTest):
                 run_dir = self.service.run(
                     {**JOB, **TWO, 'hosts.shares': shares}, '--digest')
                 self.assert_same_run(run_dir, expected)
+        self.logs_of_the_member_are_here()
         self.assertEqual(self.hosts.end(), {})
         self.assertEqual(self.service.leftovers(), [])
+
+    def logs_of_the_member_are_here(self):
+        def logs(*words):
+            return self.service.fgnn('logs', *words).stdout
+
+        self.service.wait_for(
+            lambda: 'sampler.0' in logs('--host', 'host1', '--daemon',
+                                        'sampler.0', 'last'),
+            'the log of its sampler')
+        self.assertNotIn('sampler.0', logs('--host', 'host1', '--daemon',
+                                           'exchange.0'))
+        unknown = self.service.fgnn('logs', '--host', 'host2', check=False)
+        self.assert_user_error(unknown)
+        self.assertIn('there are host1', unknown.stderr)
 
     def test_a_job_that_pauses_goes_on(self):
         run_dir, job = self.start_long()

@@ -38,6 +38,12 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   message.set_generation(facts.generation);
   message.set_revision(report.revision);
   message.set_leaves(report.leaves);
+  if (report.log.has_value()) {
+    v1::LogPart& log = *message.mutable_log();
+    log.set_name(report.log->name);
+    log.set_offset(report.log->offset);
+    log.set_bytes(report.log->bytes);
+  }
   if (!report.job.has_value()) return message;
   v1::MemberJob& job = *message.mutable_job();
   job.set_job_id(report.job->job_id);
@@ -65,6 +71,11 @@ absl::StatusOr<MemberReport> FromProto(const v1::ReportMemberRequest& message) {
       report.facts.devices,
       DevicesOfNames({message.devices().begin(), message.devices().end()}));
   if (message.has_job()) report.job = JobOf(message.job());
+  if (message.has_log()) {
+    report.log = LogPart{.name = message.log().name(),
+                         .offset = message.log().offset(),
+                         .bytes = message.log().bytes()};
+  }
   return report;
 }
 
@@ -72,6 +83,7 @@ v1::ReportMemberResponse ToProto(const MemberOrders& orders,
                                  uint64_t has_revision) {
   v1::ReportMemberResponse message;
   message.set_revision(orders.revision);
+  if (orders.log_bytes.has_value()) message.set_log_bytes(*orders.log_bytes);
   if (!orders.job.has_value() || orders.revision == has_revision) {
     return message;
   }
@@ -95,6 +107,7 @@ v1::ReportMemberResponse ToProto(const MemberOrders& orders,
 absl::StatusOr<MemberOrders> FromProto(
     const v1::ReportMemberResponse& message) {
   MemberOrders orders = {.revision = message.revision()};
+  if (message.has_log_bytes()) orders.log_bytes = message.log_bytes();
   if (!message.has_job()) return orders;
   const v1::MemberOrder& job = message.job();
   FGNN_ASSIGN_OR_RETURN(JobSpec spec, ReadSpec(job.spec()));

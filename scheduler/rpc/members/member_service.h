@@ -2,13 +2,17 @@
 #ifndef FGNN_SCHEDULER_RPC_MEMBERS_MEMBER_SERVICE_H_
 #define FGNN_SCHEDULER_RPC_MEMBERS_MEMBER_SERVICE_H_
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "fgnn/v1/member.grpc.pb.h"
+#include "scheduler/members/log_copies.h"
 #include "scheduler/members/member_table.h"
 #include "scheduler/rpc/callers/callers.h"
 #include "scheduler/rpc/callers/user_calls.h"
+#include "shared/telemetry/line_limit.h"
 
 namespace fgnn {
 
@@ -18,9 +22,12 @@ class MemberServiceAdapter final
           v1::MemberService::WithGenericMethod_HoldLink<
               v1::MemberService::Service>> {
  public:
-  // Borrows the table.
-  MemberServiceAdapter(std::shared_ptr<Callers> callers, MemberTable* members)
-      : members_(members), calls_(std::move(callers), /*audit=*/nullptr) {}
+  // Borrows the table. `state_dir`: the service's, for copies of logs.
+  MemberServiceAdapter(std::shared_ptr<Callers> callers, MemberTable* members,
+                       const std::filesystem::path& state_dir)
+      : members_(members),
+        logs_(state_dir),
+        calls_(std::move(callers), /*audit=*/nullptr) {}
 
   grpc::Status StreamedReportMember(
       grpc::ServerContext* context,
@@ -28,7 +35,13 @@ class MemberServiceAdapter final
                                 v1::ReportMemberResponse>* stream) override;
 
  private:
+  // Adds the report's part of a log to its copy. Returns MemberOrders'
+  // log_bytes.
+  std::optional<uint64_t> TakeLog(const MemberReport& report);
+
   MemberTable* const members_;
+  const LogCopies logs_;
+  LineLimit limit_;  // Limit of lines about copies.
   const UserCalls calls_;
 };
 

@@ -48,7 +48,8 @@ MemberLoop::MemberLoop(MemberFacts facts, HeadCall head,
                        const JobEnvironment& environment)
     : facts_(std::move(facts)),
       head_(std::move(head)),
-      environment_(environment) {
+      environment_(environment),
+      logs_(environment.host->options().state_dir) {
   environment_.memory = &memory_;
 }
 
@@ -73,7 +74,11 @@ absl::Status MemberLoop::ReportOnce() {
     report.job = told_;
     report.revision = orders_.revision;
   }
+  report.log = logs_.Next();
   FGNN_ASSIGN_OR_RETURN(MemberOrders orders, head_(report));
+  if (report.log.has_value() && orders.log_bytes.has_value()) {
+    logs_.NoteTaken(report.log->name, *orders.log_bytes);
+  }
   const MutexLock lock(&mutex_);
   if (orders.revision == report.revision) return absl::OkStatus();
   orders_ = std::move(orders);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/members/member_messages.h"
 #include "scheduler/planning/memory_ledger.h"
+#include "scheduler/run/hosts/log_tail.h"
 #include "scheduler/run/hosts/member_run.h"
 #include "scheduler/run/run_context.h"
 #include "shared/base/threads/mutex.h"
@@ -34,7 +35,7 @@ class MemberLoop {
  private:
   MemberLoop(MemberFacts facts, HeadCall head,
              const JobEnvironment& environment);
-  // Reports, and takes the orders. Returns the head's error.
+  // Reports, and takes the orders. Returns the head's error. For one thread.
   absl::Status ReportOnce();
   void ReportOften(bool is_there);
   void Work();
@@ -57,6 +58,7 @@ class MemberLoop {
   const HeadCall head_;
   JobEnvironment environment_;
   MemoryLedger memory_;
+  LogTail logs_;  // For the thread that reports.
   Mutex mutex_;
   CondVar changed_;  // Signals other orders, and the end.
   MemberOrders orders_ ABSL_GUARDED_BY(mutex_);

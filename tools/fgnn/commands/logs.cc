@@ -1,4 +1,5 @@
 // logs: prints the daemons' messages about a job.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -30,19 +31,45 @@ namespace fs = std::filesystem;
 constexpr int64_t kMarginMs = 1000;
 
 // Returns the lines to select: those of the job, or all if none is named.
+// `of_host`: not by time, since another host may have another clock.
 absl::StatusOr<LogSelection> SelectionFor(const std::string& name,
-                                          const fs::path& state_dir) {
+                                          const fs::path& state_dir,
+                                          bool of_host) {
   if (name.empty()) return LogSelection{};
   FGNN_ASSIGN_OR_RETURN(JobHistory history,
                         JobHistory::Open({.state_dir = state_dir}));
   FGNN_ASSIGN_OR_RETURN(const v1::Job job, history.GetJob(name));
   LogSelection selection;
+  selection.job = job.job_id();
+  if (of_host) return selection;
   selection.from = LogTime(job.submitted_ms() - kMarginMs);
   if (job.finished_ms() != 0) {
     selection.to = LogTime(job.finished_ms() + kMarginMs);
   }
-  selection.job = job.job_id();
   return selection;
+}
+
+// Returns the folder of the host's logs. NotFound: no such host has logs.
+absl::StatusOr<fs::path> FolderOf(const std::string& host,
+                                  const fs::path& state_dir) {
+  if (host.empty()) return state_dir;
+  std::vector<std::string> hosts;
+  std::error_code error;
+  const fs::path all = HostFolder(state_dir, "x").parent_path();
+  for (const auto& entry : fs::directory_iterator(all, error)) {
+    hosts.push_back(entry.path().filename().string());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return ErrnoToStatus(error.value(), all.string());
+  }
+  std::sort(hosts.begin(), hosts.end());
+  if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+    return HostFolder(state_dir, host);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no host '", host, "' has logs here; there are ",
+      hosts.empty() ? "none of other hosts" : absl::StrJoin(hosts, ", "),
+      ", and without --host those of this host"));
 }
 
 // NotFound: there is no log. PermissionDenied: this user may not read them.
@@ -68,20 +95,24 @@ absl::StatusOr<std::vector<std::string>> DaemonsWithLogs(
 struct LogsFlags {
   std::string job_id;
   std::string daemon;
+  std::string host;
 };
 
 absl::Status PrintLogs(const LogsFlags& flags, const CommandContext& context) {
   const std::string& daemon = flags.daemon;
   FGNN_ASSIGN_OR_RETURN(const LogSelection selection,
-                        SelectionFor(flags.job_id, context.place.state_dir));
+                        SelectionFor(flags.job_id, context.place.state_dir,
+                                     /*of_host=*/!flags.host.empty()));
+  FGNN_ASSIGN_OR_RETURN(const fs::path folder,
+                        FolderOf(flags.host, context.place.state_dir));
   FGNN_ASSIGN_OR_RETURN(const std::vector<std::string> daemons,
-                        DaemonsWithLogs(context.place.state_dir));
+                        DaemonsWithLogs(folder));
   bool known = daemon.empty();
   std::vector<LogLine> lines;
   for (const std::string& name : daemons) {
     if (!daemon.empty() && name != daemon) continue;
     known = true;
-    const fs::path log = LogPath(context.place.state_dir, name);
+    const fs::path log = LogPath(folder, name);
     for (const fs::path& part : {PredecessorOf(log), log}) {
       std::ifstream in(part);
       const auto selected = SelectLogLines(in, selection);
@@ -118,6 +149,9 @@ void AddLogsCommand(Command app, CommandContext& context) {
   logs.AddOption("JOB", flags.job_id, kJobHelp).Takes("JOB");
   logs.AddOption("--daemon", flags.daemon,
                  "Show the lines of this daemon only, e.g. sampler.0")
+      .Takes("NAME");
+  logs.AddOption("--host", flags.host,
+                 "Show the lines of the daemons of this other host, e.g. host1")
       .Takes("NAME");
 }
 

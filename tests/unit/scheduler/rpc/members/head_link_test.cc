@@ -35,7 +35,7 @@ class HeadLinkTest : public PortServerTest {
         [this](const std::shared_ptr<Callers>& callers) {
           Services made;
           made.services.push_back(
-              std::make_unique<MemberServiceAdapter>(callers, &members_));
+              std::make_unique<MemberServiceAdapter>(callers, &members_, temp_.path()));
           made.others =
               std::make_unique<WatchService>(callers, watchers_.get(), &links_);
           return made;
