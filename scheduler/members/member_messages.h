@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "scheduler/executors/executor_view.h"
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 #include "shared/executors/executor_messages.h"
@@ -41,12 +42,19 @@ struct HostFindings {
   bool has_measured() const { return !arithmetic.kind.empty(); }
 };
 
+// The executors of a job on one host.
+struct HostExecutors {
+  std::vector<ExecutorView> views = {};
+  uint32_t restarts = 0;  // Number of times that they were started again.
+};
+
 struct MemberJobReport {
-  std::string job_id;
+  std::string job_id = {};
   uint64_t attempt = 0;
   bool is_prepared = false;  // Whether its daemons are attached.
   absl::Status error = {};   // Why it failed; OK: it did not.
   HostFindings findings = {};
+  HostExecutors executors = {};
 };
 
 // Bytes of the log of a member's daemon.

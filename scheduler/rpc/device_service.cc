@@ -61,6 +61,7 @@ absl::StatusOr<std::vector<v1::Device>> DeviceServiceAdapter::DevicesOf(
   if (!devices.empty()) return devices;
   for (const ExecutorView& executor : progress.executors) {
     const Device& on = executor.placement.device;
+    if (!on.host.empty()) continue;  // DevicesOfMembers() has it.
     const bool is_there = std::any_of(
         devices.begin(), devices.end(),
         [&](const v1::Device& device) { return device.name() == on.name; });

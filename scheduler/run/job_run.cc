@@ -238,7 +238,7 @@ std::vector<std::string> JobRun::Warnings() const {
 // first.
 void JobRun::Release() {
   const JobEnvironment& environment = run_.environment;
-  restarts_ = std::max(restarts_, run_.executors.restarts());
+  restarts_ = std::max(restarts_, run_.restarts());
   parts_.hosts.Release();
   run_.executors.Release();
   environment.memory->Forget(run_.job.id);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "shared/device/device.h"
+
 namespace fgnn {
 namespace {
 
@@ -76,6 +79,24 @@ RunContext::RunContext(Job job_to_run, const JobEnvironment& of_all_jobs,
       executors(environment.host->DaemonsOf(job.id), environment.calls,
                 ExecutorsFor(job, spec, hosts.size(), environment.clock),
                 std::move(keep_going)) {}
+
+std::vector<ExecutorView> RunContext::Views() const {
+  std::vector<ExecutorView> views = executors.Views();
+  for (const auto& [host, there] : others) {
+    for (ExecutorView view : there.views) {
+      view.placement.name = absl::StrCat(host, "/", view.placement.name);
+      view.placement.device = OfHost(view.placement.device, host);
+      views.push_back(std::move(view));
+    }
+  }
+  return views;
+}
+
+uint32_t RunContext::restarts() const {
+  uint32_t restarts = executors.restarts();
+  for (const auto& [host, there] : others) restarts += there.restarts;
+  return restarts;
+}
 
 uint64_t RunContext::places_before() const { return PlacesOf(hosts, 0, self); }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +72,11 @@ struct RunContext {
   // `every` epochs (0: none of these), and always after the last one.
   bool IsDue(uint32_t every, uint32_t epoch) const;
 
+  // Return the executors of all hosts, and how often they were started again.
+  // The names of other hosts' executors begin with the host's: host1/sampler.0.
+  std::vector<ExecutorView> Views() const;
+  uint32_t restarts() const;
+
   // Numbers of places of each step that other hosts have, before this host's
   // and after them.
   uint64_t places_before() const;
@@ -88,6 +94,8 @@ struct RunContext {
   const JobEnvironment environment;
   JobExecutors executors;
 
+  // Executors of the other hosts by the host's name, as reported last.
+  std::map<std::string, HostExecutors> others;
   // What this host finds out about itself; the hosts of a job compare it.
   HostFindings findings;
   // Dataset of the run; nullopt: it is not validated yet.

@@ -12,14 +12,14 @@ void RunProgress::EnterPhase(const std::string& phase) {
   const JobEnvironment& environment = run_.environment;
   evaluates_ = false;
   LogInfo("job {}: {}", run_.job.id, phase);
-  environment.dispatcher->UpdateProgress(
-      run_.job.id, [&](JobProgress& progress) {
-        progress.phase = phase;
-        progress.evaluated.reset();
-        progress.executors = run_.executors.Views();
-        progress.restarts = run_.executors.restarts();
-        progress.edges_per_second = 0;
-      });
+  environment.dispatcher->UpdateProgress(run_.job.id,
+                                         [&](JobProgress& progress) {
+                                           progress.phase = phase;
+                                           progress.evaluated.reset();
+                                           progress.executors = run_.Views();
+                                           progress.restarts = run_.restarts();
+                                           progress.edges_per_second = 0;
+                                         });
 }
 
 void RunProgress::EnterEvaluation(const std::string& phase) {
@@ -112,8 +112,8 @@ void RunProgress::Show() {
         progress.batches_committed = records_.next_seq().value();
         progress.loss = records_.sum().loss();
         progress.edges_per_second = records_.edges_per_second();
-        progress.restarts = run_.executors.restarts();
-        progress.executors = run_.executors.Views();
+        progress.restarts = run_.restarts();
+        progress.executors = run_.Views();
         progress.devices = planner_.Views();
         scores_.ShowValid(progress);
         scores_.ShowTest(progress);

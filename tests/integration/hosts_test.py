@@ -77,7 +77,12 @@ class SameBitsTest(HostsTest):
                 self.service.wait_for_batches(
                     run_dir, harness.committed_of(run_dir) + 10)
                 self.hosts.kill(host, role)
+        self.service.wait_for(lambda: self.restarts_of(job) >= 6, 'restarts')
+        self.assertIn('host1/sampler.0', self.service.fgnn('show', job).stdout)
         self.end_as_one_host(run_dir, job)
+
+    def restarts_of(self, job):
+        return self.service.json('show', job)['progress']['restarts']
 
     def test_a_member_that_is_killed_comes_back(self):
         run_dir, job = self.start_long()

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/rpc/job_messages.h"
+#include "shared/base/printable_text.h"
 #include "shared/base/status.h"
 #include "shared/config/device_list.h"
 #include "shared/config/job_hosts.h"
@@ -13,8 +15,33 @@
 namespace fgnn {
 namespace {
 
-MemberJobReport JobOf(const v1::MemberJob& message) {
-  return {
+absl::StatusOr<DaemonState> StateOf(const std::string& word) {
+  for (const DaemonState state :
+       {DaemonState::kStarting, DaemonState::kIdle, DaemonState::kWorking,
+        DaemonState::kStandby, DaemonState::kLost, DaemonState::kDead}) {
+    if (word == NameOf(state)) return state;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", PrintableText(word), "' is no state of an executor"));
+}
+
+absl::StatusOr<ExecutorView> ViewOf(const v1::Executor& message) {
+  ExecutorView view;
+  view.placement.name = PrintableText(message.name());
+  FGNN_ASSIGN_OR_RETURN(view.placement.role, ParseRole(message.role()));
+  FGNN_ASSIGN_OR_RETURN(view.placement.device,
+                        ParseDeviceName(message.device()));
+  view.pid = message.pid();
+  FGNN_ASSIGN_OR_RETURN(view.state, StateOf(message.state()));
+  view.job_id = message.job_id();
+  view.batches = message.batches();
+  view.restarts = message.restarts();
+  view.resident_bytes = static_cast<uint64_t>(message.resident_bytes());
+  return view;
+}
+
+absl::StatusOr<MemberJobReport> JobOf(const v1::MemberJob& message) {
+  MemberJobReport job = {
       .job_id = message.job_id(),
       .attempt = message.attempt(),
       .is_prepared = message.prepared(),
@@ -23,6 +50,11 @@ MemberJobReport JobOf(const v1::MemberJob& message) {
       .findings = {.arithmetic = FromProto(message.arithmetic()),
                    .reaches = FromProto(message.reaches()),
                    .batches_per_second = message.batches_per_second()}};
+  job.executors.restarts = message.restarts();
+  for (const v1::Executor& executor : message.executors()) {
+    FGNN_ASSIGN_OR_RETURN(job.executors.views.emplace_back(), ViewOf(executor));
+  }
+  return job;
 }
 
 }  // namespace
@@ -54,6 +86,10 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   *job.mutable_arithmetic() = ToProto(report.job->findings.arithmetic);
   *job.mutable_reaches() = ToProto(report.job->findings.reaches);
   job.set_batches_per_second(report.job->findings.batches_per_second);
+  job.set_restarts(report.job->executors.restarts);
+  for (const ExecutorView& view : report.job->executors.views) {
+    ToMessage(view, job.add_executors());
+  }
   return message;
 }
 
@@ -70,7 +106,9 @@ absl::StatusOr<MemberReport> FromProto(const v1::ReportMemberRequest& message) {
   FGNN_ASSIGN_OR_RETURN(
       report.facts.devices,
       DevicesOfNames({message.devices().begin(), message.devices().end()}));
-  if (message.has_job()) report.job = JobOf(message.job());
+  if (message.has_job()) {
+    FGNN_ASSIGN_OR_RETURN(report.job, JobOf(message.job()));
+  }
   if (message.has_log()) {
     report.log = LogPart{.name = message.log().name(),
                          .offset = message.log().offset(),

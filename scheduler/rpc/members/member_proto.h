@@ -9,7 +9,8 @@
 namespace fgnn {
 
 v1::ReportMemberRequest ToProto(const MemberReport& report);
-// InvalidArgument: a device or the address of the exchange is none.
+// InvalidArgument: a device, an executor or the address of the exchange is
+// none.
 absl::StatusOr<MemberReport> FromProto(const v1::ReportMemberRequest& message);
 
 // `has_revision`: revision of the orders that the member has. If they are these

@@ -142,7 +142,7 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
   const absl::Status ended = CatchExceptions([&] { return RunOrdered(order); });
   if (OpeningsOf(order.attempt()).ok()) {
     LogError("job {}: {}", order.job_id, MessageOf(ended));
-    Tell(order, /*is_prepared=*/false, /*findings=*/{}, ended);
+    Tell(order, {.error = ended});
     return;
   }
   LogInfo("job {}: let go", order.job_id);
@@ -151,15 +151,20 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
 }
 
 absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
-  Tell(order, /*is_prepared=*/false, /*findings=*/{});
+  Tell(order, {});
   MemberRun run(order, environment_, [this, attempt = order.attempt()] {
     return OpeningsOf(attempt).status();
   });
+  const auto tell = [&](bool is_prepared) {
+    Tell(order, {.is_prepared = is_prepared,
+                 .findings = run.findings(),
+                 .executors = run.executors()});
+  };
   FGNN_RETURN_IF_ERROR(
-      run.Prepare([&] { Tell(order, /*is_prepared=*/false, run.findings()); },
+      run.Prepare([&] { tell(/*is_prepared=*/false); },
                   [&] { return AskOrderOf(order.attempt()); }));
   while (true) {
-    Tell(order, /*is_prepared=*/true, run.findings());
+    tell(/*is_prepared=*/true);
     FGNN_ASSIGN_OR_RETURN(const std::vector<MemberOpening> openings,
                           OpeningsOf(order.attempt()));
     FGNN_RETURN_IF_ERROR(run.Follow(openings));
@@ -191,13 +196,9 @@ absl::StatusOr<MemberJobOrder> MemberLoop::AskOrderOf(uint64_t attempt) {
   return OrderOf(attempt);
 }
 
-void MemberLoop::Tell(const MemberJobOrder& order, bool is_prepared,
-                      const HostFindings& findings, const absl::Status& error) {
-  MemberJobReport report = {.job_id = order.job_id,
-                            .attempt = order.attempt(),
-                            .is_prepared = is_prepared,
-                            .error = error,
-                            .findings = findings};
+void MemberLoop::Tell(const MemberJobOrder& order, MemberJobReport report) {
+  report.job_id = order.job_id;
+  report.attempt = order.attempt();
   const MutexLock lock(&mutex_);
   told_ = std::move(report);
 }

@@ -49,10 +49,8 @@ class MemberLoop {
   absl::StatusOr<std::vector<MemberOpening>> OpeningsOf(uint64_t attempt);
   // See AskOrder.
   absl::StatusOr<MemberJobOrder> AskOrderOf(uint64_t attempt);
-  // Sets what the head is told of the job.
-  void Tell(const MemberJobOrder& order, bool is_prepared,
-            const HostFindings& findings,
-            const absl::Status& error = absl::OkStatus());
+  // Sets what the head is told of the job, but for its id and attempt.
+  void Tell(const MemberJobOrder& order, MemberJobReport report);
 
   const MemberFacts facts_;
   const HeadCall head_;

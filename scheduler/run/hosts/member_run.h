@@ -42,6 +42,10 @@ class MemberRun {
   // than the head's.
   absl::Status Prepare(absl::FunctionRef<void()> tell, AskOrder ask);
   const HostFindings& findings() const { return run_.findings; }
+  HostExecutors executors() const {
+    return {.views = run_.executors.Views(),
+            .restarts = run_.executors.restarts()};
+  }
   // Opens the segment as far as the openings say, attaches daemons that came
   // back, and waits for a tick or until a step is made. Call it again and
   // again once Prepare() is OK. Returns why the run cannot go on.

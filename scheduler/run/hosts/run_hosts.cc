@@ -230,6 +230,7 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
     FGNN_RETURN_IF_ERROR(LeaveOutIfMay(name, error));
     if (is_one_lost_) return false;
     TakeFindings(name, (*report)->findings);
+    run_.others[name] = (*report)->executors;
     are_prepared = are_prepared && (*report)->is_prepared;
   }
   std::string misfit;
@@ -281,6 +282,7 @@ void RunHosts::Release() {
   if (!are_others()) return;
   attempt_ = 0;
   is_one_lost_ = false;
+  run_.others.clear();
   members().Leave(run_.job.id);
 }
 

@@ -24,12 +24,40 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
                             .bytes_per_second = 6,
                             .clock_offset_seconds = -7}}},
       .batches_per_second = 8.5};
+  ExecutorView sampler;
+  sampler.placement = {.name = "sampler.0",
+                       .role = ExecutorRole::kSampler,
+                       .device = Dev("cpu:0")};
+  sampler.state = DaemonState::kStandby;
+  sampler.restarts = 8;
+  report.job->executors = {.views = {sampler}, .restarts = 9};
   FGNN_ASSERT_OK_AND_ASSIGN(const MemberReport back,
                             FromProto(ToProto(report)));
   ASSERT_TRUE(back.job.has_value());
   EXPECT_EQ(back.job->findings.arithmetic, report.job->findings.arithmetic);
   EXPECT_EQ(back.job->findings.reaches, report.job->findings.reaches);
   EXPECT_EQ(back.job->findings.batches_per_second, 8.5);
+  const HostExecutors& executors = back.job->executors;
+  EXPECT_EQ(executors.restarts, 9U);
+  ASSERT_EQ(executors.views.size(), 1U);
+  EXPECT_EQ(executors.views[0].placement, sampler.placement);
+  EXPECT_EQ(executors.views[0].state, DaemonState::kStandby);
+  EXPECT_EQ(executors.views[0].restarts, 8U);
+}
+
+TEST(MemberProtoTest, AnExecutorWithoutARoleOrAStateIsRefused) {
+  v1::ReportMemberRequest message;
+  message.set_exchange("host1:7071");
+  v1::Executor& executor = *message.mutable_job()->add_executors();
+  executor.set_role("sampler");
+  executor.set_device("cpu:0");
+  executor.set_state("idle");
+  EXPECT_THAT(FromProto(message), IsOk());
+  executor.set_state("gone");
+  EXPECT_THAT(FromProto(message).status(), InvalidArgument("'gone'"));
+  executor.set_state("idle");
+  executor.set_role("cook");
+  EXPECT_THAT(FromProto(message).status(), InvalidArgument("cook"));
 }
 
 }  // namespace
