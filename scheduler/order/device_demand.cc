@@ -1,10 +1,12 @@
 #include "scheduler/order/device_demand.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 namespace {
@@ -53,6 +55,9 @@ WantedDevices WantedBy(const JobSpec& spec,
     wanted.kind = spec.device_request->kind;
     wanted.min = spec.device_request->min;
     wanted.max = std::max(wanted.min, spec.device_request->max);
+    wanted.hosts = HostsWantedBy(spec, {});
+    wanted.hosts.kind =
+        wanted.kind == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
     return wanted;
   }
   std::vector<Device> own = OwnOf(spec.devices);
@@ -66,6 +71,36 @@ WantedDevices WantedBy(const JobSpec& spec,
 
 WantedDevices WantedAtWork(const std::vector<Device>& devices) {
   return {.named = MakeDeviceSet(OwnOf(devices)), .hosts = AtWorkOn(devices)};
+}
+
+absl::Status CheckAreThere(const WantedDevices& wanted,
+                           const std::vector<ServiceDevice>& has,
+                           const std::vector<ServiceHost>& hosts) {
+  FGNN_RETURN_IF_ERROR(CheckAreThere(wanted.hosts, hosts));
+  if (!wanted.by_number()) return absl::OkStatus();
+  const auto fits = [&](const Device& device) { return wanted.fits(device); };
+  // Numbers of fitting devices on the other hosts.
+  std::vector<size_t> on_hosts;
+  std::vector<size_t> candidates = AwaitedOf(wanted.hosts, hosts);
+  for (const size_t host : CandidatesOf(wanted.hosts, hosts)) {
+    if (IsThere(wanted.hosts, hosts[host])) candidates.push_back(host);
+  }
+  for (const size_t host : candidates) {
+    const std::vector<Device>& devices = hosts[host].devices;
+    on_hosts.push_back(static_cast<size_t>(
+        std::count_if(devices.begin(), devices.end(), fits)));
+  }
+  std::sort(on_hosts.begin(), on_hosts.end(), std::greater<>());
+  on_hosts.resize(std::min<size_t>(on_hosts.size(), wanted.hosts.max - 1));
+  auto may_have = static_cast<size_t>(std::count_if(
+      has.begin(), has.end(),
+      [&](const ServiceDevice& device) { return fits(device.device); }));
+  for (const size_t devices : on_hosts) may_have += devices;
+  if (may_have >= wanted.min) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "needs ", DescribeNumber(wanted), " of at most ", wanted.hosts.max,
+      " hosts, ", may_have, may_have == 1 ? " is there" : " are there",
+      "; start a scheduler with more elsewhere with --join"));
 }
 
 std::string DescribeNumber(const WantedDevices& wanted) {
@@ -84,13 +119,21 @@ absl::Status CheckCanHave(const WantedDevices& wanted,
                      " hosts; name devices of more, or lower it"));
   }
   if (!wanted.by_number()) return absl::OkStatus();
-  const auto num_fitting = std::count_if(
-      has.begin(), has.end(),
-      [&](const ServiceDevice& device) { return wanted.fits(device); });
-  if (wanted.min <= static_cast<size_t>(num_fitting)) return absl::OkStatus();
   std::vector<std::string> fitting;
   for (const ServiceDevice& of_service : has) {
-    if (wanted.fits(of_service)) fitting.push_back(of_service.device.name);
+    if (wanted.fits(of_service.device)) {
+      fitting.push_back(of_service.device.name);
+    }
+  }
+  // Hosts with the others may join later.
+  const uint32_t needs = hosts.max > 1 ? 1 : wanted.min;
+  if (fitting.size() >= needs) return absl::OkStatus();
+  if (hosts.max > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "devices: needs one of kind ",
+        wanted.kind == "any" ? "cpu" : wanted.kind,
+        " on the service's own host, which evaluates and writes checkpoints, "
+        "but it has none; start it with --devices, or ask for another kind"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "devices: needs ", DescribeNumber(wanted), ", the service has ",

@@ -35,7 +35,8 @@ absl::StatusOr<std::vector<ServiceDevice>> MakeServiceDevices(
     const std::vector<Device>& devices);
 
 // The devices that a job asks for: either all devices in `named` and those on
-// `hosts`, or `min` to `max` devices of the service.
+// `hosts`, or `min` to `max` devices of the service and of `hosts`, one of them
+// of the service's own host.
 struct WantedDevices {
   // Devices of the service's own host that the job has to have; unused if by
   // number.
@@ -47,8 +48,8 @@ struct WantedDevices {
 
   bool by_number() const { return min > 0; }
   // "any" gets cores: devices of a job by number have to train.
-  bool fits(const ServiceDevice& of_service) const {
-    return WordOf(of_service.device.kind) ==
+  bool fits(const Device& device) const {
+    return WordOf(device.kind) ==
            (kind == "any" ? WordOf(DeviceKind::kCpu) : kind);
   }
 };
@@ -65,6 +66,12 @@ WantedDevices WantedAtWork(const std::vector<Device>& devices);
 // have.
 absl::Status CheckCanHave(const WantedDevices& wanted,
                           const std::vector<ServiceDevice>& has);
+
+// Returns OK if the hosts that are there now, or are awaited, have enough for
+// the job. Unavailable: they have not; the message has need and have.
+absl::Status CheckAreThere(const WantedDevices& wanted,
+                           const std::vector<ServiceDevice>& has,
+                           const std::vector<ServiceHost>& hosts);
 
 // Returns the least that the job needs: "2 devices of kind cpu", "1 device".
 std::string DescribeNumber(const WantedDevices& wanted);

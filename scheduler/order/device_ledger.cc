@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/order/fewest.h"
 
@@ -9,12 +10,6 @@ namespace fgnn {
 namespace {
 
 constexpr int kNobody = -1;
-
-ServiceResources OfHost(size_t host) {
-  ServiceResources resources;
-  resources.set(kExchangeResource);
-  return resources.set(ResourceOfHost(host));
-}
 
 }  // namespace
 
@@ -36,37 +31,70 @@ DeviceLedger::DeviceLedger(const QueueSnapshot& snapshot)
 }
 
 bool DeviceLedger::IsHostFree(size_t host, const ServiceResources& has) const {
-  const ServiceResources lacks = OfHost(host) & ~has;
+  const ServiceResources lacks = ResourcesOfHost(host) & ~has;
   return IsFree(lacks) && !IsReserved(lacks);
+}
+
+std::vector<size_t> DeviceLedger::SoonestHosts(
+    const WantedHosts& wanted, const ServiceResources& has) const {
+  // Whether it is lost, another job's or free, reserved, and late; when it
+  // comes free.
+  using Key = std::tuple<bool, bool, bool, bool, double, size_t>;
+  std::vector<std::pair<Key, size_t>> choices;
+  for (const size_t host : CandidatesOf(wanted, snapshot_.hosts)) {
+    ServiceResources of_host;
+    of_host.set(ResourceOfHost(host));
+    const bool is_late = !HoldersOf(of_host).empty();
+    const Key key = {!IsThere(wanted, snapshot_.hosts[host]),
+                     !has[ResourceOfHost(host)],
+                     IsReserved(of_host),
+                     is_late,
+                     is_late ? FreeIn(of_host) : 0,
+                     choices.size()};
+    choices.emplace_back(key, host);
+  }
+  std::sort(choices.begin(), choices.end());
+  std::vector<size_t> hosts;
+  for (const auto& [key, host] : choices) hosts.push_back(host);
+  return hosts;
 }
 
 ServiceResources DeviceLedger::LeastOf(const WantedDevices& wanted) const {
   ServiceResources resources = wanted.named.resources;
-  struct Choice {
-    bool is_lost = false;
-    bool is_reserved = false;
-    bool is_soon = false;
-    double free_in = 0;
-    size_t place = 0;
-    size_t host = 0;
-  };
-  std::vector<Choice> choices;
-  for (const size_t host : CandidatesOf(wanted.hosts, snapshot_.hosts)) {
-    ServiceResources of_host;
-    of_host.set(ResourceOfHost(host));
-    const bool is_soon = HoldersOf(of_host).empty();
-    choices.push_back({!IsThere(wanted.hosts, snapshot_.hosts[host]),
-                       IsReserved(of_host), !is_soon,
-                       is_soon ? 0 : FreeIn(of_host), choices.size(), host});
-  }
-  std::sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.is_lost, a.is_reserved, a.is_soon, a.free_in, a.place) <
-           std::tie(b.is_lost, b.is_reserved, b.is_soon, b.free_in, b.place);
-  });
-  for (size_t i = 0; i + 1 < wanted.hosts.min && i < choices.size(); ++i) {
-    resources |= OfHost(choices[i].host);
+  const std::vector<size_t> hosts = SoonestHosts(wanted.hosts);
+  for (size_t i = 0; i + 1 < wanted.hosts.min && i < hosts.size(); ++i) {
+    resources |= ResourcesOfHost(hosts[i]);
   }
   return resources;
+}
+
+std::vector<FittingDevice> DeviceLedger::FittingOf(
+    const WantedDevices& wanted, const ServiceResources& has) const {
+  std::vector<size_t> hosts = SoonestHosts(wanted.hosts, has);
+  std::erase_if(hosts, [&](size_t host) {
+    return !IsThere(wanted.hosts, snapshot_.hosts[host]);
+  });
+  hosts.resize(std::min<size_t>(hosts.size(), wanted.hosts.max - 1));
+  return FittingDevices(wanted, snapshot_.devices, snapshot_.hosts, hosts);
+}
+
+std::optional<DeviceSet> DeviceLedger::FindByNumber(
+    const QueuedJob& job) const {
+  const std::vector<FittingDevice> fitting = FittingOf(job.wanted);
+  const auto look = [&](const ServiceResources& resources) {
+    if (!IsFree(resources)) return Availability::kTaken;
+    if (!IsReserved(resources)) return Availability::kFree;
+    return MayBorrow(resources, job.most_seconds) ? Availability::kBorrowed
+                                                  : Availability::kTaken;
+  };
+  const std::vector<size_t> chosen = ChooseByNumber(job.wanted, fitting, look);
+  if (chosen.empty()) return std::nullopt;
+  DeviceSet devices;
+  for (const size_t one : chosen) {
+    devices.devices.push_back(fitting[one].device);
+    devices.resources |= fitting[one].resources;
+  }
+  return devices;
 }
 
 std::vector<size_t> DeviceLedger::FindMoreHosts(const WantedHosts& wanted,
@@ -96,7 +124,7 @@ DeviceSet DeviceLedger::DevicesFor(const WantedDevices& wanted,
     hosts.push_back(host);
   }
   for (const size_t host : hosts) {
-    set.resources |= OfHost(host);
+    set.resources |= ResourcesOfHost(host);
     for (Device& device : DevicesOn(wanted.hosts, snapshot_.hosts[host])) {
       set.devices.push_back(std::move(device));
     }
@@ -124,25 +152,11 @@ std::optional<DeviceSet> DeviceLedger::FindStart(const QueuedJob& job) const {
     }
     return DevicesFor(wanted, resources);
   }
-  std::vector<const ServiceDevice*> own;  // Devices that no job has reserved.
-  // Reserved devices that the job may borrow; used to reach `min` only.
-  std::vector<const ServiceDevice*> borrowed;
-  for (const ServiceDevice& device : snapshot_.devices) {
-    if (!wanted.fits(device) || !IsFree(device.resources)) continue;
-    if (!IsReserved(device.resources)) {
-      if (own.size() < wanted.max) own.push_back(&device);
-    } else if (MayBorrow(device.resources, job.most_seconds)) {
-      borrowed.push_back(&device);
-    }
-  }
-  for (size_t i = 0; own.size() < wanted.min && i < borrowed.size(); ++i) {
-    own.push_back(borrowed[i]);
-  }
-  if (own.size() < wanted.min) return std::nullopt;
-  DeviceSet devices;
-  for (const ServiceDevice* device : own) {
-    devices.devices.push_back(device->device);
-    devices.resources |= device->resources;
+  std::optional<DeviceSet> devices = FindByNumber(job);
+  const bool has_most =
+      devices.has_value() && devices->devices.size() >= wanted.max;
+  if (!has_most && !AwaitedOf(wanted.hosts, snapshot_.hosts).empty()) {
+    return std::nullopt;
   }
   return devices;
 }
@@ -183,48 +197,52 @@ std::vector<size_t> DeviceLedger::HoldersOf(
   return holders;
 }
 
-// For a demand by number, devices that are not reserved are chosen, those first
-// that are free, about to be free, or promised first. Other devices, whose
-// holders have no time limit, may come free earlier and let the job start. So
-// the job lends what it has reserved no longer than until then.
 DeviceLedger::Reservation DeviceLedger::ChooseToReserve(
     const WantedDevices& wanted) const {
-  if (!wanted.by_number()) {
-    const ServiceResources resources = LeastOf(wanted);
-    const double free_in = FreeIn(resources);
-    // It may start as soon as a host is back.
-    const bool may_lend =
-        free_in != kNoLimit && AwaitedOf(wanted.hosts, snapshot_.hosts).empty();
-    return {resources, may_lend ? free_in : 0};
-  }
-  struct Choice {
-    bool is_reserved = false;
-    double free_in = 0;
-    size_t place = 0;
-  };
-  std::vector<Choice> choices;
-  for (size_t i = 0; i < snapshot_.devices.size(); ++i) {
-    const ServiceDevice& device = snapshot_.devices[i];
-    if (!wanted.fits(device)) continue;
-    const bool is_soon = HoldersOf(device.resources).empty();
-    choices.push_back({IsReserved(device.resources),
-                       is_soon ? 0 : FreeIn(device.resources), i});
-  }
-  std::sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.is_reserved, a.free_in, a.place) <
-           std::tie(b.is_reserved, b.free_in, b.place);
-  });
+  // It may start as soon as a host is back.
+  const bool is_host_awaited =
+      !AwaitedOf(wanted.hosts, snapshot_.hosts).empty();
   Reservation chosen;
-  bool is_promised = true;
+  if (wanted.by_number()) {
+    chosen = ChooseByNumberToReserve(wanted);
+  } else {
+    chosen.resources = LeastOf(wanted);
+    const double free_in = FreeIn(chosen.resources);
+    if (free_in != kNoLimit) chosen.lends_for = free_in;
+  }
+  if (is_host_awaited) chosen.lends_for = 0;
+  return chosen;
+}
+
+// Devices that are not reserved are chosen, those first that are free, about to
+// be free, or promised first. Other devices, whose holders have no time limit,
+// may come free earlier and let the job start. So the job lends what it has
+// reserved no longer than until then.
+DeviceLedger::Reservation DeviceLedger::ChooseByNumberToReserve(
+    const WantedDevices& wanted) const {
+  const std::vector<FittingDevice> fitting = FittingOf(wanted);
+  std::vector<double> free_in;  // By device.
   std::vector<double> may_be_free_in;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    const ServiceResources& resources =
-        snapshot_.devices[choices[i].place].resources;
-    const double free_in = FreeIn(resources);
-    may_be_free_in.push_back(free_in == kNoLimit ? 0 : free_in);
-    if (i >= wanted.min) continue;
-    chosen.resources |= resources;
-    is_promised &= free_in != kNoLimit;
+  std::vector<size_t> order;
+  for (const FittingDevice& one : fitting) {
+    order.push_back(order.size());
+    free_in.push_back(HoldersOf(one.resources).empty() ? 0
+                                                       : FreeIn(one.resources));
+    const double known = FreeIn(one.resources);
+    may_be_free_in.push_back(known == kNoLimit ? 0 : known);
+  }
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::make_tuple(IsReserved(fitting[a].resources), free_in[a], a) <
+           std::make_tuple(IsReserved(fitting[b].resources), free_in[b], b);
+  });
+  PutNeededFirst(wanted, fitting, order);
+  // A host that is awaited may have the rest.
+  order.resize(std::min<size_t>(order.size(), wanted.min));
+  Reservation chosen;
+  bool is_promised = order.size() == wanted.min;
+  for (const size_t one : order) {
+    chosen.resources |= fitting[one].resources;
+    is_promised = is_promised && FreeIn(fitting[one].resources) != kNoLimit;
   }
   if (!is_promised) return chosen;
   std::sort(may_be_free_in.begin(), may_be_free_in.end());
@@ -287,10 +305,10 @@ std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
       targets.push_back(std::move(holders));
     }
   };
+  std::vector<FittingDevice> fitting;
   if (job.wanted.by_number()) {
-    for (const ServiceDevice& device : snapshot_.devices) {
-      if (job.wanted.fits(device)) add(device.resources);
-    }
+    fitting = FittingOf(job.wanted);
+    for (const FittingDevice& one : fitting) add(one.resources);
   } else {
     add(LeastOf(job.wanted));
   }
@@ -303,8 +321,22 @@ std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
   std::optional<std::vector<size_t>> chosen =
       ChooseFewest(targets, candidates.size(), need,
                    would_run > most ? would_run - most : 0);
-  if (chosen.has_value()) {
-    for (size_t& one : *chosen) one = candidates[one];
+  if (!chosen.has_value()) return chosen;
+  for (size_t& one : *chosen) one = candidates[one];
+  // The devices may be those of the wrong hosts.
+  const auto look = [&](const ServiceResources& resources) {
+    const std::vector<size_t> holders = HoldersOf(resources);
+    const bool comes_free =
+        std::all_of(holders.begin(), holders.end(), [&](size_t holder) {
+          return std::find(chosen->begin(), chosen->end(), holder) !=
+                 chosen->end();
+        });
+    return comes_free && !IsReserved(resources) ? Availability::kFree
+                                                : Availability::kTaken;
+  };
+  if (job.wanted.by_number() &&
+      ChooseByNumber(job.wanted, fitting, look).empty()) {
+    return std::nullopt;
   }
   return chosen;
 }
@@ -312,6 +344,34 @@ std::optional<std::vector<size_t>> DeviceLedger::FindPreempted(
 void DeviceLedger::Preempt(const std::vector<size_t>& running) {
   for (const size_t one : running) holders_[one].is_leaving = true;
   ++promised_;
+}
+
+ServiceResources DeviceLedger::FindMore(const RunningJob& job) const {
+  const std::vector<Device>& has = job.devices.devices;
+  const WantedDevices& wanted = job.wanted;
+  ServiceResources more;
+  if (!wanted.by_number()) {
+    const size_t num_hosts = CountHosts(has);
+    const size_t most =
+        wanted.hosts.max > num_hosts ? wanted.hosts.max - num_hosts : 0;
+    for (const size_t host :
+         FindMoreHosts(wanted.hosts, job.devices.resources, most)) {
+      more |= ResourcesOfHost(host);
+    }
+    return more;
+  }
+  size_t num_devices = has.size();
+  for (const FittingDevice& one : FittingOf(wanted, job.devices.resources)) {
+    if (num_devices >= wanted.max) break;
+    if (std::find(has.begin(), has.end(), one.device) != has.end()) continue;
+    // A job has a host as a whole.
+    const ServiceResources lacks =
+        one.host == 0 ? one.resources : one.resources & ~job.devices.resources;
+    if (!IsFree(lacks) || IsReserved(lacks)) continue;
+    more |= one.resources;
+    ++num_devices;
+  }
+  return more;
 }
 
 std::vector<size_t> DeviceLedger::FindWhoGrows() {
@@ -327,32 +387,10 @@ std::vector<size_t> DeviceLedger::FindWhoGrows() {
   });
   std::vector<size_t> grow;
   for (const size_t candidate : candidates) {
-    const RunningJob& job = snapshot_.running[candidate];
-    if (!job.wanted.by_number()) {
-      const size_t num_hosts = CountHosts(job.devices.devices);
-      const size_t most = job.wanted.hosts.max > num_hosts
-                              ? job.wanted.hosts.max - num_hosts
-                              : 0;
-      const std::vector<size_t> more =
-          FindMoreHosts(job.wanted.hosts, job.devices.resources, most);
-      for (const size_t host : more) {
-        ReserveResources({.resources = OfHost(host)});
-      }
-      if (!more.empty()) grow.push_back(candidate);
-      continue;
-    }
-    const size_t has = job.devices.devices.size();
-    size_t gets = 0;
-    for (const ServiceDevice& device : snapshot_.devices) {
-      if (has + gets >= job.wanted.max) break;
-      if (!job.wanted.fits(device) || !IsFree(device.resources) ||
-          IsReserved(device.resources)) {
-        continue;
-      }
-      ReserveResources({.resources = device.resources});
-      ++gets;
-    }
-    if (gets > 0) grow.push_back(candidate);
+    const ServiceResources more = FindMore(snapshot_.running[candidate]);
+    if (more.none()) continue;
+    ReserveResources({.resources = more});
+    grow.push_back(candidate);
   }
   return grow;
 }

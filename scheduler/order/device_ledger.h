@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/order/by_number.h"
 #include "scheduler/order/job_order.h"
 
 namespace fgnn {
@@ -60,9 +61,21 @@ class DeviceLedger {
   // does.
   bool IsHostFree(size_t host, const ServiceResources& has) const;
   bool MayBorrow(const ServiceResources& resources, double seconds) const;
-  // Returns the least that a job needs that does not ask by number: of the
-  // hosts that would do, those that come free first.
+  // Returns the hosts that would do: first those that the job has, then those
+  // that come free first. Lost ones are the last.
+  std::vector<size_t> SoonestHosts(const WantedHosts& wanted,
+                                   const ServiceResources& has = {}) const;
+  // Returns the least that a job needs that does not ask by number.
   ServiceResources LeastOf(const WantedDevices& wanted) const;
+  // Returns the devices that fit a job by number, of no more hosts than it may
+  // have.
+  std::vector<FittingDevice> FittingOf(const WantedDevices& wanted,
+                                       const ServiceResources& has = {}) const;
+  // Returns devices that a job by number may have now; nullopt: too few.
+  std::optional<DeviceSet> FindByNumber(const QueuedJob& job) const;
+  // Returns the resources of more devices, or hosts, that are free for the job,
+  // as many as it asks for.
+  ServiceResources FindMore(const RunningJob& job) const;
   // Returns the free hosts that a job with these resources may have as well, at
   // most `most`. They are indices in the snapshot.
   std::vector<size_t> FindMoreHosts(const WantedHosts& wanted,
@@ -78,6 +91,7 @@ class DeviceLedger {
   // Returns the holders of the resources that do not leave.
   std::vector<size_t> HoldersOf(const ServiceResources& resources) const;
   Reservation ChooseToReserve(const WantedDevices& wanted) const;
+  Reservation ChooseByNumberToReserve(const WantedDevices& wanted) const;
   void ReserveResources(const Reservation& reservation);
 
   const QueueSnapshot& snapshot_;

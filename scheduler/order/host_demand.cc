@@ -9,10 +9,9 @@
 namespace fgnn {
 namespace {
 
-bool HasGpu(const std::vector<Device>& devices) {
-  return std::any_of(devices.begin(), devices.end(), [](const Device& one) {
-    return one.kind == DeviceKind::kCuda;
-  });
+bool HasKind(const std::vector<Device>& devices, DeviceKind kind) {
+  return std::any_of(devices.begin(), devices.end(),
+                     [kind](const Device& one) { return one.kind == kind; });
 }
 
 // Returns the names of the other hosts of these devices, each once.
@@ -38,7 +37,9 @@ size_t IndexOf(const std::vector<ServiceHost>& hosts, const std::string& name) {
 }  // namespace
 
 WantedHosts AnyHosts(uint32_t max, const std::vector<Device>& own_devices) {
-  return {.max = std::max(max, 1U), .with_gpus = HasGpu(own_devices)};
+  WantedHosts wanted = {.max = std::max(max, 1U)};
+  if (HasKind(own_devices, DeviceKind::kCuda)) wanted.kind = DeviceKind::kCuda;
+  return wanted;
 }
 
 WantedHosts HostsWantedBy(const JobSpec& spec,
@@ -53,7 +54,7 @@ WantedHosts HostsWantedBy(const JobSpec& spec,
     wanted.max =
         spec.hosts.max == 0 ? num_hosts : std::min(spec.hosts.max, num_hosts);
     wanted.min = spec.hosts.min == 0 ? wanted.max : spec.hosts.min;
-  } else if (spec.devices.empty() && !spec.device_request.has_value()) {
+  } else if (spec.devices.empty()) {
     // More hosts than batches of a step would have nothing to do.
     wanted = AnyHosts(std::min(spec.hosts.max, places), own_devices);
     wanted.min = std::clamp(spec.hosts.min, 1U, wanted.max);
@@ -89,7 +90,10 @@ std::vector<size_t> CandidatesOf(const WantedHosts& wanted,
   if (!wanted.named.empty()) return candidates;
   for (size_t host = 0; host < most; ++host) {
     const std::vector<Device>& devices = hosts[host].devices;
-    if (!devices.empty() && (!wanted.with_gpus || HasGpu(devices))) add(host);
+    if (!devices.empty() &&
+        (!wanted.kind.has_value() || HasKind(devices, *wanted.kind))) {
+      add(host);
+    }
   }
   return candidates;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct WantedHosts {
   std::vector<std::string> left_out = {};
   uint32_t min = 1;  // Least number of hosts, the service's own one counted.
   uint32_t max = 1;
-  // Whether only hosts with a GPU will do; used if none is named.
-  bool with_gpus = false;
+  // Kind of device that a host has to have; nullopt: any will do. Used if none
+  // is named.
+  std::optional<DeviceKind> kind = std::nullopt;
   // Seconds for which the job waits for a lost host, before it starts without.
   double wait_seconds = 0;
   // Whether the job is at work on its hosts already, so that they need not be
@@ -45,11 +47,12 @@ struct WantedHosts {
 };
 
 // Returns the hosts that an effective spec asks for; `own_devices` are those
-// that it has on the service's own host. A spec of one host: max is 1.
+// that it has, or may have, on the service's own host. A spec of one host: max
+// is 1.
 WantedHosts HostsWantedBy(const JobSpec& spec,
                           const std::vector<Device>& own_devices);
 // Returns what a job asks for that takes any hosts, `max` with the service's
-// own one, which has these devices.
+// own one, which has these devices. If one is a GPU, each host has to have one.
 WantedHosts AnyHosts(uint32_t max, const std::vector<Device>& own_devices);
 // Returns what a job asks for that is at work on these devices.
 WantedHosts AtWorkOn(const std::vector<Device>& devices);

@@ -12,7 +12,7 @@ namespace {
 bool IsReady(const QueuedJob& job, const QueueSnapshot& snapshot) {
   return job.after.empty() && job.held_seconds <= 0 &&
          CheckCanHave(job.wanted, snapshot.devices).ok() &&
-         CheckAreThere(job.wanted.hosts, snapshot.hosts).ok();
+         CheckAreThere(job.wanted, snapshot.devices, snapshot.hosts).ok();
 }
 
 // Sort key of a queued job: the smaller key goes first.

@@ -31,6 +31,9 @@
 // another start costs. The job of the highest priority goes first, then the
 // oldest. Free hosts go to jobs that have less than their most hosts likewise.
 //
+// A job that asks for a number of devices over several hosts gets those of the
+// service's own host first, one at least, then those of other hosts.
+//
 // A job over several hosts has each of the other hosts as a whole, and the
 // service's exchange. If a host is lost, the job waits for it as long as it
 // asked for, with its other devices reserved. After that it starts without the

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/order/by_number.h"
 #include "scheduler/order/job_order.h"
 #include "shared/base/status.h"
 
@@ -88,16 +89,22 @@ std::string JoinSome(const std::vector<std::string>& items) {
   return text;
 }
 
-// Adds the other hosts that are in the way of a job, and why.
-void AddHosts(const QueuedJob& job, const Obstacles& obstacles,
-              const QueueSnapshot& snapshot, std::vector<std::string>& items) {
-  const WantedHosts& wanted = job.wanted.hosts;
+// Adds the lost hosts that a job waits for.
+void AddAwaited(const WantedHosts& wanted, const QueueSnapshot& snapshot,
+                std::vector<std::string>& items) {
   for (const size_t host : AwaitedOf(wanted, snapshot.hosts)) {
     items.push_back(
         absl::StrCat("host ", snapshot.hosts[host].name, ", lost ",
                      std::floor(snapshot.hosts[host].silent_seconds),
                      " s ago, for ", wanted.wait_seconds, " s at most"));
   }
+}
+
+// Adds the other hosts that are in the way of a job, and why.
+void AddHosts(const QueuedJob& job, const Obstacles& obstacles,
+              const QueueSnapshot& snapshot, std::vector<std::string>& items) {
+  const WantedHosts& wanted = job.wanted.hosts;
+  AddAwaited(wanted, snapshot, items);
   std::vector<std::string> busy;
   size_t num_free = 1;  // The service's own host.
   for (const size_t host : CandidatesOf(wanted, snapshot.hosts)) {
@@ -135,17 +142,26 @@ std::string WhatIsInTheWay(const QueuedJob& job, const Obstacles& obstacles,
     AddHosts(job, obstacles, snapshot, items);
     return items.empty() ? "" : absl::StrCat("waits for ", JoinSome(items));
   }
+  std::vector<size_t> hosts;
+  for (const size_t host : CandidatesOf(job.wanted.hosts, snapshot.hosts)) {
+    if (IsThere(job.wanted.hosts, snapshot.hosts[host])) hosts.push_back(host);
+  }
   uint32_t num_free = 0;
-  for (const ServiceDevice& device : snapshot.devices) {
-    if (!job.wanted.fits(device)) continue;
-    const auto why = obstacles.Of(device.resources);
+  for (const FittingDevice& one :
+       FittingDevices(job.wanted, snapshot.devices, snapshot.hosts, hosts)) {
+    const auto why = obstacles.Of(one.resources);
     if (why.has_value()) {
-      items.push_back(absl::StrCat(device.device.name, ", ", *why));
+      items.push_back(absl::StrCat(one.device.name, ", ", *why));
     } else {
       ++num_free;
     }
   }
-  if (num_free >= job.wanted.min) return "";
+  if (num_free >= job.wanted.min) {
+    std::vector<std::string> awaited;
+    AddAwaited(job.wanted.hosts, snapshot, awaited);
+    if (!awaited.empty()) return absl::StrCat("waits for ", JoinSome(awaited));
+    if (items.empty() || job.wanted.hosts.max <= 1) return "";
+  }
   return absl::StrCat("waits for ", DescribeNumber(job.wanted), ", ", num_free,
                       num_free == 1 ? " is" : " are",
                       " free: ", JoinSome(items));
@@ -184,7 +200,8 @@ std::string ReasonOf(const JobWait& wait, const JobOrder& order,
       !can.ok()) {
     return MessageOf(can);
   }
-  if (absl::Status there = CheckAreThere(job.wanted.hosts, snapshot.hosts);
+  if (absl::Status there =
+          CheckAreThere(job.wanted, snapshot.devices, snapshot.hosts);
       !there.ok()) {
     return MessageOf(there);
   }

@@ -20,6 +20,13 @@ inline size_t ResourceOfHost(size_t host) {
   return kExchangeResource + 1 + host;
 }
 
+// Returns what a job needs that has devices of this host: the host and the
+// exchange.
+inline ServiceResources ResourcesOfHost(size_t host) {
+  ServiceResources resources;
+  return resources.set(kExchangeResource).set(ResourceOfHost(host));
+}
+
 // Calls `visit` with the number of each resource of the set.
 template <typename Set, typename Visit>
 void ForEachResource(const Set& resources, const Visit& visit) {

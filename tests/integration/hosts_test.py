@@ -184,6 +184,19 @@ class ChangingHostsTest(HostsTest):
         self.assertEqual(self.times_shared(), 1)
         self.end_as_one_host(run_dir, job)
 
+    def test_devices_by_number_are_of_all_hosts(self):
+        run_dir, job = self.service.submit_run('changing', {
+            **self.endless, 'devices': '{min: 2, max: 3}', 'hosts.max': 3})
+        self.service.wait_for(
+            lambda: 'needs 2 devices of at most 3 hosts, 1 is there' in
+            self.service.json('show', job).get('waiting_for', ''),
+            'the reason')
+        self.hosts.join('host1')
+        self.wait_for_hosts(job, 'host1')
+        self.hosts.join('host2')
+        self.wait_for_hosts(job, 'host1', 'host2')
+        self.end_as_one_host(run_dir, job)
+
     def test_a_host_that_is_lost_is_waited_for(self):
         self.hosts.join('host1')
         _, job = self.start_on_any(**{'limits.host_wait': 86400})
@@ -227,6 +240,8 @@ class RefusalsTest(HostsTest):
         self.assertIn('hosts.min is 3', self.refused(**{'hosts.min': 3}))
         self.assertIn('hosts.min is 3', self.refused(
             **{'hosts.min': 3, 'hosts.max': 4}))
+        self.assertIn('devices asks for at most 1', self.refused(
+            devices='1', **{'hosts.min': 2, 'hosts.max': 2}))
 
     def test_a_host_that_may_not_join_says_why_and_ends(self):
         self.hosts.start_member('head2', name='head')

@@ -75,10 +75,11 @@ absl::Status CheckNumbers(const JobSpec& spec, size_t num_hosts) {
         "hosts.max the hosts may change; leave hosts.shares out, or set it to "
         "auto");
   }
-  if (hosts.max > 1 && spec.device_request.has_value()) {
-    return absl::InvalidArgumentError(
-        "hosts.max is given, but devices by number are of the service's own "
-        "host; leave devices out to have all of each host");
+  if (spec.device_request.has_value() && hosts.min > spec.device_request->max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hosts.min is ", hosts.min, ", but devices asks for at most ",
+        spec.device_request->max,
+        ", so that some hosts would have none; ask for more, or lower it"));
   }
   return absl::OkStatus();
 }
@@ -103,7 +104,9 @@ absl::Status CheckHosts(const JobSpec& spec) {
     if (!is_far) return absl::OkStatus();
   }
   FGNN_RETURN_IF_ERROR(CheckShares(spec, hosts.size()));
+  // Devices by number are chosen at each start.
   const bool is_here =
+      spec.devices.empty() ||
       std::any_of(spec.devices.begin(), spec.devices.end(),
                   [](const Device& device) { return device.host.empty(); });
   if (!is_here) {

@@ -42,7 +42,7 @@ void AppendLine(const char* name, const std::string& value, std::string* text) {
   absl::StrAppendFormat(text, "%-15s %s\n", name, PrintableText(value));
 }
 
-// "cpu:0 cpu:1", "1 to 2 of kind cpu", "all of the
+// "cpu:0 cpu:1", "1 to 2 of kind cpu, of at most 3 hosts", "all of the
 // service".
 std::string WantedText(const v1::JobSpec& spec) {
   if (!spec.has_device_request()) {
@@ -53,7 +53,10 @@ std::string WantedText(const v1::JobSpec& spec) {
   return absl::StrCat(
       request.min(),
       request.max() > request.min() ? absl::StrCat(" to ", request.max()) : "",
-      " of kind ", request.kind());
+      " of kind ", request.kind(),
+      spec.hosts().max() > 1
+          ? absl::StrCat(", of at most ", spec.hosts().max(), " hosts")
+          : "");
 }
 
 // "head 3 (12.1 batches a second), host1 1 (4 batches a second)".

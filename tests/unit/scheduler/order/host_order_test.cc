@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/order/by_number.h"
 #include "scheduler/order/job_order.h"
 #include "tests/fakes/default_job.h"
 #include "tests/fakes/devices.h"
@@ -87,7 +88,7 @@ TEST(HostOrderTest, AJobOfGpusTakesHostsWithGpus) {
   snapshot.hosts[1].devices = Devs({"cuda:0", "cpu:0"});
   snapshot.queued = {
       {.id = "a", .number = 1, .wanted = AnyHosts("cpu:0", 1, 9)}};
-  snapshot.queued.front().wanted.hosts.with_gpus = true;
+  snapshot.queued.front().wanted.hosts.kind = DeviceKind::kCuda;
   EXPECT_EQ(HostStartsOf(snapshot), "a:cpu:0,h1/cuda:0,h1/cpu:0");
 }
 
@@ -148,6 +149,158 @@ TEST(HostOrderTest, OneJobAtATimeHasAHostAndTheExchange) {
   snapshot.running = {RunningOn(snapshot, "r", {"h0/cpu:0"})};
   snapshot.queued.front().wanted = {.named = MakeDeviceSet(Devs({"cpu:0"}))};
   EXPECT_EQ(HostStartsOf(snapshot), "a:cpu:0");
+}
+
+// Cores of any of so many hosts, with those of the service's own.
+WantedDevices ByNumber(uint32_t min, uint32_t max, uint32_t max_hosts) {
+  return {
+      .hosts = {.max = max_hosts, .kind = DeviceKind::kCpu, .wait_seconds = 60},
+      .min = min,
+      .max = max};
+}
+QueueSnapshot WithOneQueued(QueueSnapshot snapshot, WantedDevices wanted) {
+  snapshot.queued = {{.id = "a", .number = 1, .wanted = std::move(wanted)}};
+  return snapshot;
+}
+
+TEST(HostOrderTest, DevicesByNumberAreThoseOfTheServiceThenOfOtherHosts) {
+  QueueSnapshot snapshot = ServiceWith({kHasLeft, 0, 0, 0});
+  snapshot.hosts[1].devices = Devs({"cuda:0"});
+  snapshot.hosts[2].devices = Devs({"cuda:0", "cpu:0", "cpu:1"});
+  const auto starts = [&](uint32_t min, uint32_t max, uint32_t max_hosts) {
+    return HostStartsOf(WithOneQueued(snapshot, ByNumber(min, max, max_hosts)));
+  };
+  EXPECT_EQ(starts(1, 2, 4), "a:cpu:0,cpu:1");
+  EXPECT_EQ(starts(1, 3, 4), "a:cpu:0,cpu:1,h2/cpu:0");
+  EXPECT_EQ(starts(1, 9, 4), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1,h3/cpu:0");
+  EXPECT_EQ(starts(1, 9, 2), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1");
+  EXPECT_EQ(starts(1, 9, 1), "a:cpu:0,cpu:1");
+  EXPECT_EQ(starts(4, 4, 2), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1");
+  // A part of the devices of its own host are enough, but one of them has to be
+  // there.
+  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0"})};
+  EXPECT_EQ(starts(2, 3, 4), "a:cpu:1,h2/cpu:0,h2/cpu:1");
+  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0"}),
+                      RunningOn(snapshot, "s", {"cpu:1"})};
+  EXPECT_EQ(starts(1, 3, 4), "");
+}
+
+TEST(HostOrderTest, DevicesByNumberAreOfTheFewestHostsAtLeast) {
+  QueueSnapshot snapshot = ServiceWith({0, 0});
+  WantedDevices wanted = ByNumber(2, 2, 3);
+  wanted.hosts.min = 2;
+  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, wanted)), "a:cpu:0,h0/cpu:0");
+  wanted.min = wanted.max = wanted.hosts.min = 3;
+  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, wanted)),
+            "a:cpu:0,h0/cpu:0,h1/cpu:0");
+}
+
+// Two devices of the first other host, one of the service's own, and one of
+// another host.
+std::vector<FittingDevice> FittingOnThreeHosts() {
+  std::vector<FittingDevice> fitting;
+  for (const size_t host : std::vector<size_t>{1, 1, 0, 2}) {
+    fitting.push_back({.device = Dev("cpu:0"),
+                       .resources = ServiceResources().set(fitting.size()),
+                       .host = host});
+  }
+  return fitting;
+}
+
+TEST(ByNumberTest, ADeviceOfTheServicesOwnHostIsBorrowedIfNoneIsFree) {
+  std::vector<FittingDevice> fitting = FittingOnThreeHosts();
+  std::swap(fitting[0], fitting[2]);  // The service's own go first.
+  const auto look = [](const ServiceResources& resources) {
+    return resources[2] ? Availability::kBorrowed : Availability::kFree;
+  };
+  EXPECT_THAT(ChooseByNumber(ByNumber(2, 2, 3), fitting, look),
+              testing::UnorderedElementsAre(0, 1));
+  EXPECT_THAT(ChooseByNumber(ByNumber(2, 4, 3), fitting, look),
+              testing::UnorderedElementsAre(0, 1, 2, 3));
+}
+
+TEST(ByNumberTest, WhatNoChoiceCanDoWithoutGoesFirst) {
+  const std::vector<FittingDevice> fitting = FittingOnThreeHosts();
+  const auto order_with = [&](uint32_t min_hosts) {
+    WantedDevices wanted = ByNumber(1, 4, 3);
+    wanted.hosts.min = min_hosts;
+    std::vector<size_t> order = {0, 1, 2, 3};
+    PutNeededFirst(wanted, fitting, order);
+    return order;
+  };
+  EXPECT_THAT(order_with(1), ElementsAre(2, 0, 1, 3));
+  EXPECT_THAT(order_with(2), ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(order_with(3), ElementsAre(0, 2, 3, 1));
+}
+
+TEST(HostOrderTest, DevicesByNumberThatAreNotThereAreSaid) {
+  QueueSnapshot snapshot = ServiceWith({0});
+  snapshot = WithOneQueued(std::move(snapshot), ByNumber(4, 4, 2));
+  snapshot.queued.push_back(
+      {.id = "b",
+       .number = 2,
+       .wanted = {.named = MakeDeviceSet(Devs({"cpu:0"}))}});
+  EXPECT_EQ(HostStartsOf(snapshot), "b:cpu:0");  // Nothing is kept for it.
+  const JobOrder order = OrderJobs(snapshot);
+  EXPECT_EQ(ReasonOf(order.waits.back(), order, snapshot),
+            "needs 4 devices of at most 2 hosts, 3 are there; start a "
+            "scheduler with more elsewhere with --join");
+  // Of three hosts of which it may have two, the largest counts.
+  snapshot.hosts.push_back({.name = "h1", .devices = Devs({"cpu:0", "cpu:1"})});
+  snapshot.queued.pop_back();
+  snapshot.running = {RunningOn(snapshot, "r", {"cpu:1"})};
+  EXPECT_EQ(HostStartsOf(snapshot), "");
+  EXPECT_THAT(ReasonOfFirst(snapshot), HasSubstr("cpu:1, which job r has"));
+}
+
+TEST(HostOrderTest, ALostHostIsWaitedForUnlessTheJobHasItsMost) {
+  QueueSnapshot snapshot = ServiceWith({30});
+  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, ByNumber(1, 2, 2))),
+            "a:cpu:0,cpu:1");
+  const QueueSnapshot waits = WithOneQueued(snapshot, ByNumber(1, 3, 2));
+  EXPECT_EQ(HostStartsOf(waits), "");
+  EXPECT_THAT(ReasonOfFirst(waits), HasSubstr("host h0, lost 30 s ago"));
+  snapshot.hosts[0].silent_seconds = 61;
+  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, ByNumber(1, 3, 2))),
+            "a:cpu:0,cpu:1");
+}
+
+TEST(HostOrderTest, AJobByNumberPreemptsOnlyWhereItCanStartThen) {
+  QueueSnapshot snapshot = ServiceWith({0, 0});
+  snapshot.running = {RunningOn(snapshot, "r", {"cpu:1", "h0/cpu:0"})};
+  snapshot = WithOneQueued(std::move(snapshot), ByNumber(3, 3, 2));
+  snapshot.queued.front().priority = 1;
+  EXPECT_THAT(OrderJobs(snapshot).preempted, ElementsAre("r"));
+  // Both devices of the service stay with a job of the same priority.
+  snapshot.running = {RunningOn(snapshot, "r", {"h0/cpu:0"}),
+                      RunningOn(snapshot, "s", {"cpu:0"}),
+                      RunningOn(snapshot, "t", {"cpu:1"})};
+  snapshot.devices =
+      MakeServiceDevices(Devs({"cpu:0", "cpu:1", "cpu:2-3", "cuda:0"})).value();
+  snapshot.running.push_back(RunningOn(snapshot, "u", {"cpu:2-3"}));
+  for (RunningJob& job : snapshot.running) job.priority = 1;
+  snapshot.running.front().priority = 0;
+  snapshot.queued.front().wanted = ByNumber(1, 3, 2);
+  EXPECT_THAT(OrderJobs(snapshot).preempted, IsEmpty());
+}
+
+TEST(HostOrderTest, AJobByNumberGrowsByDevicesOfItsHostsAndOfMore) {
+  QueueSnapshot snapshot = ServiceWith({0, 0});
+  snapshot.hosts[0].devices = Devs({"cpu:0", "cpu:1"});
+  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0", "cpu:1", "h0/cpu:0"})};
+  RunningJob& job = snapshot.running.front();
+  job.gains_by_more = true;
+  job.wanted = ByNumber(1, 9, 2);
+  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("r"));
+  // It has all that it may have.
+  job.devices =
+      RunningOn(snapshot, "r", {"cpu:0", "cpu:1", "h0/cpu:0", "h0/cpu:1"})
+          .devices;
+  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
+  job.wanted.hosts.max = 3;
+  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("r"));
+  snapshot.hosts[1].silent_seconds = 1;
+  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
 }
 
 TEST(HostOrderTest, AHostIsTakenFromAJobOfLowerPriority) {
@@ -225,6 +378,28 @@ TEST(HostDemandTest, ASpecSaysWhichHostsAndHowMany) {
               InvalidArgument("hosts.min is 4", "names 3 hosts"));
 }
 
+TEST(HostDemandTest, ASpecByNumberMayHaveDevicesOfOtherHosts) {
+  const auto service = MakeServiceDevices(Devs({"cpu:0", "cpu:1"})).value();
+  JobSpec spec = *SharedJob();
+  spec.devices.clear();
+  spec.device_request = DeviceRequestSpec{.kind = "any", .min = 4, .max = 8};
+  spec.training.batches_per_step = 8;
+  EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
+              InvalidArgument("needs 4 devices", "the service has 2"));
+  spec.hosts = {.min = 2, .max = 3};
+  spec.limits.host_wait = 7;
+  const WantedDevices wanted = WantedBy(spec, service);
+  EXPECT_THAT(CheckCanHave(wanted, service), IsOk());
+  EXPECT_EQ(wanted.min, 4U);
+  EXPECT_EQ(wanted.max, 8U);
+  EXPECT_EQ(wanted.hosts.min, 2U);
+  EXPECT_EQ(wanted.hosts.max, 3U);
+  EXPECT_EQ(wanted.hosts.wait_seconds, 7);
+  spec.device_request->kind = "cuda";
+  EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
+              InvalidArgument("one of kind cuda", "own host", "--devices"));
+}
+
 // ---- Random queues.
 
 QueueSnapshot RandomHosts(Chance& chance) {
@@ -262,6 +437,10 @@ QueueSnapshot RandomHosts(Chance& chance) {
     if (chance.OneIn(2) && !named.empty()) {
       const auto most = static_cast<uint32_t>(named.size()) + 1;
       wanted = NamedHosts(own, named, std::min(min, most));
+    } else if (chance.OneIn(3)) {
+      const uint32_t hosts = wanted.hosts.max;
+      wanted = ByNumber(min, min + chance.Below(3), hosts);
+      wanted.hosts.min = 1 + chance.Below(std::min(min, hosts));
     }
     snapshot.queued.push_back(
         {.id = absl::StrCat("q", i),
@@ -280,7 +459,15 @@ void CheckStart(const QueueSnapshot& snapshot, const JobStart& start) {
   const size_t num_hosts = CountHosts(start.devices.devices);
   EXPECT_GE(num_hosts, wanted.min);
   EXPECT_LE(num_hosts, wanted.max);
-  EXPECT_THAT(AwaitedOf(wanted, snapshot.hosts), IsEmpty());
+  const size_t num_devices = start.devices.devices.size();
+  if (job->wanted.by_number()) {
+    EXPECT_GE(num_devices, job->wanted.min);
+    EXPECT_LE(num_devices, job->wanted.max);
+    EXPECT_EQ(start.devices.devices.front().host, "");
+  }
+  if (!job->wanted.by_number() || num_devices < job->wanted.max) {
+    EXPECT_THAT(AwaitedOf(wanted, snapshot.hosts), IsEmpty());
+  }
   EXPECT_EQ(start.devices.resources,
             MakeDeviceSet(start.devices.devices, snapshot.hosts).resources);
   for (const ServiceHost& host : snapshot.hosts) {

@@ -67,7 +67,7 @@ void ExpectIsWhatWasAskedFor(const WantedDevices& wanted,
         snapshot.devices.begin(), snapshot.devices.end(),
         [&](const ServiceDevice& one) { return one.device == started; });
     ASSERT_NE(device, snapshot.devices.end()) << started.name;
-    EXPECT_TRUE(wanted.fits(*device)) << started.name;
+    EXPECT_TRUE(wanted.fits(device->device)) << started.name;
     EXPECT_TRUE((resources & device->resources).none()) << started.name;
     resources |= device->resources;
   }

@@ -101,7 +101,7 @@ inline bool IsEnough(const WantedDevices& wanted, const ServiceResources& taken,
   const auto free = std::count_if(
       snapshot.devices.begin(), snapshot.devices.end(),
       [&](const ServiceDevice& device) {
-        return wanted.fits(device) && (device.resources & taken).none();
+        return wanted.fits(device.device) && (device.resources & taken).none();
       });
   return static_cast<uint32_t>(free) >= wanted.min;
 }

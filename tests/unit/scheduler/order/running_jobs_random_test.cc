@@ -107,7 +107,7 @@ TEST(RunningJobsRandomTest, WhoGrowsGetsWhatNobodyElseWantsAndNoneIsLeft) {
       const size_t had = has;
       for (const ServiceDevice& device : snapshot.devices) {
         if (has == job->wanted.max || (device.resources & taken).any() ||
-            !job->wanted.fits(device)) {
+            !job->wanted.fits(device.device)) {
           continue;
         }
         taken |= device.resources;

@@ -162,8 +162,11 @@ TEST(HostRulesTest, RefusesNumbersOfHostsThatCannotBe) {
   spec = SpecOn({}, 2);
   spec.device_request = DeviceRequestSpec{.kind = "any", .min = 1, .max = 2};
   EXPECT_THAT(CheckHosts(spec), IsOk());
-  spec.hosts = {.max = 2};
-  EXPECT_THAT(CheckHosts(spec), InvalidArgument("by number", "leave devices"));
+  spec.hosts = {.min = 2, .max = 2};
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  spec.device_request->max = 1;
+  EXPECT_THAT(CheckHosts(spec),
+              InvalidArgument("hosts.min is 2", "at most 1", "lower it"));
 }
 
 // Hosts that join later would run into what one host alone can do.

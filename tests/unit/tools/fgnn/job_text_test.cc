@@ -194,6 +194,9 @@ TEST(JobTextTest, SaysWhichDevicesAJobWantsAndHas) {
   request.set_min(1);
   request.set_max(2);
   EXPECT_THAT(JobText(job), HasSubstr("wants devices   1 to 2 of kind cpu\n"));
+  job.mutable_spec()->mutable_hosts()->set_max(3);
+  EXPECT_THAT(JobText(job),
+              HasSubstr("1 to 2 of kind cpu, of at most 3 hosts\n"));
   job.add_devices("cpu:5");
   EXPECT_THAT(JobText(job), HasSubstr("has devices     cpu:5\n"));
   EXPECT_THAT(ListText(job), HasSubstr("cpu:5"));
