@@ -66,7 +66,8 @@ void AddFlags(const Command& app, SchedulerFlags& flags, FlagWords& words) {
   app.AddOption(
          "--dataset-root", words.dataset_roots,
          "Jobs may name datasets and models of this folder; may be given "
-         "several times; default: of any folder")
+         "several times; default: of any folder. A host that joins looks there "
+         "for a dataset by its last name, if it has none at the job's path")
       .Takes("DIR")
       .OneWordEach();
   app.AddOption("--run-root", words.run_roots,

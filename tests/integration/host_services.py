@@ -60,6 +60,7 @@ class HostServices:
         # Addresses of exchanges that are not where their host is.
         self.addresses = {}
         self.devices = collections.defaultdict(lambda: 'cpu:0')  # By host.
+        self.flags = collections.defaultdict(list)  # Further ones, by host.
         self.certificates('ca')
         self.certificates('server', *network.addresses)
         self.certificates('host', 'all', *network.addresses)
@@ -97,7 +98,8 @@ class HostServices:
                  harness.BIN_DIR / 'fgnn-scheduler', '--spawn-daemons',
                  '--state-dir', service.state_dir, '--devices',
                  self.devices[host], '--tls-dir', self.tls, '--host-name',
-                 name or host, '--exchange', self.exchange_of(host), *words],
+                 name or host, '--exchange', self.exchange_of(host),
+                 *self.flags[host], *words],
                 stderr=log)
 
     def start_head(self):

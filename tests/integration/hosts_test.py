@@ -3,6 +3,7 @@ loopback."""
 
 import os
 import pwd
+import shutil
 import unittest
 
 import harness
@@ -63,6 +64,23 @@ class SameBitsTest(HostsTest):
         unknown = self.service.fgnn('logs', '--host', 'host2', check=False)
         self.assert_user_error(unknown)
         self.assertIn('there are host1', unknown.stderr)
+
+    def test_a_member_finds_a_copy_of_the_dataset_by_its_name(self):
+        copies = self.service.folder / 'copies'
+        copies.mkdir()
+        # It reads nothing outside of this folder.
+        self.hosts.flags['host1'] = ['--dataset-root', copies]
+        self.hosts.join('host1')
+        dataset = self.service.dataset
+        refused = self.service.fgnn(
+            'run', *self.service.job_words({**JOB, **TWO}), check=False)
+        self.assertEqual(refused.returncode, 2)
+        for words in ('host host1', str(dataset), str(copies / dataset.name),
+                      '--dataset-root'):
+            self.assertIn(words, refused.stderr)
+        shutil.copytree(dataset, copies / dataset.name)
+        run_dir = self.service.run({**JOB, **TWO}, '--digest')
+        self.assert_same_run(run_dir, self.service.run(JOB, '--digest'))
 
     def test_a_job_that_pauses_goes_on(self):
         run_dir, job = self.start_long()

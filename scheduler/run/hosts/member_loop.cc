@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "scheduler/run/hosts/member_dataset.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
@@ -152,7 +153,12 @@ void MemberLoop::RunJob(const MemberJobOrder& order) {
 
 absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
   Tell(order, {});
-  MemberRun run(order, environment_, [this, attempt = order.attempt()] {
+  MemberJobOrder here = order;
+  const PathRules* const paths = environment_.paths;
+  FGNN_ASSIGN_OR_RETURN(here.spec.dataset,
+                        FindDatasetHere(paths == nullptr ? PathRules() : *paths,
+                                        order.spec.dataset));
+  MemberRun run(here, environment_, [this, attempt = order.attempt()] {
     return OpeningsOf(attempt).status();
   });
   const auto tell = [&](bool is_prepared) {
