@@ -17,6 +17,9 @@ namespace fgnn {
 namespace {
 
 constexpr int64_t kRangesOfALoop = 8;
+// Two products with a matrix of 256 by 256 take about as long as sums of so
+// many rows of 256.
+constexpr uint64_t kEdgesOfAVertex = 32;
 // 32,768 vertices.
 constexpr int64_t kMostChunksOfARange = 64;
 
@@ -60,6 +63,21 @@ absl::StatusOr<std::vector<size_t>> CutIntoChunks(
   }
   if (!nodes.empty()) starts.push_back(nodes.size());
   return starts;
+}
+
+absl::StatusOr<std::vector<uint64_t>> WorkBefore(
+    const CscView& graph, absl::Span<const GlobalId> nodes,
+    absl::Span<const size_t> starts) {
+  std::vector<uint64_t> before = {0};
+  for (size_t chunk = 0; chunk + 1 < starts.size(); ++chunk) {
+    uint64_t work = before.back();
+    for (size_t i = starts[chunk]; i < starts[chunk + 1]; ++i) {
+      FGNN_ASSIGN_OR_RETURN(const EdgeList list, ReadEdgeList(graph, nodes[i]));
+      work += list.degree + kEdgesOfAVertex;
+    }
+    before.push_back(work);
+  }
+  return before;
 }
 
 uint32_t ChunkLoops::BeginLoop() {
@@ -107,7 +125,7 @@ absl::Status ChunkLoops::RunRanges(int64_t num_chunks, RangeTask task) {
   ChunkRange range;
   while (true) {
     if (input_.shared != nullptr) {
-      const auto taken = input_.shared->TakeChunks(loop, num_chunks, most);
+      const auto taken = TakeChunks(loop, num_chunks, most);
       if (!taken.has_value()) break;
       range = *taken;
     } else {
@@ -117,35 +135,65 @@ absl::Status ChunkLoops::RunRanges(int64_t num_chunks, RangeTask task) {
     if (input_.check) FGNN_RETURN_IF_ERROR(input_.check());
     input_.team->CountTask();
     FGNN_RETURN_IF_ERROR(task(range.first, range.last));
-    Note(input_.shared == nullptr
-             ? range.last
-             : input_.shared->ChunksDone(loop, num_chunks,
-                                         range.last - range.first),
-         num_chunks);
+    if (input_.shared == nullptr) {
+      Note(range.last, num_chunks);
+    } else {
+      ChunksDone(loop, num_chunks, range);
+    }
   }
   return EndLoop(loop, num_chunks);
 }
 
 absl::Status ChunkLoops::EndLoop(uint32_t loop, int64_t num_chunks) {
   if (input_.shared != nullptr) {
-    FGNN_RETURN_IF_ERROR(input_.shared->WaitForLoop(loop, num_chunks, [this] {
+    const auto check = [this] {
       // Counted, as a process that waits for others hangs no more than they do.
       input_.team->CountTask();
       return input_.check ? input_.check() : absl::OkStatus();
-    }));
+    };
+    FGNN_RETURN_IF_ERROR(
+        of_hosts_.has_value()
+            ? input_.shared->chunks()->WaitForAll(*of_hosts_, check)
+            : input_.shared->WaitForLoop(loop, num_chunks, check));
   }
+  of_hosts_.reset();
   Note(num_chunks, num_chunks);
   return absl::OkStatus();
 }
 
 absl::Status ChunkLoops::RunSharedChunk(uint32_t loop, int64_t num_chunks,
                                         Task task, int worker) {
-  const std::optional<ChunkRange> chunk =
-      input_.shared->TakeChunks(loop, num_chunks, 1);
+  const std::optional<ChunkRange> chunk = TakeChunks(loop, num_chunks, 1);
   if (!chunk.has_value()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(WithoutThrowing(task, chunk->first, worker));
-  Note(input_.shared->ChunksDone(loop, num_chunks, 1), num_chunks);
+  ChunksDone(loop, num_chunks, *chunk);
   return absl::OkStatus();
+}
+
+std::optional<ChunkRange> ChunkLoops::TakeChunks(uint32_t loop,
+                                                 int64_t num_chunks,
+                                                 int64_t most) {
+  if (!of_hosts_.has_value()) {
+    return input_.shared->TakeChunks(loop, num_chunks, most);
+  }
+  const std::optional<ChunkBoard::Taken> taken =
+      input_.shared->chunks()->TakeOwn(*of_hosts_, static_cast<uint32_t>(most));
+  if (!taken.has_value()) return std::nullopt;
+  return ChunkRange{taken->first, taken->end};
+}
+
+void ChunkLoops::ChunksDone(uint32_t loop, int64_t num_chunks,
+                            const ChunkRange& chunks) {
+  if (!of_hosts_.has_value()) {
+    Note(
+        input_.shared->ChunksDone(loop, num_chunks, chunks.last - chunks.first),
+        num_chunks);
+    return;
+  }
+  ChunkBoard& board = *input_.shared->chunks();
+  board.NoteHere(*of_hosts_, static_cast<uint32_t>(chunks.first),
+                 static_cast<uint32_t>(chunks.last));
+  Note(board.NumHere(*of_hosts_), num_chunks);
 }
 
 absl::StatusOr<std::vector<GlobalId>> SourcesOf(

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -23,6 +24,13 @@ namespace fgnn {
 // InvalidArgument, naming file and element: a list has changed.
 absl::StatusOr<std::vector<size_t>> CutIntoChunks(
     const CscView& graph, absl::Span<const GlobalId> nodes);
+
+// Returns the work of all chunks before each, [chunks + 1], in edges: a vertex
+// costs as much as 32 of them. InvalidArgument, naming file and element: a list
+// has changed.
+absl::StatusOr<std::vector<uint64_t>> WorkBefore(
+    const CscView& graph, absl::Span<const GlobalId> nodes,
+    absl::Span<const size_t> starts);
 
 // The loops of one inference. One caller.
 class ChunkLoops {
@@ -43,6 +51,10 @@ class ChunkLoops {
   // Says how much of that the next loop does, for input.permille; without a
   // call, nothing.
   void NextDoes(uint64_t work) { work_of_next_ = work; }
+  // Says that the results of the next loop are those of this loop of the hosts'
+  // board: this host computes its own chunks, and the loop ends once the
+  // results of all are here.
+  void NextIsOfHosts(uint32_t loop) { of_hosts_ = loop; }
   // Runs the task for all chunks, until `input.check` returns an error. If
   // processes share the chunks, this one runs those that it takes. Returns when
   // all chunks are done. Errors: those of the check and of the task.
@@ -54,6 +66,12 @@ class ChunkLoops {
   absl::Status RunRanges(int64_t num_chunks, RangeTask task);
 
  private:
+  // Returns up to `most` chunks of the loop for this process; nullopt: none are
+  // left.
+  std::optional<ChunkRange> TakeChunks(uint32_t loop, int64_t num_chunks,
+                                       int64_t most);
+  // Notes that they are done.
+  void ChunksDone(uint32_t loop, int64_t num_chunks, const ChunkRange& chunks);
   // Waits until the other processes have done their chunks.
   absl::Status EndLoop(uint32_t loop, int64_t num_chunks);
   absl::Status RunSharedChunk(uint32_t loop, int64_t num_chunks, Task task,
@@ -70,6 +88,9 @@ class ChunkLoops {
   uint64_t work_of_loop_ = 0;
   uint64_t work_of_next_ = 0;
   std::atomic<int64_t> chunks_done_ = 0;  // Chunks that this process did of it.
+  // Number of the current loop, or of the next one, on the hosts' board;
+  // nullopt: it is a loop of this host.
+  std::optional<uint32_t> of_hosts_;
 };
 
 // Returns the vertices whose input to a layer is needed for its `destinations`,

@@ -16,6 +16,7 @@
 #include "trainer_service/infer/chunk_loops.h"
 #include "trainer_service/infer/device_layers.h"
 #include "trainer_service/infer/inference_arrays.h"
+#include "trainer_service/infer/layer_results.h"
 
 namespace fgnn {
 namespace {
@@ -33,6 +34,7 @@ class LayerWise {
         num_nodes_(input.graph->num_nodes()),
         consume_(consume),
         loops_(&input),
+        results_(&input, num_layers, &loops_),
         arrays_(&input),
         worker_arrays_(static_cast<size_t>(input.team->size())) {}
 
@@ -202,17 +204,23 @@ class LayerWise {
       const size_t begin = starts[static_cast<size_t>(first)];
       return nodes.subspan(begin, starts[static_cast<size_t>(last)] - begin);
     };
-    if (device_.has_value()) {
-      return loops_.RunRanges(num_chunks, [&](int64_t first, int64_t last) {
-        return UpdateOnDevice(layer, part_of(first, last),
-                              starts[static_cast<size_t>(first)]);
-      });
-    }
-    return loops_.Run(num_chunks, [&](int64_t chunk, int worker) {
+    const auto on_device = [&](int64_t first, int64_t last) {
+      return UpdateOnDevice(layer, part_of(first, last),
+                            starts[static_cast<size_t>(first)]);
+    };
+    const auto on_cores = [&](int64_t chunk, int worker) {
       return UpdateChunk(layer, part_of(chunk, chunk + 1),
                          starts[static_cast<size_t>(chunk)],
                          worker_arrays_[static_cast<size_t>(worker)]);
-    });
+    };
+    FGNN_RETURN_IF_ERROR(results_.Share(layer, nodes, starts));
+    FGNN_RETURN_IF_ERROR(device_.has_value()
+                             ? loops_.RunRanges(num_chunks, on_device)
+                             : loops_.Run(num_chunks, on_cores));
+    return results_.TakeOthers(
+        layer, [&](size_t first, size_t rows, const float* values) {
+          TakeOutputs(layer, nodes.subspan(first, rows), first, values);
+        });
   }
 
   absl::Status UpdateOnDevice(uint32_t layer, absl::Span<const GlobalId> nodes,
@@ -234,6 +242,7 @@ class LayerWise {
       return CopyInputs(layer, of, rows);
     };
     const auto take = [&](size_t first, size_t rows, const float* values) {
+      results_.Give(layer, first_of_all + first, rows, values);
       TakeOutputs(layer, nodes.subspan(first, rows), first_of_all + first,
                   values);
     };
@@ -289,6 +298,7 @@ class LayerWise {
     }
     float* outputs = arrays.outputs.Reserve(nodes.size() * out);
     layer_->Update(inputs, aggregates, rows, outputs);
+    results_.Give(layer, first, nodes.size(), outputs);
     TakeOutputs(layer, nodes, first, outputs);
     return absl::OkStatus();
   }
@@ -332,6 +342,7 @@ class LayerWise {
   const uint64_t num_nodes_;
   const RowsConsumer consume_;
   ChunkLoops loops_;
+  LayerResults results_;
   InferenceArrays arrays_;
   std::optional<DeviceLayers> device_;
   std::unique_ptr<const LayerInference> layer_;  // The current layer.

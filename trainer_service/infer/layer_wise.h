@@ -46,6 +46,11 @@ struct InferenceInput {
   // Shared with the other processes that make this very inference; null: this
   // process is alone.
   SharedInference* shared = nullptr;
+  // Returns the results that the hosts of the inference trade; nullptr: one
+  // host makes it.
+  ChunkBoard* chunks() const {
+    return shared == nullptr ? nullptr : shared->chunks();
+  }
   // Computes this process's chunks; null: the team's threads do.
   InferenceDevice* device = nullptr;
   // Whether the device may keep arrays over all vertices in its memory. It does

@@ -21,6 +21,7 @@ namespace {
 
 // Page size of every machine that this runs on; a multiple works as well.
 constexpr uint64_t kPageBytes = 4096;
+static_assert(kPageBytes == ChunkBoard::kPageBytes);
 
 uint64_t InPages(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
@@ -41,7 +42,7 @@ struct SharedInference::Header {
 
 absl::StatusOr<std::unique_ptr<SharedInference>> SharedInference::Open(
     UniqueFd memory) {
-  static_assert(sizeof(Header) <= kPageBytes);
+  static_assert(sizeof(Header) <= kChunkDivisionOffset);
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   if (seals < 0) return ErrnoToStatus(errno, "look at shared memory");
   if ((seals & F_SEAL_SHRINK) == 0) {
@@ -53,7 +54,20 @@ absl::StatusOr<std::unique_ptr<SharedInference>> SharedInference::Open(
   FGNN_ASSIGN_OR_RETURN(const absl::Span<std::byte> page,
                         inference->Reserve(sizeof(Header)));
   inference->header_ = reinterpret_cast<Header*>(page.data());
+  FGNN_ASSIGN_OR_RETURN(const ChunkDivision division,
+                        ReadChunkDivision(inference->memory_.get()));
+  if (!division.is_divided()) return inference;
+  FGNN_RETURN_IF_ERROR(inference->Reserve(ChunkBoard::kPageBytes).status());
+  FGNN_ASSIGN_OR_RETURN(inference->chunks_,
+                        ChunkBoard::Open(Duplicate(inference->memory_.get())));
   return inference;
+}
+
+absl::Status SharedInference::ReserveResults(uint32_t loop, uint32_t num_loops,
+                                             const LoopShape& shape) {
+  const uint64_t offset = reserved_bytes_;
+  FGNN_RETURN_IF_ERROR(Reserve(LoopBytes(shape)).status());
+  return chunks_->Publish(loop, num_loops, shape, offset);
 }
 
 SharedInference::~SharedInference() {

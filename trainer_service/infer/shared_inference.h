@@ -4,6 +4,9 @@
 //   first page   for each loop, chunks taken and chunks done; a futex
 //   behind it    arrays, as they were reserved
 //
+// Where hosts share the inference, each has such memory, and results of chunks
+// lie there too (chunks/chunk_board.h).
+//
 // All processes run the same loops over the same chunks; each computes the
 // chunks that it takes. A loop has ended once all of its chunks are done. All
 // processes then see what was written in it, so any of them may have computed a
@@ -28,6 +31,7 @@
 #include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
+#include "trainer_service/chunks/chunk_board.h"
 #include "trainer_service/compute/scratch.h"
 
 namespace fgnn {
@@ -52,9 +56,18 @@ class SharedInference {
   // All processes reserve the same sizes in the same order. Pages are taken
   // when they are touched. The array is valid until this object is destroyed.
   absl::StatusOr<absl::Span<std::byte>> Reserve(uint64_t bytes);
+  // Returns the bytes of all arrays so far, with those of the first page.
+  uint64_t reserved_bytes() const { return reserved_bytes_; }
   // Returns the bytes by which Reserve() would enlarge the memory: 0 if another
   // process has reserved them before.
   uint64_t Growth(uint64_t bytes) const;
+
+  // Returns the results of an inference that hosts share; nullptr: one host
+  // makes it.
+  ChunkBoard* chunks() const { return chunks_.get(); }
+  // Reserves the memory of a loop's results, and publishes them on chunks().
+  absl::Status ReserveResults(uint32_t loop, uint32_t num_loops,
+                              const LoopShape& shape);
 
   // Takes up to `most` chunks of [0, num_chunks) that no process has taken;
   // nullopt: none are left. Loops are numbered from 0, in [0, kMostLoops).
@@ -79,6 +92,7 @@ class SharedInference {
   std::vector<absl::Span<std::byte>> mapped_;
   uint64_t reserved_bytes_ = 0;
   Header* header_ = nullptr;
+  std::unique_ptr<ChunkBoard> chunks_;
 };
 
 // Returns memory of `count` elements, reserved in `shared`, or in `own` if
