@@ -3,8 +3,12 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
 #include "shared/device/device.h"
+#include "trainer_service/exchange/chunk_trade.h"
+#include "trainer_service/rpc/grpc_chunk_links.h"
 #include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
@@ -30,8 +34,9 @@ absl::StatusOr<std::unique_ptr<ExchangeDaemon>> ExchangeDaemon::Start(
       absl::WrapUnique(new ExchangeDaemon(options, std::move(shown), stop));
   FGNN_ASSIGN_OR_RETURN(
       daemon->server_,
-      ExchangeServer::Start(address, daemon->shown_,
-                            exchange.tls_dir / "ca.pem", &daemon->seat_));
+      ExchangeServer::Start(
+          address, daemon->shown_, exchange.tls_dir / "ca.pem",
+          {.board = &daemon->seat_, .chunks = &daemon->chunk_seat_}));
   FGNN_RETURN_IF_ERROR(daemon->executor_.Start({daemon->service_.get()}));
   return daemon;
 }
@@ -65,6 +70,29 @@ absl::StatusOr<std::vector<HostReach>> ExchangeDaemon::ReadReach(
   return reaches;
 }
 
+absl::Status ExchangeDaemon::TradeChunks(const std::string& job_id,
+                                         uint64_t scratch,
+                                         const CallLimits& limits) {
+  FGNN_ASSIGN_OR_RETURN(UniqueFd memory,
+                        executor_.RequestScratch(job_id, scratch));
+  return executor_.WithJob(job_id, [&](ExecutorJob& job) -> absl::Status {
+    // StartJob() makes no other kind of job.
+    const auto& exchange = static_cast<const ExchangeJob&>(job);
+    const JobHosts& hosts = exchange.hosts();
+    FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<ChunkLinks> links,
+                          LinkChunks(job_id, hosts, shown_));
+    FGNN_ASSIGN_OR_RETURN(std::unique_ptr<ChunkBoard> board,
+                          ChunkBoard::Open(std::move(memory)));
+    return fgnn::TradeChunks(
+        std::make_shared<ServedChunks>(job_id, hosts.attempt, std::move(board)),
+        &chunk_seat_, links.get(), &chunk_totals_, [&]() -> absl::Status {
+          if (!exchange.is_stopped()) return limits.Check();
+          return absl::UnavailableError(
+              absl::StrCat("job ", job_id, " is being detached"));
+        });
+  });
+}
+
 void ExchangeDaemon::AddMetrics(MetricPage& page) const {
   page.AddCounter("fgnn_exchange_entries_total",
                   "Gradients that this exchange got from other hosts.",
@@ -73,6 +101,12 @@ void ExchangeDaemon::AddMetrics(MetricPage& page) const {
                   "Links to other hosts that broke, and gradients that came "
                   "damaged.",
                   static_cast<double>(totals_.breaks));
+  page.AddCounter("fgnn_exchange_chunks_total",
+                  "Results of evaluations that this exchange got from other "
+                  "hosts, chunk by chunk.",
+                  static_cast<double>(chunk_totals_.chunks));
+  page.AddCounter("fgnn_exchange_chunk_bytes_total", "Bytes of these results.",
+                  static_cast<double>(chunk_totals_.bytes));
 }
 
 }  // namespace fgnn

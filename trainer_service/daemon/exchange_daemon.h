@@ -3,6 +3,7 @@
 #ifndef FGNN_TRAINER_SERVICE_DAEMON_EXCHANGE_DAEMON_H_
 #define FGNN_TRAINER_SERVICE_DAEMON_EXCHANGE_DAEMON_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 #include "shared/rpc/executor_daemon.h"
 #include "shared/rpc/sockets/host_port.h"
 #include "trainer_service/exchange/board_seat.h"
+#include "trainer_service/exchange/chunk_seat.h"
+#include "trainer_service/exchange/chunk_trade.h"
 #include "trainer_service/exchange/exchange_job.h"
 #include "trainer_service/rpc/exchange_server.h"
 #include "trainer_service/rpc/reach_calls.h"
@@ -53,10 +56,14 @@ class ExchangeDaemon : private JobStarter, private ReachCalls {
   void AddMetrics(MetricPage& page) const override;
   absl::StatusOr<std::vector<HostReach>> ReadReach(
       const std::string& job_id) override;
+  absl::Status TradeChunks(const std::string& job_id, uint64_t scratch,
+                           const CallLimits& limits) override;
 
   const HostCertificate shown_;
   ExchangeTotals totals_;
+  ChunkTotals chunk_totals_;
   BoardSeat seat_;
+  ChunkSeat chunk_seat_;
   std::unique_ptr<ExchangeServer> server_;
   const std::shared_ptr<grpc::Service> service_ = MakeReachService(this);
   ExecutorDaemon executor_;  // Last: it calls the functions above.

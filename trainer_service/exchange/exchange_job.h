@@ -71,6 +71,8 @@ class ExchangeJob : public ExecutorJob {
   uint64_t batches() const override { return entries_; }
   // Returns which other hosts it reaches, as far as it knows by now.
   std::vector<HostReach> reaches() const { return reaches_.All(); }
+  const JobHosts& hosts() const { return options_.hosts; }
+  bool is_stopped() const { return stopped_.HasBeenNotified(); }
 
  private:
   struct Loop {

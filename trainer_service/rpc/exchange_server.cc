@@ -22,6 +22,7 @@
 #include "shared/rpc/grpc_address.h"
 #include "shared/telemetry/line_limit.h"
 #include "shared/telemetry/log.h"
+#include "trainer_service/rpc/chunk_service.h"
 #include "trainer_service/rpc/exchange_service.h"
 #include "trainer_service/rpc/host_keepalive.h"
 
@@ -29,8 +30,9 @@ namespace fgnn {
 namespace {
 
 // Each other host has a call for each of two steps, one that tells its version,
-// and a fourth one while the server has not seen the end of another.
-constexpr int kMaxThreads = 4 * int{kMostHosts} + 8;
+// one for an evaluation, and a fifth one while the server has not seen the end
+// of another.
+constexpr int kMaxThreads = 5 * int{kMostHosts} + 8;
 constexpr int kMaxStreams = 16;  // Calls at once on one connection.
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMs = 10'000;
@@ -80,12 +82,13 @@ absl::Status WhyNotListening(const HostPort& address) {
 class ExchangeServer::Impl {
  public:
   Impl(HostPort address, std::unique_ptr<ClientCertificates> callers,
-       BoardSeat* seat)
+       const ServedSeats& seats)
       : address_(std::move(address)), callers_(std::move(callers)) {
-    services_.services.push_back(
-        MakeExchangeService(seat, [this](const grpc::ServerContext& context) {
-          return CheckCaller(context);
-        }));
+    const auto check = [this](const grpc::ServerContext& context) {
+      return CheckCaller(context);
+    };
+    services_.services.push_back(MakeExchangeService(seats.board, check));
+    services_.services.push_back(MakeChunkService(seats.chunks, check));
   }
   ~Impl() {
     if (server_ == nullptr) return;
@@ -151,11 +154,11 @@ ExchangeServer::~ExchangeServer() = default;
 
 absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
     const HostPort& address, const HostCertificate& shown,
-    const std::filesystem::path& ca_file, BoardSeat* seat) {
+    const std::filesystem::path& ca_file, const ServedSeats& seats) {
   RouteGrpcLog();
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<ClientCertificates> callers,
                         ClientCertificates::Open(ca_file));
-  auto impl = std::make_unique<Impl>(address, std::move(callers), seat);
+  auto impl = std::make_unique<Impl>(address, std::move(callers), seats);
   FGNN_RETURN_IF_ERROR(impl->Listen(shown));
   LogInfo("listening on {} for other hosts", impl->address().Text());
   return std::unique_ptr<ExchangeServer>(new ExchangeServer(std::move(impl)));

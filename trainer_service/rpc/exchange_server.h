@@ -10,20 +10,28 @@
 #include "shared/rpc/certificates/host_certificate.h"
 #include "shared/rpc/sockets/host_port.h"
 #include "trainer_service/exchange/board_seat.h"
+#include "trainer_service/exchange/chunk_seat.h"
 
 namespace fgnn {
 
-// Serves ExchangeService by TLS. A caller shows a certificate that an authority
-// of `shown` has signed, with the role worker; others are refused and logged.
+// What is served. Both are borrowed.
+struct ServedSeats {
+  BoardSeat* board = nullptr;
+  ChunkSeat* chunks = nullptr;
+};
+
+// Serves ExchangeService and ChunkService by TLS. A caller shows a certificate
+// that an authority of `shown` has signed, with the role worker; others are
+// refused and logged.
 class ExchangeServer {
  public:
-  // Listens at once. Serves the board that is in `seat`, which is borrowed.
-  // `ca_file` has the authorities of `shown`. AlreadyExists, naming the
-  // address: another process listens there. InvalidArgument: the host has no
-  // address, or gRPC cannot read a certificate.
+  // Listens at once. Serves what is in `seats`. `ca_file` has the authorities
+  // of `shown`. AlreadyExists, naming the address: another process listens
+  // there. InvalidArgument: the host has no address, or gRPC cannot read a
+  // certificate.
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
       const HostPort& address, const HostCertificate& shown,
-      const std::filesystem::path& ca_file, BoardSeat* seat);
+      const std::filesystem::path& ca_file, const ServedSeats& seats);
   // Cancels all calls, and waits until they have ended.
   ~ExchangeServer();
   ExchangeServer(const ExchangeServer&) = delete;

@@ -25,6 +25,15 @@ class ReachService final : public v1::ReachService::Service {
     });
   }
 
+  grpc::Status TradeChunks(grpc::ServerContext* context,
+                           const v1::TradeChunksRequest* request,
+                           v1::TradeChunksResponse* /*response*/) override {
+    return ServeCall(*context, [&] {
+      return calls_->TradeChunks(request->job_id(), request->scratch(),
+                                 LimitsOf(*context));
+    });
+  }
+
  private:
   ReachCalls* const calls_;
 };

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/files/file.h"
@@ -27,6 +29,9 @@
 #include "shared/rpc/status.h"
 #include "tests/fakes/certificates.h"
 #include "tests/unit/trainer_service/exchange/exchanges_of_a_job.h"
+#include "tests/unit/trainer_service/exchange/trading_host.h"
+#include "trainer_service/exchange/chunk_trade.h"
+#include "trainer_service/rpc/grpc_chunk_links.h"
 #include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
@@ -124,6 +129,30 @@ class ExchangeServerTest : public testing::Test {
     EXPECT_EQ(parts, ended.ok() ? num_parts + 1 : 0);
     return ended;
   }
+  // Asks host 0 for the results of an evaluation.
+  absl::Status AskChunks(
+      const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+      uint64_t evaluation = kEvaluation) const {
+    const auto stub = v1::ChunkService::NewStub(
+        grpc::CreateChannel(list_.all[0].exchange, credentials));
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    v1::AskChunksRequest request;
+    request.set_job_id(kJob);
+    request.set_evaluation(evaluation);
+    const auto reader = stub->AskChunks(&context, request);
+    v1::ChunkPart part;
+    uint32_t whole = 0;
+    while (reader->Read(&part)) whole += part.has_crc() ? 1 : 0;
+    const absl::Status ended = FromGrpc(reader->Finish());
+    EXPECT_EQ(whole > 0, ended.ok());
+    return ended;
+  }
+  std::unique_ptr<ChunkLinks> ChunkLinksOf(size_t host) const {
+    return LinkChunks(kJob, HostsOf(host),
+                      ReadHostCertificate(exchanges_[host].folder).value())
+        .value();
+  }
   // What somebody shows who has these files, and knows the host.
   std::shared_ptr<grpc::ChannelCredentials> Shown(
       const std::filesystem::path& certificate,
@@ -141,14 +170,15 @@ class ExchangeServerTest : public testing::Test {
   struct Exchange {
     std::filesystem::path folder;
     BoardSeat seat = {};
+    ChunkSeat chunks = {};
     std::unique_ptr<ExchangeServer> server = nullptr;
     std::unique_ptr<ExchangeJob> job = nullptr;
   };
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> ServerOf(
       Exchange& exchange, const HostPort& address) {
-    return ExchangeServer::Start(address,
-                                 ReadHostCertificate(exchange.folder).value(),
-                                 exchange.folder / "ca.pem", &exchange.seat);
+    return ExchangeServer::Start(
+        address, ReadHostCertificate(exchange.folder).value(),
+        exchange.folder / "ca.pem", {&exchange.seat, &exchange.chunks});
   }
 
   const std::unique_ptr<Certificates> made_ = std::make_unique<Certificates>();
@@ -212,6 +242,46 @@ TEST_F(ExchangeServerTest, StrangersAreRefusedAndTheJobIsUnharmed) {
   }
   RunInThreads(hosts, kSamplerAndTrainer);
   ExpectResultsOfOne(hosts);
+}
+
+TEST_F(ExchangeServerTest, ChunksOfAnEvaluationComeFromTheOtherHosts) {
+  Start(StepsOfFour(), {2, 2});
+  TradingHost zero(2, 0);
+  TradingHost one(2, 1);
+  const auto links = ChunkLinksOf(1);
+  ChunkTotals totals;
+  std::atomic<bool> is_over = false;
+  // It asks before the other host has the evaluation, and its link breaks.
+  const Thread follower =
+      Thread::Start("follower", [&] {
+        EXPECT_THAT(FollowChunks(&one.board(), links.get(), 0, &totals,
+                                 [&] { return is_over.load(); }),
+                    IsOk());
+      }).value();
+  const absl::Cleanup end = [&] { is_over = true; };
+  one.ComputeAll();
+  exchanges_[0].chunks.Put(zero.served());
+  zero.Compute(0);
+  FGNN_ASSERT_OK(one.board().WaitForAll(0, UntilFarDeadline()));
+  ServeAgain(0);
+  zero.Compute(1);
+  FGNN_ASSERT_OK(one.board().WaitForAll(1, UntilFarDeadline()));
+  EXPECT_EQ(one.NumRight(), kAllChunks);
+}
+
+TEST_F(ExchangeServerTest, StrangersGetNoChunks) {
+  Start(StepsOfFour(), {2, 2});
+  TradingHost zero(2, 0);
+  zero.ComputeAll();
+  exchanges_[0].chunks.Put(zero.served());
+  const auto folder = exchanges_[1].folder;
+  const auto mine = Shown(folder / "host.pem", folder / "host.key");
+  EXPECT_THAT(AskChunks(mine), IsOk());
+  EXPECT_THAT(AskChunks(mine, kEvaluation + 1),
+              StatusIs(StatusCode::kNotFound));
+  const auto user = made_->User("ann", "submit");
+  EXPECT_THAT(AskChunks(Shown(user / "user.pem", user / "user.key")),
+              StatusIs(StatusCode::kPermissionDenied));
 }
 
 TEST_F(ExchangeServerTest, HostsMeasureTheirLinks) {
