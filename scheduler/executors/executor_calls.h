@@ -4,6 +4,7 @@
 #define FGNN_SCHEDULER_EXECUTORS_EXECUTOR_CALLS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -85,6 +86,11 @@ class ExecutorCalls {
   virtual absl::StatusOr<std::vector<HostReach>> ReadReach(
       const std::string& socket, const std::string& job_id,
       const Patience& patience) = 0;
+  // Has an exchange trade the results of an evaluation in scratch memory of
+  // this number, until an error of keep_going ends the call.
+  virtual absl::Status TradeChunks(const std::string& socket,
+                                   const std::string& job_id, uint64_t scratch,
+                                   const Patience& patience) = 0;
 };
 
 }  // namespace fgnn

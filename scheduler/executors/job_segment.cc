@@ -98,7 +98,8 @@ void JobSegment::LetVersionGo() {
   ReleaseOwner(holder_index_);
 }
 
-absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
+absl::StatusOr<uint64_t> JobSegment::OpenScratch(
+    const ChunkDivision& division) {
   UniqueFd scratch(
       ::memfd_create("fgnn-scratch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   // The seal keeps every process from taking pages away from processes that
@@ -106,6 +107,9 @@ absl::StatusOr<uint64_t> JobSegment::OpenScratch() {
   if (!scratch.valid() ||
       ::fcntl(scratch.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     return ErrnoToStatus(errno, "make shared memory for an evaluation");
+  }
+  if (division.is_divided()) {
+    FGNN_RETURN_IF_ERROR(WriteChunkDivision(scratch.get(), division));
   }
   const MutexLock lock(&mutex_);
   scratch_ = {std::move(scratch), ++last_number_};

@@ -19,6 +19,7 @@
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/types.h"
+#include "shared/executors/chunk_division.h"
 #include "shared/queue/global_queue.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/queue/segment.h"
@@ -62,8 +63,9 @@ class JobSegment {
   // Makes memory that the job's trainers share for one evaluation: a memfd that
   // can only grow, empty at first. There is one at a time. Returns its number,
   // from 1, unique in this job. So a trainer that comes too late for an earlier
-  // evaluation does not get into this one.
-  absl::StatusOr<uint64_t> OpenScratch();
+  // evaluation does not get into this one. `division`: see ChunkDivision; by
+  // default, one host evaluates.
+  absl::StatusOr<uint64_t> OpenScratch(const ChunkDivision& division = {});
   // Closes that memory. A process that has it mapped keeps it.
   void CloseScratch();
   // Returns a descriptor of the memory with this number: that of an evaluation,

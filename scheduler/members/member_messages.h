@@ -84,6 +84,13 @@ struct MemberOpening {
   double rate_factor = 1;
 };
 
+// An evaluation by all hosts of the job.
+struct MemberEvaluation {
+  uint64_t number = 0;   // Another one for each evaluation; never 0.
+  uint64_t version = 0;  // Version of the weights after which it comes.
+  std::vector<std::string> splits = {};
+};
+
 struct MemberJobOrder {
   std::string job_id;
   JobSpec spec = {};  // Effective spec of the whole job.
@@ -94,6 +101,8 @@ struct MemberJobOrder {
   // The open epoch, and before it the one before: a member may be an epoch
   // behind the head, and no further. Empty: nothing is open.
   std::vector<MemberOpening> openings = {};
+  // The evaluation that is under way; nullopt: there is none.
+  std::optional<MemberEvaluation> evaluation = std::nullopt;
 
   uint64_t attempt() const { return hosts.attempt; }
   bool has_places() const {

@@ -272,7 +272,12 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
           .num_train = training.predicts_links() ? sizes.num_train_edges
                                                  : sizes.num_train,
           .topology_bytes = sizes.topology_bytes,
-          .feature_row_bytes = sizes.feature_row_bytes};
+          .feature_row_bytes = sizes.feature_row_bytes,
+          .num_edges = sizes.num_edges,
+          .num_scored = training.predicts_links()
+                            ? sizes.num_nodes
+                            : std::max(sizes.num_valid, sizes.num_test),
+          .num_outputs = std::max(sizes.num_classes, sizes.target_columns)};
 }
 
 const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind) {

@@ -30,6 +30,11 @@ struct DatasetShape {
   uint64_t num_train = 0;  // Training vertices; with link prediction, edges.
   uint64_t topology_bytes = 0;
   uint64_t feature_row_bytes = 0;  // Bytes of a row as it is stored.
+  uint64_t num_edges = 0;
+  // Vertices of the larger one of the splits that are evaluated; with link
+  // prediction, all.
+  uint64_t num_scored = 0;
+  uint64_t num_outputs = 0;  // Columns of the last layer, without links.
 };
 
 DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training);

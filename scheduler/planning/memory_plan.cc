@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
+#include "scheduler/planning/hosts/host_evaluation.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/units.h"
 
@@ -143,7 +144,12 @@ uint64_t TrainerBytes(const PlanInput& input) {
 }
 
 uint64_t EvaluationBytes(const PlanInput& input) {
-  return AddCapped(input.training.evaluation_shared_bytes,
+  // With "auto", all hosts evaluate only where there is room.
+  const bool do_hosts = input.num_hosts > 1 &&
+                        input.training.evaluation_bytes > 0 &&
+                        input.spec.hosts.evaluation == "all";
+  const uint64_t of_hosts = do_hosts ? ResultBytes(input) : 0;
+  return AddCapped(AddCapped(input.training.evaluation_shared_bytes, of_hosts),
                    MultiplyCapped(input.spec.num_trainers(),
                                   input.training.evaluation_bytes));
 }

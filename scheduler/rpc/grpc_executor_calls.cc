@@ -220,6 +220,15 @@ class GrpcExecutorCalls final : public ExecutorCalls {
                                Naming<v1::ReadReachRequest>(job_id)));
     return FromProto(response.reaches());
   }
+
+  absl::Status TradeChunks(const std::string& socket, const std::string& job_id,
+                           uint64_t scratch,
+                           const Patience& patience) override {
+    auto request = Naming<v1::TradeChunksRequest>(job_id);
+    request.set_scratch(scratch);
+    return Call(socket, patience, &Exchange::AsyncTradeChunks, request)
+        .status();
+  }
 };
 
 }  // namespace

@@ -202,7 +202,7 @@ absl::StatusOr<Evaluation> JobRun::Evaluate(
                     [this] { return run_.executors.Tick(); });
   while (true) {
     absl::StatusOr<Evaluation> evaluation =
-        run_.executors.evaluation().Evaluate(checkpoint, splits);
+        parts_.hosts.Evaluate(checkpoint, splits);
     if (evaluation.ok()) return evaluation;
     FGNN_RETURN_IF_ERROR(wait.BeforeNextTry(evaluation.status()));
   }

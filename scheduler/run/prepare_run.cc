@@ -96,6 +96,7 @@ absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run, PlanInput input,
       !limits.empty()) {
     LogInfo("job {}: {}", run.job.id, limits);
   }
+  run.planned_by = std::move(input);
   return plan.segment;
 }
 

@@ -19,6 +19,7 @@
 #include "scheduler/host/daemon_host.h"
 #include "scheduler/jobs/job_dispatcher.h"
 #include "scheduler/members/member_table.h"
+#include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/memory_ledger.h"
 #include "scheduler/store/job.h"
 #include "shared/base/clock.h"
@@ -98,6 +99,9 @@ struct RunContext {
   std::map<std::string, HostExecutors> others;
   // What this host finds out about itself; the hosts of a job compare it.
   HostFindings findings;
+  // What the run was planned by; nullopt: it was taken over, or is not planned
+  // yet.
+  std::optional<PlanInput> planned_by;
   // Dataset of the run; nullopt: it is not validated yet.
   std::optional<RunDataset> dataset;
   // The run in its folder; nullopt: it has none yet. A start that fails later

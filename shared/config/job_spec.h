@@ -150,7 +150,8 @@ struct HostsSpec {
   // Fewest hosts, the service's own one among them; 0: those of the devices, or
   // 1 if the spec asks for no devices.
   uint32_t min = 0;
-  uint32_t max = 0;  // Most hosts; 0: those of the devices.
+  uint32_t max = 0;             // Most hosts; 0: those of the devices.
+  std::string evaluation = {};  // Who evaluates: "auto", "head" or "all".
 
   bool are_shares_by_speed() const {
     return shares.size() == 1 && shares.front() == 0;

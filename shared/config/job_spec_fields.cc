@@ -123,6 +123,7 @@ template <typename Copy, typename Spec, typename Message>
 void CopyHosts(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(min);
   FGNN_FIELD(max);
+  FGNN_FIELD(evaluation);
 }
 
 template <typename Copy, typename Spec, typename Message>

@@ -26,6 +26,8 @@ class HostsPreflightTest(harness.ServiceTest):
         one, another = plan['exchange']['hosts']
         self.assertEqual(one['sent_bytes'], 4 * plan['parameters'])
         self.assertEqual(another['received_bytes'], 4 * plan['parameters'])
+        self.assertIsNone(plan['evaluation']['all_seconds'])
+        self.assertEqual(plan['evaluation']['by'], 'head')
         self.service.run(JOB)
         listed = self.service.json('devices')
         self.assertEqual(listed['host'], 'head')
@@ -42,7 +44,15 @@ class HostsPreflightTest(harness.ServiceTest):
         words = self.service.job_words(JOB)
         plan = self.service.json('plan', *words)
         self.assertGreater(plan['exchange']['seconds'], 0)
-        self.assertIn('batches a step', self.service.fgnn('plan', *words).stdout)
+        # Two hosts do not meet for so small a graph.
+        evaluation = plan['evaluation']
+        self.assertEqual(evaluation['by'], 'head')
+        self.assertGreater(evaluation['all_seconds'],
+                           evaluation['alone_seconds'])
+        self.assertGreater(evaluation['bytes'], 0)
+        text = self.service.fgnn('plan', *words).stdout
+        self.assertIn('batches a step', text)
+        self.assertIn("the service's own host evaluates: an evaluation", text)
 
     def test_a_host_that_is_not_reached_ends_the_job_and_is_named(self):
         # Its certificate is for another address, so nobody speaks to it there.

@@ -139,6 +139,13 @@ v1::ReportMemberResponse ToProto(const MemberOrders& orders,
     added.set_training_limit(opening.training_limit);
     added.set_rate_factor(opening.rate_factor);
   }
+  if (!order.evaluation.has_value()) return message;
+  v1::MemberEvaluation& evaluation = *job.mutable_evaluation();
+  evaluation.set_number(order.evaluation->number);
+  evaluation.set_version(order.evaluation->version);
+  for (const std::string& split : order.evaluation->splits) {
+    evaluation.add_splits(split);
+  }
   return message;
 }
 
@@ -166,6 +173,13 @@ absl::StatusOr<MemberOrders> FromProto(
                                     .first_step = opening.first_step(),
                                     .training_limit = opening.training_limit(),
                                     .rate_factor = opening.rate_factor()});
+  }
+  if (job.has_evaluation()) {
+    const v1::MemberEvaluation& evaluation = job.evaluation();
+    orders.job->evaluation = MemberEvaluation{
+        .number = evaluation.number(),
+        .version = evaluation.version(),
+        .splits = {evaluation.splits().begin(), evaluation.splits().end()}};
   }
   return orders;
 }

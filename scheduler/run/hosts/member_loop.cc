@@ -141,7 +141,7 @@ void MemberLoop::Work() {
 void MemberLoop::RunJob(const MemberJobOrder& order) {
   LogInfo("job {}: takes part as {}", order.job_id, facts_.name);
   const absl::Status ended = CatchExceptions([&] { return RunOrdered(order); });
-  if (OpeningsOf(order.attempt()).ok()) {
+  if (WorkOf(order.attempt()).ok()) {
     LogError("job {}: {}", order.job_id, MessageOf(ended));
     Tell(order, {.error = ended});
     return;
@@ -159,7 +159,7 @@ absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
                         FindDatasetHere(paths == nullptr ? PathRules() : *paths,
                                         order.spec.dataset));
   MemberRun run(here, environment_, [this, attempt = order.attempt()] {
-    return OpeningsOf(attempt).status();
+    return WorkOf(attempt).status();
   });
   const auto tell = [&](bool is_prepared) {
     Tell(order, {.is_prepared = is_prepared,
@@ -171,9 +171,15 @@ absl::Status MemberLoop::RunOrdered(const MemberJobOrder& order) {
                   [&] { return AskOrderOf(order.attempt()); }));
   while (true) {
     tell(/*is_prepared=*/true);
-    FGNN_ASSIGN_OR_RETURN(const std::vector<MemberOpening> openings,
-                          OpeningsOf(order.attempt()));
-    FGNN_RETURN_IF_ERROR(run.Follow(openings));
+    FGNN_ASSIGN_OR_RETURN(const MemberJobOrder work, WorkOf(order.attempt()));
+    if (work.evaluation.has_value()) {
+      FGNN_RETURN_IF_ERROR(run.Evaluate(*work.evaluation, [&] {
+        const absl::StatusOr<MemberJobOrder> now = WorkOf(order.attempt());
+        return now.ok() && now->evaluation.has_value() &&
+               now->evaluation->number == work.evaluation->number;
+      }));
+    }
+    FGNN_RETURN_IF_ERROR(run.Follow(work.openings));
   }
 }
 
@@ -185,11 +191,9 @@ absl::StatusOr<MemberJobOrder> MemberLoop::OrderOf(uint64_t attempt) const {
   return *orders_.job;
 }
 
-absl::StatusOr<std::vector<MemberOpening>> MemberLoop::OpeningsOf(
-    uint64_t attempt) {
+absl::StatusOr<MemberJobOrder> MemberLoop::WorkOf(uint64_t attempt) {
   const MutexLock lock(&mutex_);
-  FGNN_ASSIGN_OR_RETURN(MemberJobOrder order, OrderOf(attempt));
-  return std::move(order.openings);
+  return OrderOf(attempt);
 }
 
 absl::StatusOr<MemberJobOrder> MemberLoop::AskOrderOf(uint64_t attempt) {

@@ -45,8 +45,8 @@ class MemberLoop {
   // Returns the order of this attempt. Cancelled: it is ordered no more.
   absl::StatusOr<MemberJobOrder> OrderOf(uint64_t attempt) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the openings of this attempt. Cancelled: it is ordered no more.
-  absl::StatusOr<std::vector<MemberOpening>> OpeningsOf(uint64_t attempt);
+  // Returns the same, and locks the mutex meanwhile.
+  absl::StatusOr<MemberJobOrder> WorkOf(uint64_t attempt);
   // See AskOrder.
   absl::StatusOr<MemberJobOrder> AskOrderOf(uint64_t attempt);
   // Sets what the head is told of the job, but for its id and attempt.

@@ -3,7 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include "scheduler/executors/job_evaluation.h"
+#include "scheduler/executors/shortage_wait.h"
 #include "scheduler/run/hosts/preflight.h"
+#include "scheduler/run/hosts/run_hosts.h"
 #include "scheduler/run/prepare_run.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -96,6 +99,32 @@ absl::Status MemberRun::WaitForOthers(absl::FunctionRef<void()> tell) {
                                                    awaited, DeadlineIn(kTick)));
     has_weights = has_weights || is_there;
   }
+}
+
+absl::Status MemberRun::Evaluate(const MemberEvaluation& evaluation,
+                                 const std::function<bool()>& is_ordered) {
+  if (run_.board().version().value_or(0) < evaluation.version) {
+    return absl::OkStatus();
+  }
+  const HostEvaluation over = {
+      .division = DivisionOf(run_, evaluation.number),
+      .goes_on = [&is_ordered]() -> absl::Status {
+        if (is_ordered()) return absl::OkStatus();
+        return absl::CancelledError("the evaluation is over");
+      },
+      .serves_others = true};
+  ShortageWait wait(run_.job.id, "the evaluation", run_.environment.clock,
+                    [&]() -> absl::Status {
+                      FGNN_RETURN_IF_ERROR(over.goes_on());
+                      return run_.executors.Tick();
+                    });
+  absl::Status ended;
+  while (ended.ok()) {
+    ended = wait.BeforeNextTry(run_.executors.evaluation()
+                                   .Evaluate("", evaluation.splits, &over)
+                                   .status());
+  }
+  return is_ordered() ? ended : absl::OkStatus();
 }
 
 absl::Status MemberRun::Follow(const std::vector<MemberOpening>& openings) {

@@ -3,6 +3,7 @@
 #define FGNN_SCHEDULER_RUN_HOSTS_MEMBER_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -50,6 +51,12 @@ class MemberRun {
   // back, and waits for a tick or until a step is made. Call it again and
   // again once Prepare() is OK. Returns why the run cannot go on.
   absl::Status Follow(const std::vector<MemberOpening>& openings);
+
+  // Takes part in an evaluation by all hosts, once this host has the version of
+  // the weights after which it comes. Goes on while `is_ordered` returns true,
+  // since other hosts may lack results.
+  absl::Status Evaluate(const MemberEvaluation& evaluation,
+                        const std::function<bool()>& is_ordered);
 
  private:
   // Waits for an order with places, and takes its numbers.

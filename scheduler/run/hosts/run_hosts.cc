@@ -1,15 +1,19 @@
 #include "scheduler/run/hosts/run_hosts.h"
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "scheduler/planning/hosts/host_evaluation.h"
 #include "scheduler/times/host_speed.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/base/units.h"
+#include "shared/device/memory.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -89,7 +93,8 @@ void RunHosts::OrderAll() {
                                             .hosts = HostsFor(host),
                                             .dataset_content = dataset_content_,
                                             .first_version = first_version_,
-                                            .openings = openings_});
+                                            .openings = openings_,
+                                            .evaluation = evaluation_});
   }
 }
 
@@ -271,6 +276,85 @@ void RunHosts::Open(const MemberOpening& opening) {
   openings.push_back(opening);
   openings_ = std::move(openings);
   OrderAll();
+}
+
+bool RunHosts::DoAllEvaluate() {
+  if (attempt_ == 0 || is_one_lost_) return false;
+  if (do_all_evaluate_.has_value()) return *do_all_evaluate_;
+  const std::string& wanted = run_.spec.hosts.evaluation;
+  if (wanted != "auto" || !run_.planned_by.has_value()) {
+    do_all_evaluate_ = wanted == "all";
+    return *do_all_evaluate_;
+  }
+  std::map<std::pair<std::string, std::string>, double> rates;
+  for (const HostPair& pair : members().pairs().All()) {
+    // The host that measures gets the bytes.
+    rates[{pair.to, pair.from}] = pair.link.bytes_per_second;
+  }
+  const auto name_of = [this](const HostShare& host) {
+    return host.name.empty() ? members().head().name : host.name;
+  };
+  const EvaluationChoice choice = ChooseEvaluation(
+      *run_.planned_by, run_.hosts,
+      [&](const HostShare& from, const HostShare& to) -> std::optional<double> {
+        const double rate = rates[{name_of(from), name_of(to)}];
+        return rate > 0 ? std::optional(rate) : std::nullopt;
+      });
+  const absl::StatusOr<uint64_t> available = AvailableMemoryBytes();
+  const bool is_room =
+      available.ok() && *available > ResultBytes(*run_.planned_by);
+  do_all_evaluate_ = choice.by_all && is_room;
+  LogInfo(
+      "job {}: {} an evaluation: {:.2f} s on this host alone; on all hosts, "
+      "each gets {} and it takes {}{}",
+      run_.job.id,
+      *do_all_evaluate_ ? "all hosts share" : "the head alone makes",
+      choice.alone_seconds, FormatBytes(choice.bytes),
+      choice.all_seconds.has_value()
+          ? absl::StrFormat("%.2f s", *choice.all_seconds)
+          : "a time that is not known",
+      is_room ? "" : "; there is no memory for that");
+  return *do_all_evaluate_;
+}
+
+absl::StatusOr<Evaluation> RunHosts::Evaluate(
+    const std::string& checkpoint, const std::vector<std::string>& splits) {
+  JobEvaluation evaluation = run_.executors.evaluation();
+  if (!DoAllEvaluate()) return evaluation.Evaluate(checkpoint, splits);
+  // A scheduler that takes the run over begins to count anew.
+  const uint64_t number =
+      HashString(absl::StrCat(run_.environment.host->options().generation, ".",
+                              attempt_, ".", ++num_evaluations_));
+  evaluation_ = {.number = number,
+                 .version = run_.board().version().value_or(0),
+                 .splits = splits};
+  OrderAll();
+  const HostEvaluation over = {
+      .division = DivisionOf(run_, number),
+      .goes_on = [this]() -> absl::Status {
+        if (!is_one_lost_) return absl::OkStatus();
+        return absl::UnavailableError("a host of the evaluation is lost");
+      }};
+  absl::StatusOr<Evaluation> scores =
+      evaluation.Evaluate(checkpoint, splits, &over);
+  evaluation_.reset();
+  // Hosts that are lost, or that the job leaves, have no orders to change.
+  if (attempt_ != 0 && !is_one_lost_) OrderAll();
+  if (scores.ok() || !is_one_lost_) return scores;
+  LogInfo("job {}: evaluates on this host alone", run_.job.id);
+  return evaluation.Evaluate(checkpoint, splits);
+}
+
+ChunkDivision DivisionOf(const RunContext& run, uint64_t evaluation) {
+  ChunkDivision division = {
+      .evaluation = evaluation,
+      .num_hosts = static_cast<uint32_t>(run.hosts.size()),
+      .self = static_cast<uint32_t>(run.self)};
+  for (size_t host = 0; host < run.hosts.size(); ++host) {
+    division.trainers[host] =
+        static_cast<uint16_t>(run.hosts[host].num_training);
+  }
+  return division;
 }
 
 absl::Status RunHosts::Check() {

@@ -14,8 +14,12 @@
 #include "scheduler/members/member_messages.h"
 #include "scheduler/run/hosts/preflight.h"
 #include "scheduler/run/run_context.h"
+#include "shared/executors/chunk_division.h"
 
 namespace fgnn {
+
+// Returns how the run's hosts divide an evaluation, as this one sees it.
+ChunkDivision DivisionOf(const RunContext& run, uint64_t evaluation);
 
 // For a job of one host no function does anything. Not thread-safe: for the
 // job's thread.
@@ -46,6 +50,10 @@ class RunHosts {
   absl::Status TakeOver(uint64_t dataset_content, uint64_t first_version);
   // Tells the hosts how far the job is open.
   void Open(const MemberOpening& opening);
+  // Scores as JobEvaluation does: on all hosts where hosts.evaluation wants
+  // that and none is lost, else on this one alone.
+  absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
+                                      const std::vector<std::string>& splits);
   // Returns OK while the hosts work. Else returns why one cannot go on; the
   // message names the host. A host that is lost, or that the job can go on
   // without, is no error: is_one_lost() tells it.
@@ -67,6 +75,8 @@ class RunHosts {
   // Returns whether all hosts have measured, and takes their speed.
   bool HaveMeasured();
   void OrderAll();
+  // Says once who evaluates, and why.
+  bool DoAllEvaluate();
   void SetPeers();
   // Waits for the hosts of a run that was taken over.
   absl::Status WaitForJoins();
@@ -88,7 +98,11 @@ class RunHosts {
   uint64_t attempt_ = 0;  // Number of this run; 0: nothing was ordered.
   uint64_t dataset_content_ = 0;
   uint64_t first_version_ = 0;
-  std::vector<MemberOpening> openings_;  // See MemberJobOrder.
+  std::vector<MemberOpening> openings_;         // See MemberJobOrder.
+  std::optional<MemberEvaluation> evaluation_;  // See MemberJobOrder.
+  uint64_t num_evaluations_ = 0;  // Evaluations by all hosts so far.
+  // Whether all hosts evaluate; nullopt: it was not chosen yet.
+  std::optional<bool> do_all_evaluate_;
   bool is_one_lost_ = false;
   Preflight preflight_ = Preflight({});
   std::string

@@ -46,7 +46,8 @@ def host_kills(options, chance):
     settings = {**{name: value for name, value in JOB.items()
                    if name not in ('samplers', 'trainers')},
                 'training.epochs': 300, 'training.evaluate_every': 10,
-                'training.schedule': 'plateau', 'training.plateau_epochs': 2}
+                'hosts.evaluation': 'all', 'training.schedule': 'plateau',
+                'training.plateau_epochs': 2}
     names = ('head', 'host1', 'host2')
     faults = [(host, role) for host in names for role in ROLES]
     faults += [(host, 'host') for host in names[1:]]

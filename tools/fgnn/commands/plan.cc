@@ -25,6 +25,7 @@
 #include "shared/config/rules/match_rules.h"
 #include "shared/device/device.h"
 #include "tools/fgnn/commands/commands.h"
+#include "tools/fgnn/reports/evaluation_report.h"
 #include "tools/fgnn/reports/exchange_report.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/job_request.h"
@@ -275,10 +276,17 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
   return text + MatchText(input);
 }
 
-// Returns the exchange of a job over several hosts. Where a service runs that
-// knows the links, it has times too.
-std::optional<ExchangeReport> PlanExchange(const MeasuredJob& measured,
-                                           const CommandContext& context) {
+// What the hosts of a job send each other.
+struct PlanOverHosts {
+  ExchangeReport exchange;
+  // nullopt: nothing is evaluated.
+  std::optional<EvaluationChoice> evaluation = std::nullopt;
+};
+
+// Returns nullopt for a job of one host. Where a service runs that knows the
+// links, it has times too.
+std::optional<PlanOverHosts> PlanHosts(const MeasuredJob& measured,
+                                       const CommandContext& context) {
   if (measured.hosts.size() < 2) return std::nullopt;
   v1::ListDevicesResponse links;
   absl::StatusOr<ServiceClient> client = ServiceClient::Connect(context.place);
@@ -286,8 +294,14 @@ std::optional<ExchangeReport> PlanExchange(const MeasuredJob& measured,
     absl::StatusOr<v1::ListDevicesResponse> listed = client->ListDevices();
     if (listed.ok()) links = *std::move(listed);
   }
-  return ReportExchange(measured.hosts, measured.input.training.num_parameters,
-                        measured.input.training.seconds_per_batch, links);
+  PlanOverHosts plan = {
+      .exchange =
+          ReportExchange(measured.hosts, measured.input.training.num_parameters,
+                         measured.input.training.seconds_per_batch, links)};
+  if (measured.input.training.evaluation_bytes > 0) {
+    plan.evaluation = PlanEvaluation(measured.input, measured.hosts, links);
+  }
+  return plan;
 }
 
 absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
@@ -309,11 +323,13 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(input));
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.place.state_dir));
-  const std::optional<ExchangeReport> exchange =
-      PlanExchange(measured, context);
+  const std::optional<PlanOverHosts> hosts = PlanHosts(measured, context);
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
-    if (exchange.has_value()) json["exchange"] = ToJson(*exchange);
+    if (hosts.has_value()) json["exchange"] = ToJson(hosts->exchange);
+    if (hosts.has_value() && hosts->evaluation.has_value()) {
+      json["evaluation"] = ToJson(*hosts->evaluation);
+    }
     if (devices.has_value()) {
       json["allocation"] = ToJson(*devices, input, plan.segment);
     }
@@ -329,7 +345,10 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
       const std::string limits = DescribeRoleLimits(plan, input.spec);
       std::cout << limits << (limits.empty() ? "" : "\n") << ToText(*devices);
     }
-    if (exchange.has_value()) std::cout << ToText(*exchange);
+    if (hosts.has_value()) std::cout << ToText(hosts->exchange);
+    if (hosts.has_value() && hosts->evaluation.has_value()) {
+      std::cout << ToText(*hosts->evaluation);
+    }
   }
   return absl::OkStatus();
 }

@@ -58,6 +58,7 @@ const std::map<std::string, Names>& Texts() {
       {"SubmitJobRequest.spec.features.store", Names::kWord},
       {"SubmitJobRequest.spec.features.match", Names::kWord},
       {"SubmitJobRequest.spec.limits.memory", Names::kWord},
+      {"SubmitJobRequest.spec.hosts.evaluation", Names::kWord},
       {"GetJobRequest.job_id", Names::kWord},
       {"ListJobsRequest.user", Names::kWord},
       {"ListJobsRequest.search", Names::kWord},

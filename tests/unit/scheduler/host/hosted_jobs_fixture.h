@@ -100,6 +100,10 @@ class StoppingCalls : public ExecutorCalls {
                                              const Patience&) override {
     return absl::UnimplementedError("");
   }
+  absl::Status TradeChunks(const std::string&, const std::string&, uint64_t,
+                           const Patience&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<std::vector<HostReach>> ReadReach(const std::string&,
                                                    const std::string&,
                                                    const Patience&) override {

@@ -75,6 +75,27 @@ TEST(JobSegmentTest, SharedMemoryIsOfOneEvaluationAndCannotShrink) {
   EXPECT_THAT(segment->Scratch(second), StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST(JobSegmentTest, MemoryOfAnEvaluationByHostsSaysWhoHasWhat) {
+  const auto segment = SomeSegment();
+  ChunkDivision division = {.evaluation = 9, .num_hosts = 3, .self = 1};
+  division.trainers[2] = 4;
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t number,
+                            segment->OpenScratch(division));
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd memory, segment->Scratch(number));
+  FGNN_ASSERT_OK_AND_ASSIGN(const ChunkDivision read,
+                            ReadChunkDivision(memory.get()));
+  EXPECT_EQ(read.evaluation, 9U);
+  EXPECT_EQ(read.num_hosts, 3U);
+  EXPECT_EQ(read.self, 1U);
+  EXPECT_EQ(read.trainers[2], 4U);
+  // The next one is of this host alone.
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t next, segment->OpenScratch());
+  FGNN_ASSERT_OK_AND_ASSIGN(const UniqueFd other, segment->Scratch(next));
+  FGNN_ASSERT_OK_AND_ASSIGN(const ChunkDivision none,
+                            ReadChunkDivision(other.get()));
+  EXPECT_FALSE(none.is_divided());
+}
+
 TEST(JobSegmentTest, WhatTheDeadHeldIsFreeAgain) {
   const auto segment = SomeSegment();
   const OwnerIndex owner = segment->TakeOwner().value();

@@ -253,6 +253,11 @@ class ScriptedCalls final : public ExecutorCalls {
       const Patience& /*patience*/) override {
     return std::vector<HostReach>();
   }
+  absl::Status TradeChunks(const std::string& /*socket*/,
+                           const std::string& /*job_id*/, uint64_t /*scratch*/,
+                           const Patience& /*patience*/) override {
+    return absl::UnimplementedError("");
+  }
 
   // The next answers: how many of four vertices are right.
   std::deque<absl::StatusOr<uint64_t>> evaluations;
