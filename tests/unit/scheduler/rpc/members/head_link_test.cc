@@ -34,8 +34,8 @@ class HeadLinkTest : public PortServerTest {
          .tokens = temp_ / "tls" / "tokens"},
         [this](const std::shared_ptr<Callers>& callers) {
           Services made;
-          made.services.push_back(
-              std::make_unique<MemberServiceAdapter>(callers, &members_, temp_.path()));
+          made.services.push_back(std::make_unique<MemberServiceAdapter>(
+              callers, &members_, temp_.path()));
           made.others =
               std::make_unique<WatchService>(callers, watchers_.get(), &links_);
           return made;
