@@ -8,9 +8,12 @@
 namespace fgnn {
 namespace {
 
-// A number that is added takes as long as so many products that are summed: it
-// comes from memory.
-constexpr double kProductsOfASum = 10;
+// A number that is added takes as long as so many products that are summed. In
+// an evaluation it comes from memory, in a batch mostly from a cache. Measured:
+// .60 s for 150,000 vertices of degree 40, with 3 layers of 128, on a core that
+// trains a batch of 12,000 input nodes in 1.9 ms.
+constexpr double kProductsOfASum = 20;
+constexpr double kProductsOfACachedSum = 3;
 // Passes forward that a gradient takes as long as.
 constexpr double kPassesOfAGradient = 3;
 // Seconds until all hosts have begun, and until they have ended: each looks ten
@@ -39,12 +42,13 @@ struct Work {
   double outputs = 0;   // Which hosts share.
 };
 
+// `sums`: the work of the numbers that are added.
 Work WorkOf(const LayerWidths& widths, double sources, double destinations,
-            double edges) {
+            double sums) {
   const double product = widths.in * widths.out;
   return {.messages = sources * product,
-          .outputs = destinations * product +
-                     edges * std::min(widths.in, widths.out) * kProductsOfASum};
+          .outputs =
+              destinations * product + sums * std::min(widths.in, widths.out)};
 }
 
 // Vertices whose outputs of the layer are needed, at most.
@@ -60,9 +64,10 @@ Work WorkOfEvaluation(const PlanInput& input) {
   Work sum;
   for (uint32_t layer = 0; layer < input.spec.model.layers; ++layer) {
     const double destinations = DestinationsOf(input, layer);
+    const double edges =
+        static_cast<double>(input.dataset.num_edges) * destinations / num_nodes;
     const Work work = WorkOf(WidthsOf(input, layer), num_nodes, destinations,
-                             static_cast<double>(input.dataset.num_edges) *
-                                 destinations / num_nodes);
+                             edges * kProductsOfASum);
     sum.messages += work.messages;
     sum.outputs += work.outputs;
   }
@@ -75,10 +80,11 @@ double WorkOfABatch(const PlanInput& input) {
   for (size_t hop = 0; hop < hops.size(); ++hop) {
     // The first hop is the last layer.
     const auto layer = static_cast<uint32_t>(hops.size() - 1 - hop);
+    const auto edges = static_cast<double>(hops[hop].num_edges);
     const Work work = WorkOf(WidthsOf(input, layer),
                              static_cast<double>(hops[hop].num_sources),
                              static_cast<double>(hops[hop].num_destinations),
-                             static_cast<double>(hops[hop].num_edges));
+                             edges * kProductsOfACachedSum);
     sum += work.messages + work.outputs;
   }
   return sum;
