@@ -34,19 +34,30 @@ std::string Describe(const std::vector<HostShare>& shares,
   return absl::StrJoin(all, ", ");
 }
 
-}  // namespace
-
-std::vector<std::string> RunHosts::Names() const {
+// Returns the names of the run's other hosts.
+std::vector<std::string> NamesOfOthers(const RunContext& run) {
   std::vector<std::string> names;
-  for (size_t host = 0; host < run_.hosts.size(); ++host) {
-    if (host != run_.self) names.push_back(run_.hosts[host].name);
+  for (size_t host = 0; host < run.hosts.size(); ++host) {
+    if (host != run.self) names.push_back(run.hosts[host].name);
   }
   return names;
 }
 
+// Returns whether all hosts have measured, and takes their speed.
+bool TakeSpeeds(const Preflight& preflight, std::vector<HostShare>& hosts) {
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    const HostFindings& findings = preflight.FindingsOf(host);
+    if (!findings.has_measured()) return false;
+    hosts[host].batches_per_second = findings.batches_per_second;
+  }
+  return true;
+}
+
+}  // namespace
+
 absl::Status RunHosts::Take() {
   if (!are_others()) return absl::OkStatus();
-  const absl::Status taken = members().Take(run_.job.id, Names());
+  const absl::Status taken = members().Take(run_.job.id, NamesOfOthers(run_));
   if (taken.ok()) return taken;
   NoteLoss(taken);
   return keep_going_();
@@ -57,7 +68,7 @@ absl::Status RunHosts::WaitForJoins() {
   const Deadline deadline = DeadlineIn(kJoinWithin);
   std::string said;  // What clients were told last.
   while (true) {
-    const absl::Status taken = members().Take(run_.job.id, Names());
+    const absl::Status taken = members().Take(run_.job.id, NamesOfOthers(run_));
     if (taken.ok() || MonotonicClock::now() >= deadline) {
       if (!taken.ok()) NoteLoss(taken);
       dispatcher.SetWaitingFor(run_.job.id, "");
@@ -117,7 +128,7 @@ absl::Status RunHosts::ShareBySpeed(uint64_t dataset_content) {
   while (true) {
     if (!is_one_lost_) {
       FGNN_RETURN_IF_ERROR(ArePrepared().status());
-      if (HaveMeasured()) break;
+      if (TakeSpeeds(preflight_, run_.hosts)) break;
     }
     // Ends with the run's preemption if a host is lost.
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
@@ -129,15 +140,6 @@ absl::Status RunHosts::ShareBySpeed(uint64_t dataset_content) {
           run_.job.id, run_.spec.training.batches_per_step,
           Describe(run_.hosts, run_.peers));
   return absl::OkStatus();
-}
-
-bool RunHosts::HaveMeasured() {
-  for (size_t host = 0; host < run_.hosts.size(); ++host) {
-    const HostFindings& findings = preflight_.FindingsOf(host);
-    if (!findings.has_measured()) return false;
-    run_.hosts[host].batches_per_second = findings.batches_per_second;
-  }
-  return true;
 }
 
 void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {
@@ -188,7 +190,7 @@ absl::Status RunHosts::TakeOver(uint64_t dataset_content,
                                 uint64_t first_version) {
   if (!are_others()) return absl::OkStatus();
   FGNN_RETURN_IF_ERROR(WaitForJoins());
-  const std::vector<std::string> names = Names();
+  const std::vector<std::string> names = NamesOfOthers(run_);
   const auto attempt = members().AttemptOf(names.front(), run_.job.id);
   for (const std::string& name : names) {
     if (is_one_lost_) return absl::OkStatus();
@@ -219,7 +221,7 @@ absl::Status RunHosts::LeaveOutIfMay(const std::string& host,
 
 absl::StatusOr<bool> RunHosts::ArePrepared() {
   bool are_prepared = true;
-  for (const std::string& name : Names()) {
+  for (const std::string& name : NamesOfOthers(run_)) {
     const absl::StatusOr<std::optional<MemberJobReport>> report =
         members().ReportOf(name, run_.job.id, attempt_);
     if (!report.ok()) {

@@ -67,13 +67,9 @@ class RunHosts {
  private:
   bool are_others() const { return run_.hosts.size() > 1; }
   MemberTable& members() const { return *run_.environment.members; }
-  // Returns the names of the other hosts.
-  std::vector<std::string> Names() const;
   JobHosts HostsFor(uint32_t self) const;
   // Begins an attempt, unless one has begun.
   void Begin(uint64_t dataset_content);
-  // Returns whether all hosts have measured, and takes their speed.
-  bool HaveMeasured();
   void OrderAll();
   // Says once who evaluates, and why.
   bool DoAllEvaluate();
