@@ -78,6 +78,19 @@ absl::Status Prepare(const fs::path& path, const std::string& title,
   return absl::OkStatus();
 }
 
+// Returns the seconds of a batch's sampling.
+double SamplingSeconds(const BatchRecord& record) {
+  return double{record.order} + double{record.sample} + double{record.id_map} +
+         double{record.mark} + double{record.copy};
+}
+
+// Returns the number of the first row of an executor.
+uint32_t FirstRow(uint32_t number, bool trains) {
+  return (2 * number + (trains ? 1 : 0)) * kMostRows;
+}
+// More rows than the executors of one host have.
+constexpr uint32_t kRowsOfHost = uint32_t{1} << 22;
+
 double UnixSeconds() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -94,8 +107,8 @@ absl::StatusOr<RunTimeline> RunTimeline::Open(const HeldFolder& folder,
                                               int64_t started_ms,
                                               BatchSeq next_seq) {
   const double started = static_cast<double>(started_ms) * 1e-3;
-  RunTimeline timeline(SecondsOf(MonotonicNanoseconds()) -
-                       (UnixSeconds() - started));
+  RunTimeline timeline(
+      started, SecondsOf(MonotonicNanoseconds()) - (UnixSeconds() - started));
   FGNN_RETURN_IF_ERROR(folder.Named(
       Prepare(folder.path() / kTimelineName,
               absl::StrCat("fgnn run ", folder.name().string()), next_seq)));
@@ -107,10 +120,9 @@ void RunTimeline::AddEvent(const std::string& event) {
 }
 
 void RunTimeline::AddSpan(const Span& span) {
-  const double end = SecondsOf(span.end_ns) - zero_seconds_;
+  const double end = span.end;
   const double begin = end - span.seconds;
-  const uint32_t first =
-      (2 * span.executor + (span.trains ? 1 : 0)) * kMostRows;
+  const uint32_t first = span.first_row;
   uint32_t row = first;
   while (row + 1 < first + kMostRows) {
     const auto busy = row_ends_.find(row);
@@ -118,8 +130,7 @@ void RunTimeline::AddSpan(const Span& span) {
     ++row;
   }
   if (row_ends_.insert_or_assign(row, end).second) {
-    std::string name =
-        absl::StrCat(span.trains ? "trainer." : "sampler.", span.executor);
+    std::string name = span.executor;
     if (row > first) absl::StrAppend(&name, " (", row - first + 1, ")");
     AddEvent(TraceRow(row, name));
   }
@@ -135,16 +146,34 @@ void RunTimeline::AddSpan(const Span& span) {
 void RunTimeline::Add(const BatchRecord& record, Executors executors) {
   const BatchSeq seq(record.seq_plus_one - 1);
   AddSpan({.trains = false,
-           .executor = executors.sampler,
+           .executor = absl::StrCat("sampler.", executors.sampler),
+           .first_row = FirstRow(executors.sampler, /*trains=*/false),
            .seq = seq,
-           .end_ns = record.sampled_ns,
-           .seconds = double{record.order} + double{record.sample} +
-                      double{record.id_map} + double{record.mark} +
-                      double{record.copy}});
+           .end = SecondsOf(record.sampled_ns) - zero_seconds_,
+           .seconds = SamplingSeconds(record)});
   AddSpan({.trains = true,
-           .executor = executors.trainer,
+           .executor = absl::StrCat("trainer.", executors.trainer),
+           .first_row = FirstRow(executors.trainer, /*trains=*/true),
            .seq = seq,
-           .end_ns = record.trained_ns,
+           .end = SecondsOf(record.trained_ns) - zero_seconds_,
+           .seconds = double{record.train}});
+}
+
+void RunTimeline::AddOf(const OtherHost& host, const BatchRecord& record) {
+  const BatchSeq seq(record.seq_plus_one - 1);
+  const double zero = started_seconds_ - host.clock_start;
+  const uint32_t first = (host.index + 1) * kRowsOfHost;
+  AddSpan({.trains = false,
+           .executor = absl::StrCat(host.name, "/sampler"),
+           .first_row = first + FirstRow(0, /*trains=*/false),
+           .seq = seq,
+           .end = SecondsOf(record.sampled_ns) - zero,
+           .seconds = SamplingSeconds(record)});
+  AddSpan({.trains = true,
+           .executor = absl::StrCat(host.name, "/trainer"),
+           .first_row = first + FirstRow(0, /*trains=*/true),
+           .seq = seq,
+           .end = SecondsOf(record.trained_ns) - zero,
            .seconds = double{record.train}});
 }
 

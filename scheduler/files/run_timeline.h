@@ -41,6 +41,17 @@ class RunTimeline {
   // disk, in the same folder. After an error they are held for the next call of
   // Write().
   void Add(const BatchRecord& record, Executors executors);
+  // Another host, and the clock of its records.
+  struct OtherHost {
+    std::string name;
+    uint32_t index = 0;  // Index among the hosts of the job.
+    // Unix seconds, by this host's clock, at which the records' clock was 0.
+    double clock_start = 0;
+  };
+  // Adds a batch that another host sampled and trained. The rows are of the
+  // host's samplers together, and of its trainers together: the record does not
+  // say which of them.
+  void AddOf(const OtherHost& host, const BatchRecord& record);
   // Notes that the epoch (from 1) ended now, with batch `last_seq`.
   void EndEpoch(uint32_t epoch, BatchSeq last_seq);
   absl::Status Write(const HeldFolder& folder);
@@ -52,17 +63,21 @@ class RunTimeline {
  private:
   struct Span {
     bool trains = false;
-    uint32_t executor = 0;
+    std::string executor;    // Name of the executor.
+    uint32_t first_row = 0;  // First one of the executor's rows.
     BatchSeq seq;
-    uint64_t end_ns = 0;
+    double end = 0;  // Time of the end, in seconds since the start.
     double seconds = 0;
   };
-  explicit RunTimeline(double zero_seconds)
-      : lines_(kTimelineName), zero_seconds_(zero_seconds) {}
+  RunTimeline(double started_seconds, double zero_seconds)
+      : lines_(kTimelineName),
+        started_seconds_(started_seconds),
+        zero_seconds_(zero_seconds) {}
   void AddSpan(const Span& span);
   void AddEvent(const std::string& event);
 
   HeldLines lines_;
+  double started_seconds_;  // Unix seconds from which times count.
   // Seconds of the monotonic clock from which times count.
   double zero_seconds_;
   std::string text_;  // Events that are not passed on to lines_ yet.

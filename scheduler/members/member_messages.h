@@ -46,6 +46,9 @@ struct HostFindings {
 struct HostExecutors {
   std::vector<ExecutorView> views = {};
   uint32_t restarts = 0;  // Number of times that they were started again.
+  // Unix seconds, by the host's clock, at which MonotonicNanoseconds() was 0
+  // there. The times of their batches count from then.
+  double clock_start = 0;
 };
 
 struct MemberJobReport {

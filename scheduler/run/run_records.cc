@@ -65,12 +65,31 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
 }
 
 void RunRecords::AddToTimeline(const BatchRecord& record) {
-  // Its times are of another clock.
-  if (record.other_host != 0) return;
+  if (record.other_host != 0) {
+    AddOfOtherHost(record);
+    return;
+  }
   const JobDevices& devices = run_.executors.segment().devices();
   timeline_->Add(record,
                  {.sampler = devices.ExecutorOf(record.sampler).value_or(0),
                   .trainer = devices.ExecutorOf(record.trainer).value_or(0)});
+}
+
+void RunRecords::AddOfOtherHost(const BatchRecord& record) {
+  const uint32_t index = record.other_host - 1;
+  if (index >= run_.peers.all.size()) return;
+  const std::string& name = run_.peers.all[index].name;
+  const auto there = run_.others.find(name);
+  // A host whose clock is not known has no place in the timeline.
+  if (there == run_.others.end()) return;
+  double ahead = 0;
+  for (const HostReach& reach : run_.findings.reaches) {
+    if (reach.host == index) ahead = reach.link.clock_offset_seconds;
+  }
+  timeline_->AddOf({.name = name,
+                    .index = index,
+                    .clock_start = there->second.clock_start - ahead},
+                   record);
 }
 
 void RunRecords::EndTimelineOf(uint32_t epoch) {

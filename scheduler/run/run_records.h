@@ -57,6 +57,7 @@ class RunRecords {
 
  private:
   void AddToTimeline(const BatchRecord& record);
+  void AddOfOtherHost(const BatchRecord& record);
   // Returns `written`, which is an error, once more bytes are held than
   // allowed; else OK.
   absl::Status CheckHeldLines(const absl::Status& written) const;

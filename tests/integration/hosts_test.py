@@ -1,9 +1,11 @@
 """A job over several hosts: schedulers with state folders of their own, on the
 loopback."""
 
+import json
 import os
 import pwd
 import shutil
+import time
 import unittest
 
 import harness
@@ -44,12 +46,31 @@ class SameBitsTest(HostsTest):
         expected = self.service.run(JOB, '--digest')
         for shares in ('[1, 1]', '[2, 0]', '[0, 2]'):
             with self.subTest(shares=shares):
+                begun = time.time()
                 run_dir = self.service.run(
-                    {**JOB, **TWO, 'hosts.shares': shares}, '--digest')
+                    {**JOB, **TWO, 'hosts.shares': shares}, '--digest',
+                    '--trace')
                 self.assert_same_run(run_dir, expected)
+                self.assert_in_trace(run_dir, shares, time.time() - begun)
         self.logs_of_the_member_are_here()
         self.assertEqual(self.hosts.end(), {})
         self.assertEqual(self.service.leftovers(), [])
+
+    def assert_in_trace(self, run_dir, shares, seconds):
+        """Expects each batch in the rows of its host, within the run."""
+        head, member = json.loads(shares)
+        events = json.loads((run_dir / 'trace.json').read_text())
+        rows = {event['tid']: event['args']['name'] for event in events
+                if event['name'] == 'thread_name'}
+        for event in events:
+            if not event['name'].startswith(('train ', 'sample ')):
+                continue
+            is_far = int(event['name'].split()[1]) % (head + member) >= head
+            self.assertEqual(rows[event['tid']].startswith('host1/'), is_far)
+            # Both hosts have one clock. A link's probe may find it off by half
+            # a round trip.
+            self.assertGreater(event['ts'] * 1e-6, -seconds)
+            self.assertLess(event['ts'] * 1e-6, 2 * seconds)
 
     def logs_of_the_member_are_here(self):
         def logs(*words):

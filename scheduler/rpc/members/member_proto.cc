@@ -51,6 +51,7 @@ absl::StatusOr<MemberJobReport> JobOf(const v1::MemberJob& message) {
                    .reaches = FromProto(message.reaches()),
                    .batches_per_second = message.batches_per_second()}};
   job.executors.restarts = message.restarts();
+  job.executors.clock_start = message.clock_start();
   for (const v1::Executor& executor : message.executors()) {
     FGNN_ASSIGN_OR_RETURN(job.executors.views.emplace_back(), ViewOf(executor));
   }
@@ -87,6 +88,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   *job.mutable_reaches() = ToProto(report.job->findings.reaches);
   job.set_batches_per_second(report.job->findings.batches_per_second);
   job.set_restarts(report.job->executors.restarts);
+  job.set_clock_start(report.job->executors.clock_start);
   for (const ExecutorView& view : report.job->executors.views) {
     ToMessage(view, job.add_executors());
   }

@@ -40,7 +40,9 @@ void OpenAsOrdered(const std::vector<MemberOpening>& openings,
 
 MemberRun::MemberRun(const MemberJobOrder& order,
                      const JobEnvironment& environment, KeepGoing keep_going)
-    : run_(JobOf(order), environment, std::move(keep_going),
+    : clock_start_(static_cast<double>(UnixMilliseconds()) * 1e-3 -
+                   static_cast<double>(MonotonicNanoseconds()) * 1e-9),
+      run_(JobOf(order), environment, std::move(keep_going),
            order.hosts.all[order.hosts.self].name),
       planner_(order.job_id, run_.spec, environment.host->options().state_dir),
       memory_(&run_) {}

@@ -45,7 +45,8 @@ class MemberRun {
   const HostFindings& findings() const { return run_.findings; }
   HostExecutors executors() const {
     return {.views = run_.executors.Views(),
-            .restarts = run_.executors.restarts()};
+            .restarts = run_.executors.restarts(),
+            .clock_start = clock_start_};
   }
   // Opens the segment as far as the openings say, attaches daemons that came
   // back, and waits for a tick or until a step is made. Call it again and
@@ -66,6 +67,7 @@ class MemberRun {
   absl::Status WaitForOthers(absl::FunctionRef<void()> tell);
 
   uint64_t first_version_ = 0;
+  const double clock_start_;  // See HostExecutors.
   RunContext run_;
   DevicePlanner planner_;
   RunMemory memory_;

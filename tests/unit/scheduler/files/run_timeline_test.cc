@@ -76,6 +76,34 @@ class RunTimelineTest : public testing::Test {
   const uint64_t now_ns_ = MonotonicNanoseconds();
 };
 
+TEST_F(RunTimelineTest, ABatchOfAnotherHostStandsAtItsTimeByThisClock) {
+  RunTimeline timeline = Open(0);
+  timeline.Add(Record(0, 10), {.sampler = 3, .trainer = 3});
+  // The other host started at another time.
+  BatchRecord far = Record(1, 20);
+  const double shift = 5'000;
+  far.sampled_ns += static_cast<uint64_t>(shift * 1e9);
+  far.trained_ns += static_cast<uint64_t>(shift * 1e9);
+  const double here = static_cast<double>(NowMs()) * 1e-3 -
+                      static_cast<double>(MonotonicNanoseconds()) * 1e-9;
+  timeline.AddOf({.name = "host1", .index = 1, .clock_start = here - shift},
+                 far);
+  ASSERT_THAT(timeline.Close(folder_), IsOk());
+  std::map<int, std::string> rows;
+  for (const json& event : Events()) {
+    if (event["name"] == "thread_name") {
+      rows[event["tid"]] = event["args"]["name"];
+    }
+  }
+  for (const json& event : Events()) {
+    if (event["name"] != "train 1") continue;
+    EXPECT_EQ(rows[event["tid"]], "host1/trainer");
+    EXPECT_NEAR(event["ts"].get<double>(), 20e6, 1e6);
+  }
+  EXPECT_THAT(Names(),
+              ElementsAre("sample 0", "train 0", "sample 1", "train 1"));
+}
+
 TEST_F(RunTimelineTest, HasWhatEachExecutorDidAndWhen) {
   RunTimeline timeline = Open(0);
   timeline.Add(Record(0, 10), {.sampler = 1, .trainer = 0});

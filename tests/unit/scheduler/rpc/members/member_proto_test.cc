@@ -30,7 +30,8 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
                        .device = Dev("cpu:0")};
   sampler.state = DaemonState::kStandby;
   sampler.restarts = 8;
-  report.job->executors = {.views = {sampler}, .restarts = 9};
+  report.job->executors = {
+      .views = {sampler}, .restarts = 9, .clock_start = 10.5};
   FGNN_ASSERT_OK_AND_ASSIGN(const MemberReport back,
                             FromProto(ToProto(report)));
   ASSERT_TRUE(back.job.has_value());
@@ -39,6 +40,7 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
   EXPECT_EQ(back.job->findings.batches_per_second, 8.5);
   const HostExecutors& executors = back.job->executors;
   EXPECT_EQ(executors.restarts, 9U);
+  EXPECT_EQ(executors.clock_start, 10.5);
   ASSERT_EQ(executors.views.size(), 1U);
   EXPECT_EQ(executors.views[0].placement, sampler.placement);
   EXPECT_EQ(executors.views[0].state, DaemonState::kStandby);
