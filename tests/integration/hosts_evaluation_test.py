@@ -19,6 +19,12 @@ LONG = {**JOB, 'model.layers': 3, 'model.hidden': 128,
 TWO = {'devices': '[cpu:0, host1/cpu:0]'}
 
 
+def scores_of(summary):
+    """Scores of the best weights, on the vertices for validation and test."""
+    return {name: value for name, value in summary.items()
+            if name.startswith(('valid_', 'test_'))}
+
+
 class HostsTest(harness.ServiceTest):
 
     def setUp(self):
@@ -43,16 +49,24 @@ class SameScoresTest(HostsTest):
     def test_all_hosts_have_the_scores_of_one(self):
         self.hosts.join('host1', 'host2')
         for model in ('graphsage', 'gat'):
+            # So large steps that the best weights are not the last ones.
             settings = {**JOB, 'model.kind': model,
-                        'training.batches_per_step': 3}
+                        'training.batches_per_step': 3,
+                        'training.learning_rate': 0.5}
             expected = self.service.run({**settings, 'devices': '[cpu:0]'},
                                         '--digest')
+            summary = harness.summary_of(expected)
+            self.assertLess(summary['best_epoch'], summary['epochs'])
+            scores = scores_of(summary)
+            self.assertGreater(len(scores), 3)
             for devices in ('[cpu:0, host1/cpu:0]',
                             '[cpu:0, host1/cpu:0, host2/cpu:0]'):
                 with self.subTest(model=model, devices=devices):
                     run_dir = self.service.run({**settings, 'devices': devices},
                                                '--digest')
                     self.assert_same_run(run_dir, expected)
+                    self.assertEqual(scores_of(harness.summary_of(run_dir)),
+                                     scores)
         for host in ('head', 'host1', 'host2'):
             self.assertGreater(max(self.chunks_that_came(host)), 0, host)
         self.assertEqual(self.hosts.end(), {})

@@ -135,13 +135,13 @@ absl::Status TradeChunks(const std::shared_ptr<ServedChunks>& chunks,
   std::atomic<bool> is_over = false;
   FirstError failed;
   Notification has_failed;
-  std::vector<Thread> threads;
+  const std::function<bool()> is_stopped = [&is_over] {
+    return is_over.load();
+  };
+  std::vector<Thread> threads;  // They borrow all of the above.
   const absl::Cleanup end = [&] {
     is_over = true;
     seat->Remove(chunks);
-  };
-  const std::function<bool()> is_stopped = [&is_over] {
-    return is_over.load();
   };
   ChunkBoard* const board = chunks->board.get();
   for (uint32_t host = 0; host < board->division().num_hosts; ++host) {

@@ -208,6 +208,29 @@ TEST(ChunkTradeTest, HostsThatComputeMeanwhileEndWithAllChunks) {
   EXPECT_EQ(one.NumRight(), kAllChunks);
 }
 
+TEST(ChunkSeatTest, SendsNoChunkBeforeItIsThere) {
+  TradingHost host(2, 1);
+  host.Publish(kWeightsLoop);
+  host.Publish(1);
+  // Trainers are done with one chunk of eight, which is not the first one.
+  host.board().NoteHere(1, 5, 6);
+  int asked = 0;
+  std::vector<ChunkPlace> sent;
+  const auto send = [&sent](ChunkPlace place, absl::Span<const float>) {
+    sent.push_back(place);
+    return absl::OkStatus();
+  };
+  const auto is_cancelled = [&asked] { return ++asked > 3; };
+  EXPECT_THAT(SendChunks(*host.served(), {}, is_cancelled, send),
+              Cancelled(""));
+  EXPECT_THAT(sent, testing::IsEmpty());
+  host.board().NoteHere(1, 4, 5);
+  asked = 0;
+  EXPECT_THAT(SendChunks(*host.served(), {}, is_cancelled, send),
+              Cancelled(""));
+  EXPECT_THAT(sent, testing::ElementsAre(ChunkPlace{1, 4}, ChunkPlace{1, 5}));
+}
+
 TEST(ChunkSeatTest, ServesOneEvaluationAtATime) {
   TradingHost first(2, 0);
   TradingHost again(2, 0);

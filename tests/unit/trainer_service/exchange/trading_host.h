@@ -76,13 +76,17 @@ class TradingHost {
             .columns = kColumns};
   }
 
-  // Does what trainers do in a loop, but for the wait.
-  void Compute(uint32_t loop) {
+  // Says where the loop's results lie.
+  void Publish(uint32_t loop) {
     const LoopShape shape = ShapeOf(board_->division(), loop);
     const uint64_t offset = end_;
     end_ += (LoopBytes(shape) + 4095) / 4096 * 4096;
     ASSERT_EQ(::ftruncate(memory_.get(), static_cast<off_t>(end_)), 0);
     FGNN_ASSERT_OK(board_->Publish(loop, 2, shape, offset));
+  }
+  // Does what trainers do in a loop, but for the wait.
+  void Compute(uint32_t loop) {
+    Publish(loop);
     while (const auto taken = board_->TakeOwn(loop, 2)) {
       for (uint32_t chunk = taken->first; chunk < taken->end; ++chunk) {
         const absl::Span<float> rows = board_->Rows(loop, chunk);
