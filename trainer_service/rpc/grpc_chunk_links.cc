@@ -14,7 +14,6 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/rpc/channel.h"
-#include "shared/rpc/sockets/host_port.h"
 #include "shared/rpc/status.h"
 #include "trainer_service/rpc/host_channels.h"
 
@@ -133,15 +132,7 @@ absl::Status GrpcChunkLinks::CopyChunks(
 absl::StatusOr<std::unique_ptr<ChunkLinks>> LinkChunks(
     const std::string& job_id, const JobHosts& hosts,
     const HostCertificate& shown) {
-  std::map<uint32_t, std::shared_ptr<grpc::Channel>> channels;
-  for (uint32_t i = 0; i < hosts.all.size(); ++i) {
-    if (i == hosts.self) continue;
-    const absl::StatusOr<HostPort> address =
-        ParseHostPort(hosts.all[i].exchange);
-    FGNN_RETURN_IF_ERROR(Annotate(
-        address.status(), absl::StrCat("the exchange of ", hosts.all[i].name)));
-    channels[i] = MakeHostChannel(*address, shown);
-  }
+  FGNN_ASSIGN_OR_RETURN(HostChannels channels, MakeHostChannels(hosts, shown));
   return std::make_unique<GrpcChunkLinks>(job_id, hosts.attempt,
                                           std::move(channels));
 }

@@ -5,8 +5,6 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <cstdint>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,10 +44,9 @@ std::shared_ptr<grpc::Channel> MakeHostChannel(const HostPort& address,
                                    grpc::SslCredentials(options), arguments);
 }
 
-absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
-    const std::string& job_id, const JobHosts& hosts,
-    const HostCertificate& shown) {
-  std::map<uint32_t, std::shared_ptr<grpc::Channel>> channels;
+absl::StatusOr<HostChannels> MakeHostChannels(const JobHosts& hosts,
+                                              const HostCertificate& shown) {
+  HostChannels channels;
   for (uint32_t i = 0; i < hosts.all.size(); ++i) {
     if (i == hosts.self) continue;
     const absl::StatusOr<HostPort> address =
@@ -58,6 +55,13 @@ absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
         address.status(), absl::StrCat("the exchange of ", hosts.all[i].name)));
     channels[i] = MakeHostChannel(*address, shown);
   }
+  return channels;
+}
+
+absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
+    const std::string& job_id, const JobHosts& hosts,
+    const HostCertificate& shown) {
+  FGNN_ASSIGN_OR_RETURN(HostChannels channels, MakeHostChannels(hosts, shown));
   return std::make_unique<GrpcHostLinks>(job_id, hosts.attempt, hosts.self,
                                          std::move(channels));
 }

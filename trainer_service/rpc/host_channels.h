@@ -3,6 +3,8 @@
 #ifndef FGNN_TRAINER_SERVICE_RPC_HOST_CHANNELS_H_
 #define FGNN_TRAINER_SERVICE_RPC_HOST_CHANNELS_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -25,8 +27,16 @@ namespace fgnn {
 std::shared_ptr<grpc::Channel> MakeHostChannel(const HostPort& address,
                                                const HostCertificate& shown);
 
-// Returns the links from host `hosts.self` to the others. InvalidArgument,
-// naming the host: the address of its exchange is none.
+// Channels to the exchanges of a job's other hosts, by the index of the host.
+using HostChannels = std::map<uint32_t, std::shared_ptr<grpc::Channel>>;
+
+// Returns channels of their own from host `hosts.self` to each other one.
+// InvalidArgument, naming the host: the address of its exchange is none.
+absl::StatusOr<HostChannels> MakeHostChannels(const JobHosts& hosts,
+                                              const HostCertificate& shown);
+
+// Returns the links from host `hosts.self` to the others. Errors are those of
+// MakeHostChannels().
 absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
     const std::string& job_id, const JobHosts& hosts,
     const HostCertificate& shown);

@@ -22,12 +22,12 @@ namespace {
 // Longest wait for hosts whose schedulers have yet to call this one again.
 constexpr std::chrono::seconds kJoinWithin{60};
 
-// Returns "head 3 (12.1 a second), host1 1 (4 a second)".
+// Returns "head 3 (12.1 a second), host1 1 (4.0 a second)".
 std::string Describe(const std::vector<HostShare>& shares,
                      const JobHosts& hosts) {
   std::vector<std::string> all;
   for (size_t i = 0; i < shares.size(); ++i) {
-    all.push_back(absl::StrFormat("%s %d (%.3g a second)", hosts.all[i].name,
+    all.push_back(absl::StrFormat("%s %d (%.1f a second)", hosts.all[i].name,
                                   shares[i].num_places,
                                   shares[i].batches_per_second));
   }

@@ -59,12 +59,12 @@ std::string WantedText(const v1::JobSpec& spec) {
           : "");
 }
 
-// "head 3 (12.1 batches a second), host1 1 (4 batches a second)".
+// "head 3 (12.1 batches a second), host1 1 (4.0 batches a second)".
 std::string SharesText(const v1::JobProgress& progress) {
   std::vector<std::string> shares;
   for (const v1::HostShare& share : progress.shares()) {
     shares.push_back(
-        absl::StrFormat("%s %d (%.3g batches a second)",
+        absl::StrFormat("%s %d (%.1f batches a second)",
                         share.host().empty() ? "head" : share.host(),
                         share.batches(), share.batches_per_second()));
   }

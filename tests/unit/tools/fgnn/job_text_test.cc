@@ -96,7 +96,7 @@ TEST(JobTextTest, ShowsTheSharesOfHostsAndTheirSpeed) {
   progress.mutable_shares(1)->set_batches_per_second(4);
   EXPECT_THAT(JobText(job),
               HasSubstr("shares          head 3 (12.3 batches a second), "
-                        "host1 1 (4 batches a second)\n"));
+                        "host1 1 (4.0 batches a second)\n"));
 }
 
 TEST(TestScoresTextTest, ShowsWhatThereIs) {
