@@ -15,18 +15,22 @@ namespace {
 
 const std::string kGpu(WordOf(DeviceKind::kCuda));
 
-size_t Least(const v1::DeviceRequest& request) {
-  return request.has_min() ? request.min() : 1;
+// Returns the least number of devices that the job has on this machine. Over
+// several hosts, others may have all but one.
+size_t Least(const v1::JobSpec& spec) {
+  const v1::DeviceRequest& request = spec.device_request();
+  return request.has_min() && spec.hosts().max() <= 1 ? request.min() : 1;
 }
 
-size_t Most(const v1::DeviceRequest& request) {
-  return std::max<size_t>(Least(request), request.max());
+size_t Most(const v1::JobSpec& spec) {
+  const v1::DeviceRequest& request = spec.device_request();
+  return std::max<size_t>({Least(spec), request.min(), request.max()});
 }
 
-absl::StatusOr<std::vector<std::string>> Gpus(const v1::DeviceRequest& request,
+absl::StatusOr<std::vector<std::string>> Gpus(const v1::JobSpec& spec,
                                               const GpuCounter& count_gpus) {
   const absl::StatusOr<size_t> has = count_gpus();
-  const size_t min = Least(request);
+  const size_t min = Least(spec);
   if (!has.ok() || *has < min) {
     return absl::InvalidArgumentError(absl::StrCat(
         "devices: needs ", min, min == 1 ? " GPU, " : " GPUs, ",
@@ -36,17 +40,16 @@ absl::StatusOr<std::vector<std::string>> Gpus(const v1::DeviceRequest& request,
         ", or ask for cores (kind: cpu)"));
   }
   std::vector<std::string> devices;
-  for (size_t i = 0; i < std::min(*has, Most(request)); ++i) {
+  for (size_t i = 0; i < std::min(*has, Most(spec)); ++i) {
     devices.push_back(absl::StrCat(kGpu, ":", i));
   }
   return devices;
 }
 
-absl::StatusOr<std::vector<std::string>> Parts(
-    const v1::DeviceRequest& request) {
+absl::StatusOr<std::vector<std::string>> Parts(const v1::JobSpec& spec) {
   FGNN_ASSIGN_OR_RETURN(const Device all, ParseDevice(AllCoresDevice()));
-  const size_t min = Least(request);
-  const size_t num_parts = std::min(Most(request), all.cores.size());
+  const size_t min = Least(spec);
+  const size_t num_parts = std::min(Most(spec), all.cores.size());
   if (min > num_parts) {
     return absl::InvalidArgumentError(absl::StrCat(
         "devices: needs ", min, ", this machine has ", num_parts,
@@ -75,9 +78,9 @@ absl::StatusOr<std::vector<Device>> DevicesForJob(
   std::vector<std::string> names = {spec.devices().begin(),
                                     spec.devices().end()};
   if (spec.device_request().kind() == kGpu) {
-    FGNN_ASSIGN_OR_RETURN(names, Gpus(spec.device_request(), count_gpus));
+    FGNN_ASSIGN_OR_RETURN(names, Gpus(spec, count_gpus));
   } else if (spec.has_device_request()) {
-    FGNN_ASSIGN_OR_RETURN(names, Parts(spec.device_request()));
+    FGNN_ASSIGN_OR_RETURN(names, Parts(spec));
   } else if (names.empty()) {
     names.push_back(AllCoresDevice());
   }

@@ -67,6 +67,19 @@ TEST(DevicesForJobTest, ANumberHasEvenPartsOfTheMachine) {
   }
 }
 
+TEST(DevicesForJobTest, OverSeveralHostsOthersHaveTheRest) {
+  const size_t cores = Dev(AllCoresDevice()).cores.size();
+  v1::JobSpec spec = Asking(static_cast<uint32_t>(cores) + 1, 0);
+  spec.mutable_hosts()->set_max(2);
+  EXPECT_EQ(DevicesForJob(spec, NoGpus)->size(), cores);
+  spec.mutable_device_request()->set_kind("cuda");
+  const auto one = [] { return absl::StatusOr<size_t>(1); };
+  EXPECT_THAT(*DevicesForJob(spec, one), ElementsAre("cuda:0"));
+  EXPECT_THAT(
+      DevicesForJob(spec, NoGpus),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs 1 GPU")));
+}
+
 TEST(DevicesForJobTest, ANumberOfGpusHasTheFirstOfThem) {
   const auto three = [] { return absl::StatusOr<size_t>(3); };
   const auto gpus = [&](uint32_t min, uint32_t max, const GpuCounter& count) {
