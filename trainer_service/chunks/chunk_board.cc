@@ -100,12 +100,6 @@ struct ChunkBoard::Mapped {
   float* rows() const { return reinterpret_cast<float*>(memory + parts.rows); }
 };
 
-LoopShape ShapeOfWeights(const ChunkDivision& division, uint64_t count) {
-  return {.starts = {0, count},
-          .ends = std::vector<uint32_t>(division.num_hosts, 1),
-          .columns = 1};
-}
-
 uint64_t LoopBytes(const LoopShape& shape) {
   return PartsOf(shape.ends.size(), shape.num_chunks(), shape.starts.back(),
                  shape.columns)

@@ -30,10 +30,6 @@
 
 namespace fgnn {
 
-// The loop whose one chunk is the model's weights. The first host has them.
-// Loop l + 1 computes the outputs of layer l.
-inline constexpr uint32_t kWeightsLoop = 0;
-
 // What a loop's results look like, equal on all hosts.
 struct LoopShape {
   std::vector<uint64_t> starts;  // [chunks + 1] first row of each chunk.
@@ -50,9 +46,6 @@ struct LoopShape {
 
   friend bool operator==(const LoopShape&, const LoopShape&) = default;
 };
-
-// Returns the shape of kWeightsLoop.
-LoopShape ShapeOfWeights(const ChunkDivision& division, uint64_t count);
 
 // Returns the bytes that a loop's results take, with what describes them.
 uint64_t LoopBytes(const LoopShape& shape);

@@ -19,7 +19,6 @@
 #include "trainer_service/backend/check_code.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/evaluate_splits.h"
-#include "trainer_service/infer/weights_of_hosts.h"
 #include "trainer_service/sync/board_exchange.h"
 
 namespace fgnn {
@@ -214,34 +213,22 @@ std::function<absl::Status()> TrainingJob::CheckOf(
   };
 }
 
-absl::StatusOr<absl::Span<const float>> TrainingJob::WeightsToScore(
-    const std::filesystem::path& path, SharedInference* shared,
-    const std::function<absl::Status()>& check,
-    JobTrainer::Snapshot* snapshot) {
-  const uint32_t num_layers = backend_->model_options().layers;
-  if (GetsWeights(shared)) {
-    return GetWeights(shared, num_layers, segment_->options().num_parameters,
-                      check);
-  }
-  if (path.empty()) {
-    FGNN_ASSIGN_OR_RETURN(*snapshot, trainer_.CopyNewest(false));
-  } else {
-    FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
-    snapshot->num_weights = checkpoint.weights.size();
-    std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
-              snapshot->weights.Reserve(snapshot->num_weights));
-  }
-  const absl::Span<const float> weights = snapshot->weight_span();
-  FGNN_RETURN_IF_ERROR(GiveWeights(shared, num_layers, weights));
-  return weights;
-}
-
 absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
                                                  const CallLimits& limits,
                                                  UniqueFd scratch) {
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const BackendLock::Held held,
                         lock_.LockForCommand(limits.deadline, check));
+  JobTrainer::Snapshot weights;
+  if (request.checkpoint.empty()) {
+    FGNN_ASSIGN_OR_RETURN(weights, trainer_.CopyNewest(false));
+  } else {
+    FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                          ReadOfThisModel(request.checkpoint));
+    weights.num_weights = checkpoint.weights.size();
+    std::copy(checkpoint.weights.begin(), checkpoint.weights.end(),
+              weights.weights.Reserve(weights.num_weights));
+  }
   std::unique_ptr<SharedInference> shared;
   if (scratch.valid()) {
     FGNN_ASSIGN_OR_RETURN(shared, SharedInference::Open(std::move(scratch)));
@@ -249,13 +236,9 @@ absl::StatusOr<Evaluation> TrainingJob::Evaluate(const EvaluateRequest& request,
   permille_ = 0;
   evaluating_ = true;
   const absl::Cleanup done = [this] { evaluating_ = false; };
-  JobTrainer::Snapshot snapshot;
-  FGNN_ASSIGN_OR_RETURN(
-      const absl::Span<const float> weights,
-      WeightsToScore(request.checkpoint, shared.get(), check, &snapshot));
   absl::StatusOr<Evaluation> answer =
       EvaluateSplits(*backend_,
-                     {.values = weights,
+                     {.values = weights.weight_span(),
                       .check = check,
                       .shared = shared.get(),
                       .keeps_on_device = segment_->options().hidden_on_gpu != 0,

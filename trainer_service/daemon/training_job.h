@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/threads/loop_rounds.h"
 #include "shared/base/threads/notification.h"
@@ -92,13 +91,6 @@ class TrainingJob : public ExecutorJob {
   absl::Status Loop();
   absl::StatusOr<Checkpoint> ReadOfThisModel(
       const std::filesystem::path& path) const;
-  // Returns the weights of a checkpoint, those of the segment if `path` is
-  // empty, or those of another host. They are borrowed from `snapshot` or
-  // `shared`, which may be null.
-  absl::StatusOr<absl::Span<const float>> WeightsToScore(
-      const std::filesystem::path& path, SharedInference* shared,
-      const std::function<absl::Status()>& check,
-      JobTrainer::Snapshot* snapshot);
   std::function<absl::Status()> CheckOf(const CallLimits& limits) const;
 
   const TrainingJobOptions options_;

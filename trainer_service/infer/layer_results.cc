@@ -9,12 +9,6 @@
 #include "shared/executors/chunk_division.h"
 
 namespace fgnn {
-namespace {
-
-// The number of a layer's outputs on the hosts' board.
-uint32_t LoopOf(uint32_t layer) { return kWeightsLoop + 1 + layer; }
-
-}  // namespace
 
 absl::Status LayerResults::Share(uint32_t layer,
                                  absl::Span<const GlobalId> nodes,
@@ -33,8 +27,8 @@ absl::Status LayerResults::Share(uint32_t layer,
                                nodes.size(), " vertices need"),
                   "set hosts.evaluation to head"));
   FGNN_RETURN_IF_ERROR(
-      input_.shared->ReserveResults(LoopOf(layer), LoopOf(num_layers_), shape));
-  loops_.NextIsOfHosts(LoopOf(layer));
+      input_.shared->ReserveResults(layer, num_layers_, shape));
+  loops_.NextIsOfHosts(layer);
   return absl::OkStatus();
 }
 
@@ -43,14 +37,13 @@ void LayerResults::Give(uint32_t layer, size_t first, size_t rows,
   if (input_.chunks() == nullptr) return;
   const uint64_t columns = input_.model->options().output_width(layer);
   std::copy_n(outputs, rows * columns,
-              input_.chunks()->AllRows(LoopOf(layer)) + first * columns);
+              input_.chunks()->AllRows(layer) + first * columns);
 }
 
 absl::Status LayerResults::TakeOthers(uint32_t layer, Taker take) {
   ChunkBoard* const board = input_.chunks();
   if (board == nullptr) return absl::OkStatus();
-  FGNN_ASSIGN_OR_RETURN(const LoopShape* const shape,
-                        board->Find(LoopOf(layer)));
+  FGNN_ASSIGN_OR_RETURN(const LoopShape* const shape, board->Find(layer));
   const uint32_t self = board->division().self;
   const uint32_t own_begin = shape->first_of(self);
   const uint32_t num_own = shape->end_of(self) - own_begin;
@@ -60,7 +53,7 @@ absl::Status LayerResults::TakeOthers(uint32_t layer, Taker take) {
                       if (chunk >= own_begin) chunk += num_own;
                       const uint64_t first = shape->starts[chunk];
                       take(first, shape->starts[chunk + 1] - first,
-                           board->Rows(LoopOf(layer), chunk).data());
+                           board->Rows(layer, chunk).data());
                       return absl::OkStatus();
                     });
 }

@@ -322,7 +322,10 @@ bool RunHosts::DoAllEvaluate() {
 absl::StatusOr<Evaluation> RunHosts::Evaluate(
     const std::string& checkpoint, const std::vector<std::string>& splits) {
   JobEvaluation evaluation = run_.executors.evaluation();
-  if (!DoAllEvaluate()) return evaluation.Evaluate(checkpoint, splits);
+  // Members have the newest weights, and no checkpoint.
+  if (!checkpoint.empty() || !DoAllEvaluate()) {
+    return evaluation.Evaluate(checkpoint, splits);
+  }
   // A scheduler that takes the run over begins to count anew.
   const uint64_t number =
       HashString(absl::StrCat(run_.environment.host->options().generation, ".",

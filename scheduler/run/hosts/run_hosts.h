@@ -50,8 +50,8 @@ class RunHosts {
   absl::Status TakeOver(uint64_t dataset_content, uint64_t first_version);
   // Tells the hosts how far the job is open.
   void Open(const MemberOpening& opening);
-  // Scores as JobEvaluation does: on all hosts where hosts.evaluation wants
-  // that and none is lost, else on this one alone.
+  // Scores as JobEvaluation does: the newest weights on all hosts where
+  // hosts.evaluation wants that and none is lost, else on this one alone.
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
   // Returns OK while the hosts work. Else returns why one cannot go on; the

@@ -210,7 +210,7 @@ TEST(ChunkTradeTest, HostsThatComputeMeanwhileEndWithAllChunks) {
 
 TEST(ChunkSeatTest, SendsNoChunkBeforeItIsThere) {
   TradingHost host(2, 1);
-  host.Publish(kWeightsLoop);
+  host.Publish(kOneChunkLoop);
   host.Publish(1);
   // Trainers are done with one chunk of eight, which is not the first one.
   host.board().NoteHere(1, 5, 6);

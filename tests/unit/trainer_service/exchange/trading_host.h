@@ -23,8 +23,9 @@
 namespace fgnn {
 
 inline constexpr uint64_t kEvaluation = 77;
-// So many that they go in several messages.
-inline constexpr uint64_t kWeights = 300'000;
+// The loop with one chunk, of so many rows that they go in several messages.
+inline constexpr uint32_t kOneChunkLoop = 0;
+inline constexpr uint64_t kManyRows = 300'000;
 inline constexpr uint64_t kRowsOfAChunk = 3;
 inline constexpr uint32_t kColumns = 5;
 // Of the second loop.
@@ -51,7 +52,7 @@ inline float ValueOf(uint32_t loop, uint32_t chunk, size_t i) {
   return static_cast<float>((loop * 100 + chunk) * 100 + i);
 }
 
-// A host with two loops: the weights, and one of kChunks chunks.
+// A host with two loops: one of a large chunk, and one of kChunks chunks.
 class TradingHost {
  public:
   TradingHost(uint32_t num_hosts, uint32_t self)
@@ -64,7 +65,11 @@ class TradingHost {
   const std::shared_ptr<ServedChunks>& served() const { return served_; }
 
   static LoopShape ShapeOf(const ChunkDivision& division, uint32_t loop) {
-    if (loop == kWeightsLoop) return ShapeOfWeights(division, kWeights);
+    if (loop == kOneChunkLoop) {
+      return {.starts = {0, kManyRows},
+              .ends = std::vector<uint32_t>(division.num_hosts, 1),
+              .columns = 1};
+    }
     std::vector<uint64_t> starts;
     std::vector<uint64_t> work;
     for (uint32_t chunk = 0; chunk <= kChunks; ++chunk) {

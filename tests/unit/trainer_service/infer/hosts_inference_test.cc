@@ -24,7 +24,6 @@
 #include "trainer_service/infer/evaluate.h"
 #include "trainer_service/infer/evaluate_targets.h"
 #include "trainer_service/infer/rank_edges.h"
-#include "trainer_service/infer/weights_of_hosts.h"
 
 namespace fgnn {
 namespace {
@@ -141,16 +140,6 @@ class HostsInferenceTest : public testing::Test {
     InferenceInput input = world.Input();
     input.shared = shared.get();
     input.check = UntilFar();
-    const uint32_t layers = input.model->options().layers;
-    if (GetsWeights(shared.get())) {
-      // Nothing that it has itself counts.
-      std::fill(world.weights().begin(), world.weights().end(), 9.0F);
-      FGNN_ASSIGN_OR_RETURN(
-          input.weights,
-          GetWeights(shared.get(), layers, input.weights.size(), input.check));
-    } else {
-      FGNN_RETURN_IF_ERROR(GiveWeights(shared.get(), layers, input.weights));
-    }
     return evaluate(input);
   }
 
@@ -181,8 +170,8 @@ TEST_F(HostsInferenceTest, ScoresOfClassesHaveTheBitsOfOneHost) {
         totals_.chunks = 0;
         EXPECT_EQ(OnHosts<Scores>(hosts, trainers, world, evaluate), expected);
         // Each host gets the chunks of the others, which are three or more a
-        // layer, and all but one the weights.
-        EXPECT_GE(totals_.chunks, (hosts - 1) * (3 * layers + 1));
+        // layer.
+        EXPECT_GE(totals_.chunks, (hosts - 1) * 3 * layers);
       }
     }
   }
