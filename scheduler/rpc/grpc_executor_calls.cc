@@ -9,6 +9,7 @@
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/rpc/call_events.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/executor_proto.h"
 #include "shared/rpc/job_hosts_proto.h"
@@ -16,24 +17,6 @@
 
 namespace fgnn {
 namespace {
-
-// Waits until the queue's single call has ended. An error of keep_going ends
-// the call early and is the result.
-absl::Status Await(grpc::CompletionQueue& queue, grpc::ClientContext& context,
-                   const Patience& patience) {
-  absl::Status stopped;
-  while (true) {
-    void* tag = nullptr;
-    bool ok = false;
-    // The event always comes: the call has a deadline.
-    const auto next =
-        queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kTick);
-    if (next != grpc::CompletionQueue::TIMEOUT) return stopped;
-    if (!stopped.ok() || patience.keep_going == nullptr) continue;
-    stopped = patience.keep_going();
-    if (!stopped.ok()) context.TryCancel();
-  }
-}
 
 // Makes a call; `method` is an Async… function of the stub. All runs on this
 // thread, so that the caller's keep_going needs no lock.
@@ -53,12 +36,14 @@ absl::StatusOr<Response> Call(
   Response response;
   const auto reader = (stub.*method)(&context, request, &queue);
   reader->Finish(&response, &result, nullptr);
-  const absl::Status stopped = Await(queue, context, patience);
-  queue.Shutdown();
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue.Next(&tag, &ok)) {
-  }
+  // An error of keep_going ends the call early and is the result.
+  absl::Status stopped;
+  AwaitEvent(queue, [&] {
+    if (!stopped.ok() || patience.keep_going == nullptr) return;
+    stopped = patience.keep_going();
+    if (!stopped.ok()) context.TryCancel();
+  });
+  DrainEvents(queue);
   FGNN_RETURN_IF_ERROR(stopped.ok() ? FromGrpc(result) : stopped);
   return response;
 }

@@ -20,7 +20,7 @@
 
 namespace fgnn {
 
-// Numbers of one part of an entry: 512 KiB. A message has 1 MiB at most.
+// Numbers of one message, 512 KiB: a message has 1 MiB at most.
 inline constexpr size_t kFloatsPerPart = size_t{1} << 17;
 
 uint32_t CrcOf(absl::Span<const float> floats);  // Returns their CRC32C.

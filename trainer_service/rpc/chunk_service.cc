@@ -7,14 +7,11 @@
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/crc32c.h"
 #include "shared/base/status.h"
-#include "shared/rpc/build_server.h"
 #include "shared/rpc/server.h"
+#include "trainer_service/exchange/entry_source.h"
 
 namespace fgnn {
 namespace {
-
-// Floats of one message; its other fields need much less than the rest.
-constexpr size_t kFloatsOfAPiece = kMaxMessageBytes / 2 / sizeof(float);
 
 // Returns false if the other host has gone.
 bool SendChunk(ChunkPlace place, absl::Span<const float> rows,
@@ -24,8 +21,8 @@ bool SendChunk(ChunkPlace place, absl::Span<const float> rows,
   part.set_chunk(place.chunk);
   const uint32_t crc =
       ExtendCrc32c(0, rows.data(), rows.size() * sizeof(float));
-  for (size_t begin = 0; begin < rows.size(); begin += kFloatsOfAPiece) {
-    const absl::Span<const float> some = rows.subspan(begin, kFloatsOfAPiece);
+  for (size_t begin = 0; begin < rows.size(); begin += kFloatsPerPart) {
+    const absl::Span<const float> some = rows.subspan(begin, kFloatsPerPart);
     part.set_floats(some.data(), some.size() * sizeof(float));
     if (begin + some.size() == rows.size()) part.set_crc(crc);
     if (!writer.Write(part)) return false;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,10 +13,7 @@
 #include "shared/executors/executor_messages.h"
 #include "shared/rpc/certificates/host_certificate.h"
 #include "trainer_service/exchange/chunk_links.h"
-
-namespace grpc {
-class Channel;
-}  // namespace grpc
+#include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
 
@@ -28,8 +24,7 @@ class GrpcChunkLinks final : public ChunkLinks {
  public:
   // `attempt`: see JobHosts. `hosts`: channels to the exchanges of the other
   // hosts, by their indices.
-  GrpcChunkLinks(std::string job_id, uint64_t attempt,
-                 std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts)
+  GrpcChunkLinks(std::string job_id, uint64_t attempt, HostChannels hosts)
       : job_id_(std::move(job_id)),
         attempt_(attempt),
         hosts_(std::move(hosts)) {}
@@ -41,7 +36,7 @@ class GrpcChunkLinks final : public ChunkLinks {
  private:
   const std::string job_id_;
   const uint64_t attempt_;
-  const std::map<uint32_t, std::shared_ptr<grpc::Channel>> hosts_;
+  const HostChannels hosts_;
 };
 
 // Returns the links from host `hosts.self` to the others, over connections of

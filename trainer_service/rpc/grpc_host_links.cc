@@ -14,32 +14,21 @@
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/rpc/call_events.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/status.h"
+#include "trainer_service/rpc/host_calls.h"
 #include "trainer_service/rpc/host_probe.h"
 
 namespace fgnn {
 namespace {
-
-// A call that takes longer is made again.
-constexpr std::chrono::minutes kLongestCall{10};
-
-// Returns the error of a call that has ended. The follower asks again if it may
-// get another answer.
-absl::Status ErrorOf(const grpc::Status& ended) {
-  const absl::Status status = FromGrpc(ended);
-  const bool stays =
-      absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
-      absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
-  return stays ? status : absl::UnavailableError(status.message());
-}
 
 // Returns the same moment by the clock that gRPC takes.
 std::chrono::system_clock::time_point SystemTimeOf(Deadline deadline) {
   const auto left = deadline - MonotonicClock::now();
   return std::chrono::system_clock::now() +
          std::chrono::duration_cast<std::chrono::system_clock::duration>(
-             std::min<MonotonicClock::duration>(left, kLongestCall));
+             std::min<MonotonicClock::duration>(left, kLongestHostCall));
 }
 
 // Returns what the message says, and takes its numbers out of it.
@@ -68,7 +57,7 @@ class GrpcEntryStream final : public EntryStream {
   GrpcEntryStream(const std::shared_ptr<grpc::Channel>& channel,
                   const v1::AskEntriesRequest& request)
       : stub_(v1::ExchangeService::NewStub(channel)) {
-    SetDeadline(context_, kLongestCall);
+    SetDeadline(context_, kLongestHostCall);
     reader_ = stub_->PrepareAsyncAskEntries(&context_, request, &events_);
     reader_->StartCall(this);
   }
@@ -76,11 +65,7 @@ class GrpcEntryStream final : public EntryStream {
   // A call that is cancelled ends by itself.
   ~GrpcEntryStream() override {
     context_.TryCancel();
-    events_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (events_.Next(&tag, &ok)) {
-    }
+    DrainEvents(events_);
   }
 
   absl::StatusOr<std::optional<EntryPart>> Next(Deadline deadline) override {
@@ -102,7 +87,7 @@ class GrpcEntryStream final : public EntryStream {
         Read();
       }
     }
-    if (!status_.ok()) return ErrorOf(status_);
+    FGNN_RETURN_IF_ERROR(LinkError(FromGrpc(status_)));
     return std::nullopt;
   }
   bool is_over() override { return state_ == State::kEnded && status_.ok(); }
@@ -154,24 +139,22 @@ absl::Status GrpcHostLinks::CopyWeights(uint32_t host, uint64_t version,
                                         TakeWeights take) {
   FGNN_ASSIGN_OR_RETURN(const auto channel, ChannelTo(host));
   const auto stub = v1::ExchangeService::NewStub(channel);
-  grpc::ClientContext context;
-  SetDeadline(context, kLongestCall);
   v1::AskWeightsRequest request;
   request.set_job_id(job_id_);
   request.set_attempt(attempt_);
   request.set_version(version);
-  const auto reader = stub->AskWeights(&context, request);
-  v1::WeightsPart message;
   std::vector<float> floats;
   absl::Status taken;
-  while (reader->Read(&message)) {
-    if (!taken.ok()) continue;  // The call ends soon.
-    taken = take(PartOf(message, floats));
-    if (!taken.ok()) context.TryCancel();
-  }
-  const grpc::Status ended = reader->Finish();
-  if (!taken.ok() || ended.ok()) return taken;
-  return ErrorOf(ended);
+  const absl::Status ended = ReadStream<v1::WeightsPart>(
+      kLongestHostCall,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* events) {
+        return stub->PrepareAsyncAskWeights(context, request, events);
+      },
+      [] { return false; },
+      [&](const v1::WeightsPart& message) {
+        return taken = take(PartOf(message, floats));
+      });
+  return taken.ok() ? LinkError(ended) : taken;
 }
 
 absl::StatusOr<LinkQuality> GrpcHostLinks::Probe(

@@ -1,17 +1,12 @@
 #include "trainer_service/rpc/host_probe.h"
 
-#include <grpcpp/client_context.h>
-#include <grpcpp/completion_queue.h>
-#include <grpcpp/support/async_stream.h>
-
 #include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "shared/rpc/channel.h"
-#include "shared/rpc/status.h"
+#include "trainer_service/rpc/host_calls.h"
 
 namespace fgnn {
 namespace {
@@ -22,21 +17,6 @@ constexpr std::chrono::seconds kAnswersWithin{5};
 // A slow link is measured by what came until then.
 constexpr std::chrono::seconds kRateWithin{2};
 
-// Waits for the queue's next event. Returns whether it is a message, or the
-// call's begin.
-bool Await(grpc::CompletionQueue& events, grpc::ClientContext& context,
-           const std::function<bool()>& is_stopped) {
-  while (true) {
-    void* tag = nullptr;
-    bool ok = false;
-    // The event always comes: the call has a deadline.
-    const auto next =
-        events.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kTick);
-    if (next != grpc::CompletionQueue::TIMEOUT) return ok;
-    if (is_stopped()) context.TryCancel();
-  }
-}
-
 // Asks for so many parts, and calls `take` with each message when it comes.
 absl::Status AskProbe(const std::shared_ptr<grpc::Channel>& channel,
                       uint32_t num_parts, std::chrono::milliseconds within,
@@ -45,27 +25,16 @@ absl::Status AskProbe(const std::shared_ptr<grpc::Channel>& channel,
   const auto stub = v1::ExchangeService::NewStub(channel);
   v1::AskProbeRequest request;
   request.set_num_parts(num_parts);
-  v1::ProbePart part;
-  grpc::Status ended;
-  grpc::ClientContext context;
-  SetDeadline(context, within);
-  grpc::CompletionQueue events;
-  const auto reader = stub->PrepareAsyncAskProbe(&context, request, &events);
-  reader->StartCall(nullptr);
-  bool goes_on = Await(events, context, is_stopped);
-  while (goes_on) {
-    reader->Read(&part, nullptr);
-    goes_on = Await(events, context, is_stopped);
-    if (goes_on) take(part);
-  }
-  reader->Finish(&ended, nullptr);
-  Await(events, context, is_stopped);
-  events.Shutdown();
-  void* tag = nullptr;
-  bool ok = false;
-  while (events.Next(&tag, &ok)) {
-  }
-  return FromGrpc(ended);
+  return ReadStream<v1::ProbePart>(
+      within,
+      [&](grpc::ClientContext* context, grpc::CompletionQueue* events) {
+        return stub->PrepareAsyncAskProbe(context, request, events);
+      },
+      is_stopped,
+      [&](const v1::ProbePart& part) {
+        take(part);
+        return absl::OkStatus();
+      });
 }
 
 // Asks for the other host's clock. Keeps the answer that came the soonest.

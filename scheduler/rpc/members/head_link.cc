@@ -14,6 +14,7 @@
 #include "fgnn/v1/member.grpc.pb.h"
 #include "scheduler/rpc/members/member_proto.h"
 #include "shared/base/status.h"
+#include "shared/rpc/call_events.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/remote_channel.h"
 #include "shared/rpc/status.h"
@@ -40,11 +41,7 @@ class HeldCall {
   }
   ~HeldCall() {
     context_.TryCancel();
-    events_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (events_.Next(&tag, &ok)) {
-    }
+    DrainEvents(events_);
   }
   HeldCall(const HeldCall&) = delete;
   HeldCall& operator=(const HeldCall&) = delete;
