@@ -159,3 +159,13 @@ class HostServices:
             service.kill_all()
         for process in self.running.values():
             process.wait(harness.END_SECONDS)
+
+
+class HostsTest(harness.ServiceTest):
+    """Tests with a head, and members that a test lets join."""
+
+    def setUp(self):
+        super().setUp()
+        self.hosts = HostServices(self.service)
+        self.addCleanup(self.hosts.kill_all)
+        self.hosts.start_head()

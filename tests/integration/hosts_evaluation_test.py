@@ -8,7 +8,7 @@ import time
 import unittest
 
 import harness
-from host_services import HostServices
+from host_services import HostsTest
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
        'hosts.evaluation': 'all'}
@@ -25,13 +25,7 @@ def scores_of(summary):
             if name.startswith(('valid_', 'test_'))}
 
 
-class HostsTest(harness.ServiceTest):
-
-    def setUp(self):
-        super().setUp()
-        self.hosts = HostServices(self.service)
-        self.addCleanup(self.hosts.kill_all)
-        self.hosts.start_head()
+class EvaluationTest(HostsTest):
 
     def chunks_that_came(self, host):
         """Chunks of evaluations that the host got from others, one by one."""
@@ -41,7 +35,7 @@ class HostsTest(harness.ServiceTest):
             r'(\d+) chunks of an evaluation came', text)]
 
 
-class SameScoresTest(HostsTest):
+class SameScoresTest(EvaluationTest):
 
     graph = ('--nodes', '2000', '--features', '16', '--classes', '2',
              '--train-fraction', '0.3', '--seed', '7')
@@ -73,7 +67,7 @@ class SameScoresTest(HostsTest):
         self.assertEqual(self.service.leftovers(), [])
 
 
-class KilledEvaluationTest(HostsTest):
+class KilledEvaluationTest(EvaluationTest):
 
     graph = ('--nodes', '40000', '--features', '64', '--classes', '2',
              '--train-fraction', '0.05', '--seed', '7')

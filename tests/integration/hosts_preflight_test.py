@@ -3,20 +3,13 @@ other, and how good their links are."""
 
 import unittest
 
-import harness
-from host_services import HostServices
+from host_services import HostsTest
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 1,
        'devices': '[cpu:0, host1/cpu:0]'}
 
 
-class HostsPreflightTest(harness.ServiceTest):
-
-    def setUp(self):
-        super().setUp()
-        self.hosts = HostServices(self.service)
-        self.addCleanup(self.hosts.kill_all)
-        self.hosts.start_head()
+class HostsPreflightTest(HostsTest):
 
     def test_links_are_shown_and_planned_with(self):
         self.hosts.join('host1')

@@ -9,22 +9,13 @@ import time
 import unittest
 
 import harness
-from host_services import HostServices
+from host_services import HostsTest
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 3}
 # The learning rate falls in mid-job, on all hosts at the same step.
 LONG = {**JOB, 'training.epochs': 40, 'training.schedule': 'plateau',
         'training.plateau_epochs': 1}
 TWO = {'devices': '[cpu:0, host1/cpu:0]'}
-
-
-class HostsTest(harness.ServiceTest):
-
-    def setUp(self):
-        super().setUp()
-        self.hosts = HostServices(self.service)
-        self.addCleanup(self.hosts.kill_all)
-        self.hosts.start_head()
 
 
 class SameBitsTest(HostsTest):

@@ -9,14 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "scheduler/order/by_number.h"
 #include "scheduler/order/job_order.h"
 #include "tests/fakes/default_job.h"
 #include "tests/fakes/devices.h"
 #include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/order/chance.h"
+#include "tests/unit/scheduler/order/hosts_in_a_queue.h"
 
 namespace fgnn {
 namespace {
@@ -26,49 +25,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr uint64_t kHostCases = Rounds(20'000);
-
-// A service with cpu:0 and cpu:1, and the hosts h0, h1, ... with cpu:0 each.
-QueueSnapshot ServiceWith(const std::vector<double>& silent_seconds) {
-  QueueSnapshot snapshot;
-  snapshot.devices = MakeServiceDevices(Devs({"cpu:0", "cpu:1"})).value();
-  for (const double silent : silent_seconds) {
-    snapshot.hosts.push_back({.name = absl::StrCat("h", snapshot.hosts.size()),
-                              .devices = Devs({"cpu:0"}),
-                              .silent_seconds = silent});
-  }
-  return snapshot;
-}
-
-// Devices of the service's host, and any hosts.
-WantedDevices AnyHosts(const std::string& own, uint32_t min, uint32_t max) {
-  return {.named = MakeDeviceSet(Devs({own})),
-          .hosts = {.min = min, .max = max, .wait_seconds = 60}};
-}
-WantedDevices NamedHosts(const std::string& own,
-                         const std::vector<std::string>& devices,
-                         uint32_t min) {
-  WantedDevices wanted = AnyHosts(own, min, 0);
-  wanted.hosts.named = Devs(devices);
-  wanted.hosts.max = static_cast<uint32_t>(devices.size()) + 1;
-  return wanted;
-}
-RunningJob RunningOn(const QueueSnapshot& snapshot, const std::string& id,
-                     const std::vector<std::string>& devices) {
-  return {.id = id, .devices = MakeDeviceSet(Devs(devices), snapshot.hosts)};
-}
-
-std::string HostStartsOf(const QueueSnapshot& snapshot) {
-  return absl::StrJoin(
-      OrderJobs(snapshot).starts, " ",
-      [](std::string* out, const JobStart& start) {
-        absl::StrAppend(out, start.id, ":",
-                        absl::StrJoin(NamesOf(start.devices.devices), ","));
-      });
-}
-std::string ReasonOfFirst(const QueueSnapshot& snapshot) {
-  const JobOrder order = OrderJobs(snapshot);
-  return ReasonOf(order.waits.front(), order, snapshot);
-}
 
 TEST(HostOrderTest, AJobGetsTheHostsThatAreThereUpToItsMost) {
   QueueSnapshot snapshot = ServiceWith({0, 0, kHasLeft, 0});
@@ -151,158 +107,6 @@ TEST(HostOrderTest, OneJobAtATimeHasAHostAndTheExchange) {
   EXPECT_EQ(HostStartsOf(snapshot), "a:cpu:0");
 }
 
-// Cores of any of so many hosts, with those of the service's own.
-WantedDevices ByNumber(uint32_t min, uint32_t max, uint32_t max_hosts) {
-  return {
-      .hosts = {.max = max_hosts, .kind = DeviceKind::kCpu, .wait_seconds = 60},
-      .min = min,
-      .max = max};
-}
-QueueSnapshot WithOneQueued(QueueSnapshot snapshot, WantedDevices wanted) {
-  snapshot.queued = {{.id = "a", .number = 1, .wanted = std::move(wanted)}};
-  return snapshot;
-}
-
-TEST(HostOrderTest, DevicesByNumberAreThoseOfTheServiceThenOfOtherHosts) {
-  QueueSnapshot snapshot = ServiceWith({kHasLeft, 0, 0, 0});
-  snapshot.hosts[1].devices = Devs({"cuda:0"});
-  snapshot.hosts[2].devices = Devs({"cuda:0", "cpu:0", "cpu:1"});
-  const auto starts = [&](uint32_t min, uint32_t max, uint32_t max_hosts) {
-    return HostStartsOf(WithOneQueued(snapshot, ByNumber(min, max, max_hosts)));
-  };
-  EXPECT_EQ(starts(1, 2, 4), "a:cpu:0,cpu:1");
-  EXPECT_EQ(starts(1, 3, 4), "a:cpu:0,cpu:1,h2/cpu:0");
-  EXPECT_EQ(starts(1, 9, 4), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1,h3/cpu:0");
-  EXPECT_EQ(starts(1, 9, 2), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1");
-  EXPECT_EQ(starts(1, 9, 1), "a:cpu:0,cpu:1");
-  EXPECT_EQ(starts(4, 4, 2), "a:cpu:0,cpu:1,h2/cpu:0,h2/cpu:1");
-  // A part of the devices of its own host are enough, but one of them has to be
-  // there.
-  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0"})};
-  EXPECT_EQ(starts(2, 3, 4), "a:cpu:1,h2/cpu:0,h2/cpu:1");
-  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0"}),
-                      RunningOn(snapshot, "s", {"cpu:1"})};
-  EXPECT_EQ(starts(1, 3, 4), "");
-}
-
-TEST(HostOrderTest, DevicesByNumberAreOfTheFewestHostsAtLeast) {
-  QueueSnapshot snapshot = ServiceWith({0, 0});
-  WantedDevices wanted = ByNumber(2, 2, 3);
-  wanted.hosts.min = 2;
-  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, wanted)), "a:cpu:0,h0/cpu:0");
-  wanted.min = wanted.max = wanted.hosts.min = 3;
-  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, wanted)),
-            "a:cpu:0,h0/cpu:0,h1/cpu:0");
-}
-
-// Two devices of the first other host, one of the service's own, and one of
-// another host.
-std::vector<FittingDevice> FittingOnThreeHosts() {
-  std::vector<FittingDevice> fitting;
-  for (const size_t host : std::vector<size_t>{1, 1, 0, 2}) {
-    fitting.push_back({.device = Dev("cpu:0"),
-                       .resources = ServiceResources().set(fitting.size()),
-                       .host = host});
-  }
-  return fitting;
-}
-
-TEST(ByNumberTest, ADeviceOfTheServicesOwnHostIsBorrowedIfNoneIsFree) {
-  std::vector<FittingDevice> fitting = FittingOnThreeHosts();
-  std::swap(fitting[0], fitting[2]);  // The service's own go first.
-  const auto look = [](const ServiceResources& resources) {
-    return resources[2] ? Availability::kBorrowed : Availability::kFree;
-  };
-  EXPECT_THAT(ChooseByNumber(ByNumber(2, 2, 3), fitting, look),
-              testing::UnorderedElementsAre(0, 1));
-  EXPECT_THAT(ChooseByNumber(ByNumber(2, 4, 3), fitting, look),
-              testing::UnorderedElementsAre(0, 1, 2, 3));
-}
-
-TEST(ByNumberTest, WhatNoChoiceCanDoWithoutGoesFirst) {
-  const std::vector<FittingDevice> fitting = FittingOnThreeHosts();
-  const auto order_with = [&](uint32_t min_hosts) {
-    WantedDevices wanted = ByNumber(1, 4, 3);
-    wanted.hosts.min = min_hosts;
-    std::vector<size_t> order = {0, 1, 2, 3};
-    PutNeededFirst(wanted, fitting, order);
-    return order;
-  };
-  EXPECT_THAT(order_with(1), ElementsAre(2, 0, 1, 3));
-  EXPECT_THAT(order_with(2), ElementsAre(0, 2, 1, 3));
-  EXPECT_THAT(order_with(3), ElementsAre(0, 2, 3, 1));
-}
-
-TEST(HostOrderTest, DevicesByNumberThatAreNotThereAreSaid) {
-  QueueSnapshot snapshot = ServiceWith({0});
-  snapshot = WithOneQueued(std::move(snapshot), ByNumber(4, 4, 2));
-  snapshot.queued.push_back(
-      {.id = "b",
-       .number = 2,
-       .wanted = {.named = MakeDeviceSet(Devs({"cpu:0"}))}});
-  EXPECT_EQ(HostStartsOf(snapshot), "b:cpu:0");  // Nothing is kept for it.
-  const JobOrder order = OrderJobs(snapshot);
-  EXPECT_EQ(ReasonOf(order.waits.back(), order, snapshot),
-            "needs 4 devices of at most 2 hosts, 3 are there; start a "
-            "scheduler with more elsewhere with --join");
-  // Of three hosts of which it may have two, the largest counts.
-  snapshot.hosts.push_back({.name = "h1", .devices = Devs({"cpu:0", "cpu:1"})});
-  snapshot.queued.pop_back();
-  snapshot.running = {RunningOn(snapshot, "r", {"cpu:1"})};
-  EXPECT_EQ(HostStartsOf(snapshot), "");
-  EXPECT_THAT(ReasonOfFirst(snapshot), HasSubstr("cpu:1, which job r has"));
-}
-
-TEST(HostOrderTest, ALostHostIsWaitedForUnlessTheJobHasItsMost) {
-  QueueSnapshot snapshot = ServiceWith({30});
-  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, ByNumber(1, 2, 2))),
-            "a:cpu:0,cpu:1");
-  const QueueSnapshot waits = WithOneQueued(snapshot, ByNumber(1, 3, 2));
-  EXPECT_EQ(HostStartsOf(waits), "");
-  EXPECT_THAT(ReasonOfFirst(waits), HasSubstr("host h0, lost 30 s ago"));
-  snapshot.hosts[0].silent_seconds = 61;
-  EXPECT_EQ(HostStartsOf(WithOneQueued(snapshot, ByNumber(1, 3, 2))),
-            "a:cpu:0,cpu:1");
-}
-
-TEST(HostOrderTest, AJobByNumberPreemptsOnlyWhereItCanStartThen) {
-  QueueSnapshot snapshot = ServiceWith({0, 0});
-  snapshot.running = {RunningOn(snapshot, "r", {"cpu:1", "h0/cpu:0"})};
-  snapshot = WithOneQueued(std::move(snapshot), ByNumber(3, 3, 2));
-  snapshot.queued.front().priority = 1;
-  EXPECT_THAT(OrderJobs(snapshot).preempted, ElementsAre("r"));
-  // Both devices of the service stay with a job of the same priority.
-  snapshot.running = {RunningOn(snapshot, "r", {"h0/cpu:0"}),
-                      RunningOn(snapshot, "s", {"cpu:0"}),
-                      RunningOn(snapshot, "t", {"cpu:1"})};
-  snapshot.devices =
-      MakeServiceDevices(Devs({"cpu:0", "cpu:1", "cpu:2-3", "cuda:0"})).value();
-  snapshot.running.push_back(RunningOn(snapshot, "u", {"cpu:2-3"}));
-  for (RunningJob& job : snapshot.running) job.priority = 1;
-  snapshot.running.front().priority = 0;
-  snapshot.queued.front().wanted = ByNumber(1, 3, 2);
-  EXPECT_THAT(OrderJobs(snapshot).preempted, IsEmpty());
-}
-
-TEST(HostOrderTest, AJobByNumberGrowsByDevicesOfItsHostsAndOfMore) {
-  QueueSnapshot snapshot = ServiceWith({0, 0});
-  snapshot.hosts[0].devices = Devs({"cpu:0", "cpu:1"});
-  snapshot.running = {RunningOn(snapshot, "r", {"cpu:0", "cpu:1", "h0/cpu:0"})};
-  RunningJob& job = snapshot.running.front();
-  job.gains_by_more = true;
-  job.wanted = ByNumber(1, 9, 2);
-  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("r"));
-  // It has all that it may have.
-  job.devices =
-      RunningOn(snapshot, "r", {"cpu:0", "cpu:1", "h0/cpu:0", "h0/cpu:1"})
-          .devices;
-  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
-  job.wanted.hosts.max = 3;
-  EXPECT_THAT(OrderJobs(snapshot).grow, ElementsAre("r"));
-  snapshot.hosts[1].silent_seconds = 1;
-  EXPECT_THAT(OrderJobs(snapshot).grow, IsEmpty());
-}
-
 TEST(HostOrderTest, AHostIsTakenFromAJobOfLowerPriority) {
   QueueSnapshot snapshot = ServiceWith({0});
   snapshot.running = {RunningOn(snapshot, "r", {"cpu:1", "h0/cpu:0"})};
@@ -376,28 +180,6 @@ TEST(HostDemandTest, ASpecSaysWhichHostsAndHowMany) {
   spec.hosts.min = 4;
   EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
               InvalidArgument("hosts.min is 4", "names 3 hosts"));
-}
-
-TEST(HostDemandTest, ASpecByNumberMayHaveDevicesOfOtherHosts) {
-  const auto service = MakeServiceDevices(Devs({"cpu:0", "cpu:1"})).value();
-  JobSpec spec = *SharedJob();
-  spec.devices.clear();
-  spec.device_request = DeviceRequestSpec{.kind = "any", .min = 4, .max = 8};
-  spec.training.batches_per_step = 8;
-  EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
-              InvalidArgument("needs 4 devices", "the service has 2"));
-  spec.hosts = {.min = 2, .max = 3};
-  spec.limits.host_wait = 7;
-  const WantedDevices wanted = WantedBy(spec, service);
-  EXPECT_THAT(CheckCanHave(wanted, service), IsOk());
-  EXPECT_EQ(wanted.min, 4U);
-  EXPECT_EQ(wanted.max, 8U);
-  EXPECT_EQ(wanted.hosts.min, 2U);
-  EXPECT_EQ(wanted.hosts.max, 3U);
-  EXPECT_EQ(wanted.hosts.wait_seconds, 7);
-  spec.device_request->kind = "cuda";
-  EXPECT_THAT(CheckCanHave(WantedBy(spec, service), service),
-              InvalidArgument("one of kind cuda", "own host", "--devices"));
 }
 
 // ---- Random queues.

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -96,56 +97,52 @@ class ExchangeServerTest : public testing::Test {
                      ReadHostCertificate(exchanges_[host].folder).value())
         .value();
   }
-  // Asks host 0 as one with these credentials, which says that it is `host`.
-  absl::Status Ask(const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-                   uint32_t host = 1) const {
-    const auto stub = v1::ExchangeService::NewStub(
-        grpc::CreateChannel(list_.all[0].exchange, credentials));
+  using Credentials = std::shared_ptr<grpc::ChannelCredentials>;
+  // Calls host 0 as one with these credentials. Returns how the call ended, and
+  // the messages that came.
+  template <typename Stub, typename Request, typename Part>
+  std::pair<absl::Status, std::vector<Part>> Call(
+      const Credentials& credentials,
+      std::unique_ptr<grpc::ClientReader<Part>> (Stub::*method)(
+          grpc::ClientContext*, const Request&),
+      const Request& request) const {
+    Stub stub(grpc::CreateChannel(list_.all[0].exchange, credentials));
     grpc::ClientContext context;
     SetDeadline(context, std::chrono::seconds(60));
+    const auto reader = (stub.*method)(&context, request);
+    std::vector<Part> parts;
+    for (Part part; reader->Read(&part);) parts.push_back(part);
+    return {FromGrpc(reader->Finish()), std::move(parts)};
+  }
+  // Asks for no entries, as one that says that it is `host`.
+  absl::Status Ask(const Credentials& credentials, uint32_t host = 1) const {
     v1::AskEntriesRequest request;
     request.set_job_id(kJob);
     request.set_host(host);
-    const auto reader = stub->AskEntries(&context, request);
-    v1::EntryPart part;
-    EXPECT_FALSE(reader->Read(&part));
-    return FromGrpc(reader->Finish());
-  }
-  // Asks host 0 for its clock and so many parts.
-  absl::Status AskProbe(
-      const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-      uint32_t num_parts) const {
-    const auto stub = v1::ExchangeService::NewStub(
-        grpc::CreateChannel(list_.all[0].exchange, credentials));
-    grpc::ClientContext context;
-    SetDeadline(context, std::chrono::seconds(60));
-    v1::AskProbeRequest request;
-    request.set_num_parts(num_parts);
-    const auto reader = stub->AskProbe(&context, request);
-    v1::ProbePart part;
-    uint32_t parts = 0;
-    while (reader->Read(&part)) ++parts;
-    const absl::Status ended = FromGrpc(reader->Finish());
-    EXPECT_EQ(parts, ended.ok() ? num_parts + 1 : 0);
+    const auto [ended, parts] =
+        Call(credentials, &v1::ExchangeService::Stub::AskEntries, request);
+    EXPECT_TRUE(parts.empty());
     return ended;
   }
-  // Asks host 0 for the results of an evaluation.
-  absl::Status AskChunks(
-      const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-      uint64_t evaluation = kEvaluation) const {
-    const auto stub = v1::ChunkService::NewStub(
-        grpc::CreateChannel(list_.all[0].exchange, credentials));
-    grpc::ClientContext context;
-    SetDeadline(context, std::chrono::seconds(60));
+  // Asks for the clock and so many parts.
+  absl::Status AskProbe(const Credentials& credentials,
+                        uint32_t num_parts) const {
+    v1::AskProbeRequest request;
+    request.set_num_parts(num_parts);
+    const auto [ended, parts] =
+        Call(credentials, &v1::ExchangeService::Stub::AskProbe, request);
+    EXPECT_EQ(parts.size(), ended.ok() ? num_parts + 1 : 0);
+    return ended;
+  }
+  // Asks for the results of an evaluation.
+  absl::Status AskChunks(const Credentials& credentials,
+                         uint64_t evaluation = kEvaluation) const {
     v1::AskChunksRequest request;
     request.set_job_id(kJob);
     request.set_evaluation(evaluation);
-    const auto reader = stub->AskChunks(&context, request);
-    v1::ChunkPart part;
-    uint32_t whole = 0;
-    while (reader->Read(&part)) whole += part.has_crc() ? 1 : 0;
-    const absl::Status ended = FromGrpc(reader->Finish());
-    EXPECT_EQ(whole > 0, ended.ok());
+    const auto [ended, parts] =
+        Call(credentials, &v1::ChunkService::Stub::AskChunks, request);
+    EXPECT_EQ(!parts.empty() && parts.back().has_crc(), ended.ok());
     return ended;
   }
   std::unique_ptr<ChunkLinks> ChunkLinksOf(size_t host) const {
@@ -154,9 +151,8 @@ class ExchangeServerTest : public testing::Test {
         .value();
   }
   // What somebody shows who has these files, and knows the host.
-  std::shared_ptr<grpc::ChannelCredentials> Shown(
-      const std::filesystem::path& certificate,
-      const std::filesystem::path& key) const {
+  Credentials Shown(const std::filesystem::path& certificate,
+                    const std::filesystem::path& key) const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs =
         ReadSmallFile(exchanges_[0].folder / "ca.pem").value();
