@@ -77,6 +77,8 @@ TEST(ChunkDivisionTest, MemoryOfOneHostHasNone) {
   FGNN_ASSERT_OK_AND_ASSIGN(const ChunkDivision none,
                             ReadChunkDivision(fd.get()));
   EXPECT_FALSE(none.is_divided());
+  EXPECT_THAT(ChunkBoard::Open(Duplicate(fd.get())),
+              InvalidArgument("not sealed against shrinking"));
   ASSERT_EQ(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_THAT(ChunkBoard::Open(std::move(fd)),
               InvalidArgument("not divided over hosts"));
