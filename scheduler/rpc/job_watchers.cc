@@ -9,7 +9,6 @@
 #include "fgnn/v1/job_service.pb.h"
 #include "scheduler/rpc/callers/user_calls.h"
 #include "scheduler/rpc/job_messages.h"
-#include "scheduler/rpc/submit_request.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/exceptions.h"
@@ -31,18 +30,6 @@ Message MessageOfJob(const Job& job) {
   ToMessage(job, &message);
   const grpc::Slice bytes(message.SerializeAsString());
   return std::make_shared<const grpc::ByteBuffer>(&bytes, 1);
-}
-
-absl::StatusOr<v1::WatchJobRequest> ParseRequest(
-    const grpc::ByteBuffer& bytes) {
-  grpc::Slice slice;
-  v1::WatchJobRequest request;
-  if (!bytes.DumpToSingleSlice(&slice).ok() ||
-      !request.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
-    return NoRequest();
-  }
-  FGNN_RETURN_IF_ERROR(CheckLengths(request));
-  return request;
 }
 
 // Returns whether the job will not change any more.
@@ -83,9 +70,8 @@ class JobWatchers::Stream final : public grpc::ServerGenericBidiReactor {
   void OnReadDone(bool ok) override {
     // gRPC's thread is not to see an exception.
     const absl::Status joined = CatchExceptions([&]() -> absl::Status {
-      if (!ok) return NoRequest();
-      FGNN_ASSIGN_OR_RETURN(const v1::WatchJobRequest request,
-                            ParseRequest(request_));
+      FGNN_ASSIGN_OR_RETURN(const auto request,
+                            ParseRequest<v1::WatchJobRequest>(ok, request_));
       return watchers_->Join(self_, request.job_id());
     });
     if (!joined.ok()) End(joined);

@@ -9,6 +9,7 @@
 #define FGNN_SCHEDULER_RPC_CALLERS_USER_CALLS_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include <memory>
@@ -32,6 +33,20 @@ std::string MethodOf(const google::protobuf::Descriptor& request);
 
 // Returns the answer to a call whose request cannot be read.
 absl::Status NoRequest();
+
+// Returns the request of a stream that gRPC has read as bytes. `ok`: whether it
+// has. Errors: NoRequest(), and those of CheckLengths().
+template <typename Request>
+absl::StatusOr<Request> ParseRequest(bool ok, const grpc::ByteBuffer& bytes) {
+  grpc::Slice slice;
+  Request request;
+  if (!ok || !bytes.DumpToSingleSlice(&slice).ok() ||
+      !request.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))) {
+    return NoRequest();
+  }
+  FGNN_RETURN_IF_ERROR(CheckLengths(request));
+  return request;
+}
 
 // A call as its handler sees it. Borrows all.
 template <typename Request, typename Response>

@@ -6,6 +6,8 @@
 #include "absl/status/status.h"
 #include "fgnn/v1/member.pb.h"
 #include "scheduler/rpc/callers/user_calls.h"
+#include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/rpc/status.h"
 
 namespace fgnn {
@@ -30,19 +32,16 @@ class HeldLinks::Link final : public grpc::ServerGenericBidiReactor {
   }
 
   void OnReadDone(bool ok) override {
-    grpc::Slice slice;
-    v1::HoldLinkRequest request;
-    if (!ok || !request_.DumpToSingleSlice(&slice).ok() ||
-        !request.ParseFromArray(slice.begin(),
-                                static_cast<int>(slice.size()))) {
-      End(NoRequest());
-      return;
-    }
-    {
-      const MutexLock lock(&mutex_);
-      name_ = request.name();
-    }
-    const absl::Status joined = links_->Join(self_);
+    // gRPC's thread is not to see an exception.
+    const absl::Status joined = CatchExceptions([&]() -> absl::Status {
+      FGNN_ASSIGN_OR_RETURN(const auto request,
+                            ParseRequest<v1::HoldLinkRequest>(ok, request_));
+      {
+        const MutexLock lock(&mutex_);
+        name_ = request.name();
+      }
+      return links_->Join(self_);
+    });
     if (!joined.ok()) End(joined);
   }
   // The member's process has ended, or has let go of the call.
