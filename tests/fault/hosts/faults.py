@@ -77,22 +77,55 @@ def run_faults(options, chance, faults):
     return count
 
 
+def kill(host, role):
+    """Kills it; a fault for run_in_turn(), as are the next two."""
+    def at(job):
+        check(loopback_rows.fault(job.hosts, host, role),
+              f'there was nothing to kill: {role} on {host}')
+    return at
+
+
+def cut(host, seconds, went_on=None):
+    """Cuts the host's link. Adds the seconds to the next step to `went_on`."""
+    def down(job):
+        before = committed_of(job.run_dir)
+        with job.network.cut(host):
+            time.sleep(seconds)
+            stood = committed_of(job.run_dir)
+            # No further step than those whose gradients were there.
+            check(stood - before <= 2 * JOB['training.batches_per_step'],
+                  f'{stood - before} batches without {host}')
+        up = time.monotonic()
+        comes_back(job)
+        if went_on is not None:
+            went_on.append(time.monotonic() - up)
+    return down
+
+
+def restart(host):
+    """Tells its scheduler to end, and starts it again."""
+    def again(job):
+        scheduler = job.hosts.running[host]
+        scheduler.send_signal(signal.SIGTERM)
+        scheduler.wait(COMMAND_SECONDS)
+        if host == 'head':
+            job.hosts.start_head()
+            job.head.fgnn('resume', job.job, check=False)
+        else:
+            job.hosts.start_member(host)
+    return again
+
+
+def kinds_of_kills():
+    return ([kill(host, role) for host in HOSTS for role in ROLES] +
+            [kill(host, 'host') for host in MEMBERS])
+
+
 def host_kills(options, chance):
     """bits of one host, whichever role is killed on which host"""
-    kinds = [(host, role) for host in HOSTS for role in ROLES]
-    kinds += [(host, 'host') for host in MEMBERS]
+    kinds = kinds_of_kills()
     faults = in_any_order(kinds, options.kills * len(kinds), chance)
-    missed = []
-
-    def fault(host, role):
-        def kill(job):
-            if not loopback_rows.fault(job.hosts, host, role):
-                missed.append((host, role))
-        return kill
-
-    count = run_faults(options, chance,
-                       [fault(host, role) for host, role in faults])
-    check(not missed, f'there was nothing to kill: {missed}')
+    count = run_faults(options, chance, faults)
     return (f'{count} kills: each of {", ".join(ROLES)} on each of '
             f'{len(HOSTS)} hosts, and each member as a whole: all bits equal')
 
@@ -101,22 +134,8 @@ def cut_links(options, chance):
     """bits of one host, whichever host's link is down for however long"""
 
     went_on = {seconds: [] for seconds in options.cuts}
-
-    def cut(host, seconds):
-        def down(job):
-            before = committed_of(job.run_dir)
-            with job.network.cut(host):
-                time.sleep(seconds)
-                stood = committed_of(job.run_dir)
-                # No further step than those whose gradients were there.
-                check(stood - before <= 2 * JOB['training.batches_per_step'],
-                      f'{stood - before} batches without {host}')
-            up = time.monotonic()
-            comes_back(job)
-            went_on[seconds].append(time.monotonic() - up)
-        return down
-
-    faults = [cut(host, seconds) for host in HOSTS for seconds in options.cuts]
+    faults = [cut(host, seconds, went_on[seconds]) for host in HOSTS
+              for seconds in options.cuts]
     chance.shuffle(faults)
     count = run_faults(options, chance, faults)
     after = '; '.join(f'after {seconds:g} s in {texts(times)} s'
@@ -128,22 +147,25 @@ def cut_links(options, chance):
 def restarts(options, chance):
     """bits of one host, whichever scheduler is told to end and starts again"""
 
-    def restart(host):
-        def again(job):
-            scheduler = job.hosts.running[host]
-            scheduler.send_signal(signal.SIGTERM)
-            scheduler.wait(COMMAND_SECONDS)
-            if host == 'head':
-                job.hosts.start_head()
-                job.head.fgnn('resume', job.job, check=False)
-            else:
-                job.hosts.start_member(host)
-        return again
-
     faults = [restart(host) for host in HOSTS] * options.kills
     chance.shuffle(faults)
     count = run_faults(options, chance, faults)
     return f'{count} schedulers ended and came back: all bits equal'
+
+
+def campaigns(options, chance):
+    """bits of one host, whatever happens in whatever order: one job a campaign"""
+    kinds = kinds_of_kills() + [restart(host) for host in HOSTS]
+    kinds += [cut(host, seconds) for host in HOSTS for seconds in options.cuts]
+    faults = in_any_order(kinds, FAULTS_PER_JOB * options.campaigns, chance)
+    with three_hosts(options, chance) as (_, _, make):
+        for number in range(options.campaigns):
+            mine = faults[number::options.campaigns]
+            run_in_turn(mine, FAULTS_PER_JOB, make, FAULTS_PER_JOB)
+            print(f'campaign {number + 1} of {options.campaigns}: equal bits',
+                  flush=True)
+    return (f'{options.campaigns} campaigns, {len(faults)} faults of '
+            f'{len(kinds)} kinds: all bits equal')
 
 
 def longest_stall(run_dir, seconds):
