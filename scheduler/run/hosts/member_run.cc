@@ -134,8 +134,14 @@ absl::Status MemberRun::Follow(const std::vector<MemberOpening>& openings) {
   planner_.ReplanIfDevicesChanged();
   memory_.MeasureIfDue();
   FGNN_RETURN_IF_ERROR(run_.executors.Tick());
-  const uint64_t version = run_.board().version().value_or(0);
-  return run_.board().WaitForVersion(version + 1, DeadlineIn(kTick)).status();
+  GradientBoard& board = run_.board();
+  const uint64_t version = board.version().value_or(0);
+  const bool trains = version < board.training_limit().value();
+  const Stopwatch watch;
+  const absl::Status waited =
+      board.WaitForVersion(version + 1, DeadlineIn(kTick)).status();
+  epochs_.Follow(run_.executors.segment(), trains ? watch.Seconds() : 0);
+  return waited;
 }
 
 }  // namespace fgnn

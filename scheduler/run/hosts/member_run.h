@@ -12,6 +12,7 @@
 #include "scheduler/executors/executor_calls.h"
 #include "scheduler/members/member_messages.h"
 #include "scheduler/run/device_planner.h"
+#include "scheduler/run/hosts/member_epochs.h"
 #include "scheduler/run/run_context.h"
 #include "scheduler/run/run_memory.h"
 
@@ -70,6 +71,7 @@ class MemberRun {
   const double clock_start_;  // See HostExecutors.
   RunContext run_;
   DevicePlanner planner_;
+  MemberEpochs epochs_{&planner_};
   RunMemory memory_;
 };
 
