@@ -88,8 +88,8 @@ def kill(host, role):
 def cut(host, seconds, went_on=None):
     """Cuts the host's link. Adds the seconds to the next step to `went_on`."""
     def down(job):
-        before = committed_of(job.run_dir)
         with job.network.cut(host):
+            before = committed_of(job.run_dir)
             time.sleep(seconds)
             stood = committed_of(job.run_dir)
             # No further step than those whose gradients were there.
