@@ -23,14 +23,6 @@ namespace fs = std::filesystem;
 // A log is a little larger than its limit before it is rotated.
 constexpr uint64_t kMostBytes = 2 * BoundedLog::kMostBytes;
 
-// Names of hosts and of logs lead to no other folder.
-absl::Status CheckName(const std::string& name) {
-  FGNN_RETURN_IF_ERROR(CheckHostName(name));
-  if (name.front() != '.') return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' begins with a dot"));
-}
-
 // Opens the copy, or makes it.
 absl::StatusOr<UniqueFd> Open(const fs::path& path) {
   std::error_code error;
@@ -46,8 +38,9 @@ absl::StatusOr<UniqueFd> Open(const fs::path& path) {
 
 absl::StatusOr<uint64_t> LogCopies::Take(const std::string& host,
                                          const LogPart& part) const {
-  FGNN_RETURN_IF_ERROR(CheckName(host));
-  FGNN_RETURN_IF_ERROR(CheckName(part.name));
+  // Neither a host's name nor a log's leads to another folder.
+  FGNN_RETURN_IF_ERROR(CheckHostName(host));
+  FGNN_RETURN_IF_ERROR(CheckHostName(part.name));
   const fs::path path = LogPath(HostFolder(state_dir_, host), part.name);
   FGNN_ASSIGN_OR_RETURN(const UniqueFd copy, Open(path));
   struct stat info = {};

@@ -135,6 +135,7 @@ std::string MemoryPlaceOf(const Device& device) {
 absl::Status CheckHostName(std::string_view name) {
   const bool is_one =
       !name.empty() && name.size() <= kMostHostNameBytes &&
+      absl::ascii_isalnum(static_cast<unsigned char>(name.front())) &&
       std::all_of(name.begin(), name.end(), [](char c) {
         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
                c == '_' || c == '.';
@@ -143,7 +144,7 @@ absl::Status CheckHostName(std::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "'", std::string(name),
       "' is no name of a host; write 1 to 63 letters, digits, '-', '_' and "
-      "'.'"));
+      "'.', and begin with a letter or digit"));
 }
 
 Device OnItsHost(Device device) {

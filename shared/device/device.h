@@ -64,7 +64,7 @@ inline constexpr std::string_view kHostMemory = "host";
 std::string MemoryPlaceOf(const Device& device);
 
 // InvalidArgument: no host may have this name. A host's name is 1 to 63
-// letters, digits, '-', '_' and '.'.
+// letters, digits, '-', '_' and '.', and begins with a letter or digit.
 absl::Status CheckHostName(std::string_view name);
 
 // Returns the device of this name, without asking a machine. InvalidArgument

@@ -133,6 +133,17 @@ TEST(DevicesThatOnlySampleTest, AreTheCoresBesideAGpu) {
   EXPECT_THAT(DevicesThatOnlySample(Devs({"cuda:0"})), ElementsAre());
 }
 
+TEST(CheckHostNameTest, TakesWhatIsNoPathAndNoFlag) {
+  for (const char* name : {"a", "gpu-2", "10.0.0.7", "node_1.rack-2"}) {
+    EXPECT_THAT(CheckHostName(name), IsOk());
+  }
+  for (const char* name : {"", ".", "..", ".x", "-x", "_x", "a/b", "a b"}) {
+    EXPECT_THAT(CheckHostName(name), InvalidArgument("is no name of a host"));
+  }
+  EXPECT_THAT(CheckHostName(std::string(63, 'x')), IsOk());
+  EXPECT_THAT(CheckHostName(std::string(64, 'x')), InvalidArgument());
+}
+
 TEST(PinThisThreadTest, RestrictsThisThreadAndThoseItStarts) {
   FGNN_ASSERT_OK_AND_ASSIGN(const Device all, ParseDevice(AllCoresDevice()));
   const Device one = Parse("cpu:" + std::to_string(all.cores.back()));
