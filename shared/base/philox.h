@@ -25,6 +25,7 @@ enum class Purpose : uint32_t {
   kRankedNegatives = 9,
   kEdgeSplit = 10,
   kSimulation = 11,
+  kPartition = 12,
 };
 
 struct PhiloxKey {

@@ -38,6 +38,7 @@ constexpr std::array kExamples = std::to_array<Example>({
     {"dataset import numpy", "arrays --split 60 --out mine"},
     {"dataset import ogb", "ogbn_products --symmetric --out products"},
     {"dataset info", "packages"},
+    {"dataset partition", "packages --method stream"},
     {"dataset split-edges", "packages --test 0.1 --out packages-links"},
     {"dataset validate", "packages"},
     {"devices", ""},

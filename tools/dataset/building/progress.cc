@@ -36,7 +36,7 @@ void ProgressPrinter::Show(std::string_view stage, uint64_t done,
     since_stage_.Restart();
   }
   const double period = terminal_ ? kBarPeriodSeconds : kLinePeriodSeconds;
-  const bool finished = done == total && !terminal_;
+  const bool finished = total != 0 && done == total && !terminal_;
   if (!fresh && !finished && since_shown_.Seconds() < period) return;
   since_shown_.Restart();
   if (terminal_) {

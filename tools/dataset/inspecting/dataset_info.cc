@@ -148,6 +148,19 @@ absl::Status ReadLabels(const Dataset& dataset, DatasetInfo& info) {
   return absl::OkStatus();
 }
 
+// A damaged book is shown; what is not there is not.
+absl::StatusOr<std::optional<BookInfo>> LookAtBook(const Dataset& dataset) {
+  const absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
+  if (absl::IsNotFound(book.status())) return std::nullopt;
+  if (!book.ok()) {
+    return BookInfo{
+        .damage = absl::StrCat(MessageOf(book.status()),
+                               "; make it anew with 'fgnn dataset partition ",
+                               dataset.folder().string(), "'")};
+  }
+  return ReadBookInfo(dataset, *book);
+}
+
 // Returns what the document of `info` says of targets.
 nlohmann::ordered_json TargetsToJson(const DatasetInfo& info) {
   nlohmann::ordered_json columns = nlohmann::ordered_json::array();
@@ -210,6 +223,7 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
                                          info.metadata.target_columns));
   info.total_bytes = dataset.total_bytes();
   FGNN_ASSIGN_OR_RETURN(info.account, ReadAccount(folder));
+  FGNN_ASSIGN_OR_RETURN(info.book, LookAtBook(dataset));
   return info;
 }
 
@@ -256,6 +270,7 @@ std::string FormatInfo(const DatasetInfo& info) {
     text += Line("kinds", absl::StrJoin(metadata.kinds, ", "));
   }
   text += Line("size", FormatBytes(info.total_bytes));
+  if (info.book.has_value()) text += FormatBook(*info.book);
   if (info.warning.has_value()) text += Line("warning", *info.warning);
   for (const std::string& notice : info.notices) text += Line("notice", notice);
   if (info.account.has_value()) {
@@ -303,6 +318,7 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"notices", info.notices},
       {"account",
        info.account.has_value() ? AccountToJson(*info.account) : nullptr},
+      {"book", info.book.has_value() ? BookToJson(*info.book) : nullptr},
       {"bytes", info.total_bytes}};
   return JsonText(document, 2);
 }

@@ -12,6 +12,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/graph/dataset_names.h"
 #include "shared/graph/metadata.h"
+#include "tools/dataset/inspecting/book_info.h"
 #include "tools/dataset/inspecting/column_moments.h"
 #include "tools/dataset/inspecting/import_account.h"
 
@@ -49,6 +50,7 @@ struct DatasetInfo {
   uint64_t total_bytes = 0;  // Bytes of all arrays.
   // What its import read and left out; nullopt: no importer made the dataset.
   std::optional<ImportAccount> account;
+  std::optional<BookInfo> book;  // Of this state of the folder.
 };
 
 // Returns the warnings of a job on the dataset, joined by "; ": of untrained

@@ -24,6 +24,7 @@
 #include "tools/dataset/inspecting/dataset_notices.h"
 #include "tools/fgnn/dataset/generate_cli.h"
 #include "tools/fgnn/dataset/job_checks.h"
+#include "tools/fgnn/dataset/partition_cli.h"
 
 namespace fgnn {
 namespace {
@@ -245,6 +246,7 @@ void AddDatasetCommands(Command dataset, const bool& json,
                         absl::Status& status) {
   AddGenerateCommands(dataset, json, status);
   AddSplitEdges(dataset, json, status);
+  AddPartitionCommand(dataset, json, status);
   AddFolderCommand(dataset, "info", "What a dataset holds", &RunInfo, json,
                    status);
   AddValidate(dataset, json, status);

@@ -234,12 +234,87 @@ TEST_F(DatasetCliTest, InfoLooksForDirectionsItself) {
   }
 }
 
+std::filesystem::path BookOf(const std::filesystem::path& dataset) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(dataset / "derived")) {
+    if (entry.path().filename().string().starts_with("book-")) return entry;
+  }
+  return {};
+}
+
+TEST_F(DatasetCliTest, MakesABookAndShowsIt) {
+  FGNN_ASSERT_OK(made_.status);
+  EXPECT_TRUE(JsonOf({"info", out_})["book"].is_null());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{},
+        {"--method", "stream"},
+        {"--method", "random"},
+        {"--balance", "work", "--work", "visits"}}) {
+    std::vector<std::string> args = {"partition", out_};
+    args.insert(args.end(), words.begin(), words.end());
+    const nlohmann::json made = JsonOf(args);
+    EXPECT_EQ(JsonOf(args)["book"], made["book"]);
+    EXPECT_EQ(JsonOf({"info", out_})["book"], made["book"]);
+    std::vector<int> owners;
+    for (const auto& figures : made["book"]["owners"]) {
+      owners.push_back(figures["owners"]);
+      EXPECT_GT(figures["local_edges"], 0.05);
+    }
+    EXPECT_THAT(owners, testing::ElementsAre(2, 3, 4, 6, 8));
+  }
+  EXPECT_THAT(RunDataset({"info", out_}).out,
+              AllOf(HasSubstr("book       64 fine parts, key "),
+                    HasSubstr("  4 owners local edges "), HasSubstr("(skew ")));
+}
+
+TEST_F(DatasetCliTest, WarnsOfOwnersThatHaveNothing) {
+  const std::string out = (folder_ / "t").string();
+  FGNN_ASSERT_OK(RunDataset({"generate", "sbm", "--nodes", "5", "--classes",
+                             "2", "--average-degree", "2", "--train-fraction",
+                             "0.2", "--out", out})
+                     .status);
+  const Outcome made = RunDataset({"partition", out});
+  FGNN_ASSERT_OK(made.status);
+  EXPECT_THAT(made.out, HasSubstr("of 2 owners, without a train vertex: 1\n"));
+  EXPECT_THAT(made.out, HasSubstr("of 6 owners, without a vertex: 1, "
+                                  "without a train vertex: 5\n"));
+}
+
+TEST_F(DatasetCliTest, SaysThatABookIsDamaged) {
+  FGNN_ASSERT_OK(RunDataset({"partition", out_, "--method", "random"}).status);
+  const std::filesystem::path book = BookOf(path_);
+  std::filesystem::resize_file(book, 100);
+  const std::string damage = JsonOf({"info", out_})["book"]["damage"];
+  EXPECT_THAT(damage,
+              AllOf(HasSubstr(book.string() + " is damaged"),
+                    HasSubstr("'fgnn dataset partition " + out_ + "'")));
+  EXPECT_THAT(RunDataset({"info", out_}).out, HasSubstr(damage));
+  FGNN_ASSERT_OK(RunDataset({"partition", out_, "--method", "random"}).status);
+  EXPECT_FALSE(JsonOf({"info", out_})["book"].contains("damage"));
+}
+
+TEST_F(DatasetCliTest, RefusesWhatABookCannotBalance) {
+  FGNN_ASSERT_OK(made_.status);
+  EXPECT_THAT(
+      RunDataset({"partition", out_, "--method", "random", "--work", "visits"})
+          .status,
+      InvalidArgument("drop --balance and --work"));
+  std::filesystem::remove(path_ / "train.npy");
+  EXPECT_THAT(RunDataset({"partition", out_, "--work", "visits"}).status,
+              InvalidArgument(out_, "take --work degree"));
+  FGNN_ASSERT_OK(RunDataset({"partition", out_}).status);
+}
+
 TEST_F(DatasetCliTest, RefusesWrongUse) {
   const TempFolder folder;
   const std::string out = (folder / "r").string();
   EXPECT_FALSE(RunDataset({"generate", "rmat", "--scale", "5"}).status.ok());
   EXPECT_FALSE(RunDataset({"generate"}).status.ok());
   EXPECT_FALSE(RunDataset({"info"}).status.ok());
+  for (const char* const flag : {"--method", "--balance", "--work"}) {
+    EXPECT_THAT(RunDataset({"partition", out_, flag, "none"}).status,
+                InvalidArgument(flag));
+  }
   EXPECT_FALSE(
       RunDataset({"generate", "rmat", "--feature-type", "f64", "--out", out})
           .status.ok());

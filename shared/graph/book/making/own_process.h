@@ -1,0 +1,30 @@
+// Work in a process of its own, which may run out of memory alone.
+#ifndef FGNN_SHARED_GRAPH_BOOK_MAKING_OWN_PROCESS_H_
+#define FGNN_SHARED_GRAPH_BOOK_MAKING_OWN_PROCESS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
+namespace fgnn {
+
+// Names what is being done.
+using StageCallback = absl::FunctionRef<void(std::string_view stage)>;
+
+// Runs `body` in a child of this process, and returns its result. The child has
+// a copy of this process's memory, prints nothing, and dies with the calling
+// thread. The kernel kills it first where memory is short. What `body` passes
+// to its argument reaches `stage` here, about once a second.
+//
+// Returns the error of `body`. ResourceExhausted: it threw bad_alloc, or a
+// signal ended the child; the error names `what` and the signal, and ends with
+// `advice`.
+absl::StatusOr<std::string> RunInOwnProcess(
+    std::string_view what, std::string_view advice, StageCallback stage,
+    absl::FunctionRef<absl::StatusOr<std::string>(StageCallback)> body);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SHARED_GRAPH_BOOK_MAKING_OWN_PROCESS_H_
