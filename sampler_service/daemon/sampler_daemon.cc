@@ -15,6 +15,7 @@
 #include "shared/base/status.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
+#include "shared/graph/book/own_rows.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "shared/telemetry/log.h"
@@ -108,6 +109,7 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
                         ValidateOnce(spec->dataset, state_dir_, check));
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(spec->dataset, Validation::kShapes));
+  FGNN_RETURN_IF_ERROR(CheckHostFolder(dataset));
   std::optional<std::string> warning;
   if (spec->training.predicts_links()) {
     FGNN_ASSIGN_OR_RETURN(warning, LeakedEdgesWarning(dataset, check));

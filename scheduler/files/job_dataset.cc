@@ -66,7 +66,7 @@ absl::Status CheckVertices(const DatasetSizes& sizes, Objective objective,
   FGNN_RETURN_IF_ERROR(HasTargets(objective)
                            ? CheckTargets(sizes, objective, folder)
                            : CheckLabels(sizes, folder));
-  if (sizes.num_train > 0) return absl::OkStatus();
+  if (sizes.vertices.train > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(folder,
                    ": train.npy names no vertex; training needs at least one; "
@@ -75,7 +75,7 @@ absl::Status CheckVertices(const DatasetSizes& sizes, Objective objective,
 }
 
 absl::Status CheckEdges(const DatasetSizes& sizes, const std::string& folder) {
-  if (sizes.num_train_edges > 0) return absl::OkStatus();
+  if (sizes.edges.train > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       folder,
       sizes.has_train_edges ? ": train_edges.npy names" : ": its graph has",
@@ -100,8 +100,8 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
             : CheckVertices(sizes, spec.training.objective(), folder));
   return DatasetFacts{
       .shape = ShapeOf(sizes, spec.training),
-      .has_valid = links ? sizes.num_valid_edges > 0 : sizes.num_valid > 0,
-      .has_test = links ? sizes.num_test_edges > 0 : sizes.num_test > 0};
+      .has_valid = (links ? sizes.edges : sizes.vertices).valid > 0,
+      .has_test = (links ? sizes.edges : sizes.vertices).test > 0};
 }
 
 std::optional<std::string> NoteOnScores(const JobSpec& spec,

@@ -268,16 +268,17 @@ JobPlan WithCaches(const PlanInput& input, const JobPlan& plan,
 }  // namespace
 
 DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
-  return {.num_nodes = sizes.num_nodes,
-          .num_train = training.predicts_links() ? sizes.num_train_edges
-                                                 : sizes.num_train,
-          .topology_bytes = sizes.topology_bytes,
-          .feature_row_bytes = sizes.feature_row_bytes,
-          .num_edges = sizes.num_edges,
-          .num_scored = training.predicts_links()
-                            ? sizes.num_nodes
-                            : std::max(sizes.num_valid, sizes.num_test),
-          .num_outputs = std::max(sizes.num_classes, sizes.target_columns)};
+  return {
+      .num_nodes = sizes.num_nodes,
+      .num_train =
+          training.predicts_links() ? sizes.edges.train : sizes.vertices.train,
+      .topology_bytes = sizes.topology_bytes,
+      .feature_row_bytes = sizes.feature_row_bytes,
+      .num_edges = sizes.num_edges,
+      .num_scored = training.predicts_links()
+                        ? sizes.num_nodes
+                        : std::max(sizes.vertices.valid, sizes.vertices.test),
+      .num_outputs = std::max(sizes.num_classes, sizes.target_columns)};
 }
 
 const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind) {

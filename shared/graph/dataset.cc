@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "shared/graph/array_places.h"
@@ -28,6 +29,11 @@ EdgeView EdgesOf(const NpyArray& array, const ArrayPlaces& places) {
   return array.header().type == NpyType::kI64
              ? EdgeView(array.As<int64_t>(), &places)
              : EdgeView(array.As<uint32_t>(), &places);
+}
+
+std::optional<HostRows> HostOf(const DatasetMetadata& metadata) {
+  if (!metadata.host_rows.has_value()) return std::nullopt;
+  return metadata.host_rows->host;
 }
 
 std::string_view TextOf(const MappedFile& file) {
@@ -106,7 +112,8 @@ Dataset::Contents::Contents(DatasetArrays opened) : arrays(std::move(opened)) {
   const DatasetMetadata& metadata = arrays.metadata;
   if (metadata.feature_columns > 0) {
     features = {arrays.features.data(), metadata.feature_type,
-                metadata.num_nodes, metadata.feature_columns};
+                arrays.features.header().shape.front(),
+                metadata.feature_columns};
   }
   labels = IdsOf(arrays.labels);
   if (metadata.target_columns > 0) {
@@ -131,14 +138,16 @@ DatasetSizes Dataset::Contents::Sizes() const {
           .topology_bytes = graph.indptr.size() * sizeof(EdgeOffset) +
                             metadata.num_edges * index_bytes,
           .feature_row_bytes = features.row_bytes(),
-          .num_train = IdsOf(arrays.vertices.train).size(),
-          .num_valid = IdsOf(arrays.vertices.valid).size(),
-          .num_test = IdsOf(arrays.vertices.test).size(),
-          .num_train_edges = has_train_edges()
+          .num_feature_rows = features.rows,
+          .host_rows = HostOf(metadata),
+          .vertices = {.train = IdsOf(arrays.vertices.train).size(),
+                       .valid = IdsOf(arrays.vertices.valid).size(),
+                       .test = IdsOf(arrays.vertices.test).size()},
+          .edges = {.train = has_train_edges()
                                  ? EdgesOf(arrays.edges.train, places).size()
                                  : metadata.num_edges,
-          .num_valid_edges = EdgesOf(arrays.edges.valid, places).size(),
-          .num_test_edges = EdgesOf(arrays.edges.test, places).size()};
+                    .valid = EdgesOf(arrays.edges.valid, places).size(),
+                    .test = EdgesOf(arrays.edges.test, places).size()}};
 }
 
 absl::Status Dataset::Contents::Validate(
@@ -212,9 +221,22 @@ absl::StatusOr<DatasetSizes> Dataset::ReadSizes(const fs::path& folder) {
   return Contents(std::move(arrays)).Sizes();
 }
 
+absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
+    absl::FunctionRef<absl::Status()> check) const {
+  FGNN_ASSIGN_OR_RETURN(const uint64_t own, OwnFingerprint(check));
+  const std::optional<HostFolder>& host = contents_->arrays.metadata.host_rows;
+  if (!host.has_value()) return own;
+  if (own == host->own_content) return host->content;
+  return absl::InvalidArgumentError(absl::StrCat(
+      contents_->PathOf("metadata.yaml"), ": host_rows.own_content is ",
+      absl::Hex(host->own_content, absl::kZeroPad16),
+      ", but the folder's arrays have ", absl::Hex(own, absl::kZeroPad16),
+      ": a file has changed since it was cut; ", HowToCut(host->host.owners)));
+}
+
 // Names do not count, and metadata.yaml counts only by the fields that a job
 // uses.
-absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
+absl::StatusOr<uint64_t> Dataset::OwnFingerprint(
     absl::FunctionRef<absl::Status()> check) const {
   const DatasetArrays& arrays = contents_->arrays;
   uint64_t hash = Mix64(arrays.metadata.num_classes);
@@ -227,6 +249,10 @@ absl::StatusOr<uint64_t> Dataset::ContentFingerprint(
   // A dataset without targets keeps the checksum that it had before there were
   // any.
   if (num_targets() > 0) read.push_back(&arrays.targets);
+  if (const std::optional<HostRows> host = host_rows(); host.has_value()) {
+    hash = Mix64(hash ^ host->book);
+    hash = Mix64(hash ^ (uint64_t{host->owners} << 32 | host->owner));
+  }
   for (const NpyArray* array : read) {
     FGNN_RETURN_IF_ERROR(check());
     const NpyHeader& header = array->header();
@@ -267,6 +293,17 @@ FeatureFile Dataset::feature_file() const {
   return {contents_->arrays.folder / kFeaturesFile,
           contents_->arrays.features.header().data_offset, view.type, view.rows,
           view.columns};
+}
+std::optional<HostRows> Dataset::host_rows() const {
+  return HostOf(contents_->arrays.metadata);
+}
+absl::Status CheckHasAllRows(const Dataset& dataset) {
+  const std::optional<HostRows> host = dataset.host_rows();
+  if (!host.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      (dataset.folder() / kFeaturesFile).string(), ": has ", Describe(*host),
+      " alone; name the whole dataset, of which 'fgnn dataset partition' cut "
+      "it"));
 }
 absl::Span<const int64_t> Dataset::labels() const { return contents_->labels; }
 const TargetView& Dataset::targets() const { return contents_->targets; }

@@ -20,6 +20,7 @@
 #include "shared/base/types.h"
 #include "shared/graph/derived_files.h"
 #include "shared/graph/feature_type.h"
+#include "shared/graph/host_rows.h"
 #include "shared/graph/target_view.h"
 
 namespace fgnn {
@@ -140,6 +141,12 @@ enum class Validation : uint8_t {
   kShapes,
 };
 
+struct SplitSizes {
+  uint64_t train = 0;
+  uint64_t valid = 0;
+  uint64_t test = 0;
+};
+
 // The sizes in the headers of a dataset's files.
 struct DatasetSizes {
   uint64_t num_nodes = 0;
@@ -150,15 +157,12 @@ struct DatasetSizes {
   uint32_t target_columns = 0;  // 0: no targets.
   TargetType target_type = TargetType::kFloat32;
   uint64_t topology_bytes = 0;
-  uint64_t feature_row_bytes = 0;  // 0: no features.
-  // Numbers of vertices of the splits.
-  uint64_t num_train = 0;
-  uint64_t num_valid = 0;
-  uint64_t num_test = 0;
-  // Numbers of edges of the splits. Without train_edges.npy all edges train.
-  uint64_t num_train_edges = 0;
-  uint64_t num_valid_edges = 0;
-  uint64_t num_test_edges = 0;
+  uint64_t feature_row_bytes = 0;                    // 0: no features.
+  uint64_t num_feature_rows = 0;                     // Rows of features.npy.
+  std::optional<HostRows> host_rows = std::nullopt;  // Dataset::host_rows().
+  SplitSizes vertices;                               // Numbers of vertices.
+  // Numbers of edges. Without train_edges.npy all edges train.
+  SplitSizes edges;
 };
 
 // An open dataset. Immutable; safe to read from any thread. Owns its mappings.
@@ -192,9 +196,12 @@ class Dataset {
   uint32_t num_classes() const;
 
   const CscView& graph() const;
-  // Has no rows if the folder has no features.
+  // Has no columns if the folder has no features. A host folder has the rows of
+  // own vertices alone, in the order of their global ids: see OwnRows.
   const FeatureView& features() const;
   FeatureFile feature_file() const;
+  // Whose rows of the features the folder has; nullopt: it has all.
+  std::optional<HostRows> host_rows() const;
   // [num_nodes], each in [0, num_classes), or -1 for "has none"; may be empty.
   absl::Span<const int64_t> labels() const;
   // Has no rows if the folder has no targets. A dataset has labels or targets,
@@ -239,8 +246,13 @@ class Dataset {
   void FindDerivedIn(const std::filesystem::path& state_dir);
 
   // Returns a checksum of everything that a job reads of the dataset. It is
-  // never 0, and equal for copies. Reads all arrays once; `check` as in Open().
+  // never 0, and equal for copies, and for the host folders that were cut from
+  // it. Reads all arrays once; `check` as in Open(). InvalidArgument: a host
+  // folder has other contents than those that were cut.
   absl::StatusOr<uint64_t> ContentFingerprint(
+      absl::FunctionRef<absl::Status()> check = absl::OkStatus) const;
+  // Returns the same of what this folder has.
+  absl::StatusOr<uint64_t> OwnFingerprint(
       absl::FunctionRef<absl::Status()> check = absl::OkStatus) const;
 
   // Bytes of all arrays on disk.
@@ -251,6 +263,10 @@ class Dataset {
   explicit Dataset(std::unique_ptr<Contents> contents);
   std::unique_ptr<Contents> contents_;
 };
+
+// Returns OK for a folder that has the features of all vertices.
+// InvalidArgument, with the way out: it is a host folder.
+absl::Status CheckHasAllRows(const Dataset& dataset);
 
 // Returns the fingerprint of the files of `folder` as they are now, without
 // opening them. A dataset that is opened then has the same Fingerprint().

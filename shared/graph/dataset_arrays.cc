@@ -12,6 +12,7 @@
 #include "shared/base/status.h"
 #include "shared/graph/dataset.h"
 #include "shared/graph/dataset_names.h"
+#include "shared/graph/host_rows.h"
 
 namespace fgnn {
 namespace {
@@ -102,16 +103,25 @@ absl::Status OpenFeatures(Access access, DatasetArrays& arrays) {
   if (arrays.metadata.feature_columns == 0) {
     return CheckAbsent(path, "feature_columns", "the array's columns");
   }
+  const std::optional<HostFolder>& host = arrays.metadata.host_rows;
   FGNN_ASSIGN_OR_RETURN(
       arrays.features,
       OpenWanted(
           path, access,
           {{StoredType(arrays.metadata.feature_type)},
-           {arrays.metadata.num_nodes, arrays.metadata.feature_columns},
-           absl::StrCat("metadata.yaml's num_nodes, feature_columns and "
-                        "feature_type ",
+           {host.has_value() ? host->num_rows : arrays.metadata.num_nodes,
+            arrays.metadata.feature_columns},
+           absl::StrCat("metadata.yaml's ",
+                        host.has_value() ? "host_rows.rows" : "num_nodes",
+                        ", feature_columns and feature_type ",
                         std::string(NameOf(arrays.metadata.feature_type)))}));
-  return absl::OkStatus();
+  if (!host.has_value() || Exists(arrays.folder / kBookFile)) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(
+      absl::StrCat((arrays.folder / kBookFile).string(),
+                   ": missing, but metadata.yaml's host_rows wants it; ",
+                   HowToCut(host->host.owners)));
 }
 
 absl::Status OpenLabels(Access access, DatasetArrays& arrays) {

@@ -3,8 +3,12 @@
 #define FGNN_SHARED_GRAPH_HOST_ROWS_H_
 
 #include <cstdint>
+#include <string>
 
 namespace fgnn {
+
+// Name of the file of a host folder's book.
+inline constexpr char kBookFile[] = "book.bin";
 
 // Fine parts of a partition book. One book serves any number of owners.
 inline constexpr uint32_t kFineParts = 64;
@@ -29,6 +33,12 @@ struct HostRows {
 
   friend bool operator==(const HostRows&, const HostRows&) = default;
 };
+
+// Returns "the rows of owner 1 of 4, book 0123456789abcdef".
+std::string Describe(const HostRows& rows);
+// Returns the way out of what is wrong with folders of so many owners: "cut the
+// folders of all hosts again with 'fgnn dataset partition ...'".
+std::string HowToCut(uint32_t owners);
 
 }  // namespace fgnn
 

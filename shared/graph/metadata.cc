@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
@@ -21,8 +22,11 @@ constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
 // Reads keys of one mapping, and keeps the first error.
 class KeyReader {
  public:
-  KeyReader(std::string file, YAML::Node root)
-      : file_(std::move(file)), root_(std::move(root)) {}
+  // `section`: what stands before each key in messages.
+  KeyReader(std::string file, YAML::Node root, std::string section = "")
+      : file_(std::move(file)),
+        root_(std::move(root)),
+        section_(std::move(section)) {}
 
   template <typename T>
   T Get(const std::string& key, T otherwise, std::string_view wanted) {
@@ -34,9 +38,20 @@ class KeyReader {
                           node.Scalar().front() == '-';
     if (!node.IsScalar() || (!std::is_same_v<T, std::string> && negative) ||
         !YAML::convert<T>::decode(node, value)) {
-      Fail(absl::StrCat("line ", node.Mark().line + 1, ": ", key, " is not ",
-                        std::string(wanted)));
+      Fail(absl::StrCat("line ", node.Mark().line + 1, ": ", section_, key,
+                        " is not ", std::string(wanted)));
       return otherwise;
+    }
+    return value;
+  }
+
+  // Returns a number of 16 hex digits, which has to be there.
+  uint64_t GetHex(const std::string& key) {
+    Require(key);
+    const std::string text = Get<std::string>(key, "0", "a word");
+    uint64_t value = 0;
+    if (!absl::SimpleHexAtoi(text, &value)) {
+      Fail(absl::StrCat(section_, key, " '", text, "' is no hex number"));
     }
     return value;
   }
@@ -55,7 +70,7 @@ class KeyReader {
 
   void Require(const std::string& key) {
     if (!std::as_const(root_)[key])
-      Fail(absl::StrCat("key ", key, " is missing"));
+      Fail(absl::StrCat("key ", section_, key, " is missing"));
   }
 
   void Fail(std::string_view reason) {
@@ -65,11 +80,14 @@ class KeyReader {
         "; mend it, or make the folder again with 'fgnn dataset'"));
   }
 
+  // Takes the error of another mapping of the file.
+  void Update(const absl::Status& status) { status_.Update(status); }
   const absl::Status& status() const { return status_; }
 
  private:
   std::string file_;
   YAML::Node root_;
+  std::string section_;
   absl::Status status_;
 };
 
@@ -114,6 +132,48 @@ void CheckCounts(const DatasetMetadata& metadata, KeyReader& keys) {
   check_most("target_columns", metadata.target_columns, kMostTargetColumns);
 }
 
+constexpr std::string_view kCount = "a whole number that is not negative";
+
+// Returns what host_rows says, for a folder of these sizes.
+std::optional<HostFolder> GetHostFolder(const std::string& file,
+                                        const YAML::Node& node,
+                                        const DatasetMetadata& metadata,
+                                        KeyReader& keys) {
+  if (!node) return std::nullopt;
+  HostFolder folder;
+  KeyReader own(file, node, "host_rows.");
+  if (!node.IsMap()) {
+    keys.Fail("host_rows is not a mapping of keys to values");
+    return folder;
+  }
+  for (const char* const key : {"rows", "owners", "owner"}) own.Require(key);
+  HostRows& host = folder.host;
+  host.book = own.GetHex("book");
+  host.owners = own.Get<uint32_t>("owners", 1, kCount);
+  host.owner = own.Get<uint32_t>("owner", 0, kCount);
+  folder.num_rows = own.Get<uint64_t>("rows", 0, kCount);
+  folder.content = own.GetHex("content");
+  folder.own_content = own.GetHex("own_content");
+  if (host.owners == 0 || host.owners > kMostOwners) {
+    own.Fail(absl::StrCat("host_rows.owners is ", host.owners,
+                          ", which is not in [1, ", kMostOwners, "]"));
+  }
+  if (host.owner >= host.owners) {
+    own.Fail(absl::StrCat("host_rows.owner is ", host.owner, ", but there are ",
+                          host.owners, " owners"));
+  }
+  if (folder.num_rows > metadata.num_nodes) {
+    own.Fail(absl::StrCat("host_rows.rows is ", folder.num_rows,
+                          ", which is more than num_nodes ",
+                          metadata.num_nodes));
+  }
+  if (metadata.feature_columns == 0) {
+    own.Fail("host_rows is there, but feature_columns is 0");
+  }
+  keys.Update(own.status());
+  return folder;
+}
+
 absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
                                          const YAML::Node& root) {
   KeyReader keys(file, root);
@@ -121,7 +181,6 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
     keys.Fail("is not a mapping of keys to values");
     return keys.status();
   }
-  constexpr std::string_view kCount = "a whole number that is not negative";
   DatasetMetadata metadata;
   keys.Require("num_nodes");
   keys.Require("num_edges");
@@ -138,6 +197,7 @@ absl::StatusOr<DatasetMetadata> FromYaml(const std::string& file,
   metadata.left_out = keys.GetWords("left_out");
   metadata.kinds = keys.GetWords("kinds");
   CheckCounts(metadata, keys);
+  metadata.host_rows = GetHostFolder(file, root["host_rows"], metadata, keys);
   if (!keys.status().ok()) return keys.status();
   return metadata;
 }
@@ -201,6 +261,25 @@ absl::StatusOr<DatasetMetadata> ReadMetadata(
   return metadata;
 }
 
+namespace {
+
+std::string HexOf(uint64_t number) {
+  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
+}
+
+void FormatHostFolder(const HostFolder& folder, YAML::Emitter& out) {
+  out << YAML::BeginMap;
+  out << YAML::Key << "book" << YAML::Value << HexOf(folder.host.book);
+  out << YAML::Key << "owners" << YAML::Value << folder.host.owners;
+  out << YAML::Key << "owner" << YAML::Value << folder.host.owner;
+  out << YAML::Key << "rows" << YAML::Value << folder.num_rows;
+  out << YAML::Key << "content" << YAML::Value << HexOf(folder.content);
+  out << YAML::Key << "own_content" << YAML::Value << HexOf(folder.own_content);
+  out << YAML::EndMap;
+}
+
+}  // namespace
+
 std::string FormatMetadata(const DatasetMetadata& metadata) {
   YAML::Emitter out;
   out << YAML::BeginMap;
@@ -225,6 +304,10 @@ std::string FormatMetadata(const DatasetMetadata& metadata) {
   }
   if (!metadata.kinds.empty()) {
     out << YAML::Key << "kinds" << YAML::Value << metadata.kinds;
+  }
+  if (metadata.host_rows.has_value()) {
+    out << YAML::Key << "host_rows" << YAML::Value;
+    FormatHostFolder(*metadata.host_rows, out);
   }
   out << YAML::EndMap;
   return std::string(out.c_str()) + "\n";

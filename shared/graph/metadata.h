@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/host_rows.h"
 #include "shared/graph/npy.h"
 
 namespace fgnn {
@@ -20,6 +22,15 @@ namespace fgnn {
 inline constexpr uint32_t kMostClasses = uint32_t{1} << 24;
 inline constexpr uint64_t kMostFeatureColumns = uint64_t{1} << 24;
 inline constexpr uint32_t kMostTargetColumns = 65'535;
+
+// What metadata.yaml's host_rows says of a host folder, whose features.npy has
+// the rows of one owner.
+struct HostFolder {
+  HostRows host;
+  uint64_t num_rows = 0;     // Rows of features.npy. At most num_nodes.
+  uint64_t content = 0;      // ContentFingerprint() of the whole dataset.
+  uint64_t own_content = 0;  // OwnFingerprint() of the folder.
+};
 
 struct DatasetMetadata {
   std::string name;
@@ -37,6 +48,7 @@ struct DatasetMetadata {
   // Kinds of vertices that count apart; empty: there is one kind. Each name of
   // a vertex is "KIND:ID" then.
   std::vector<std::string> kinds;
+  std::optional<HostFolder> host_rows;  // nullopt: the folder has all rows.
 };
 
 // Returns the type of the elements of features.npy. NumPy has no bf16: its bits

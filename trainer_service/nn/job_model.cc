@@ -41,7 +41,7 @@ Precision PrecisionOf(const TrainingSpec& training) {
 absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
                                             const Dataset& dataset) {
   const std::string folder = dataset.folder().string();
-  if (dataset.features().rows == 0) {
+  if (dataset.features().columns == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dataset ", folder, " has no features.npy; a model needs features"));
   }

@@ -1,6 +1,11 @@
 #include "shared/graph/book/own_rows.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
 
 namespace fgnn {
 
@@ -21,6 +26,24 @@ OwnRows::OwnRows(const PartitionBook& book, const HostRows& host) {
     before_.push_back(static_cast<uint32_t>(num_rows_));
     num_rows_ += static_cast<uint64_t>(std::popcount(owned));
   }
+}
+
+absl::StatusOr<OwnRows> OwnRows::Open(const Dataset& dataset,
+                                      const PartitionBook& book) {
+  const HostRows host = dataset.host_rows().value_or(HostRows());
+  OwnRows rows(book, host);
+  if (rows.num_rows() == dataset.features().rows) return rows;
+  return absl::InvalidArgumentError(
+      absl::StrCat(dataset.feature_file().path.string(), ": has ",
+                   dataset.features().rows, " rows, but owner ", host.owner,
+                   " of ", host.owners, " has ", rows.num_rows(),
+                   " vertices in ", kBookFile, "; ", HowToCut(host.owners)));
+}
+
+absl::Status CheckHostFolder(const Dataset& dataset) {
+  if (!dataset.host_rows().has_value()) return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const PartitionBook book, PartitionBook::Open(dataset));
+  return OwnRows::Open(dataset, book).status();
 }
 
 }  // namespace fgnn

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "shared/base/types.h"
 #include "shared/graph/book/partition_book.h"
+#include "shared/graph/dataset.h"
 #include "shared/graph/host_rows.h"
 
 namespace fgnn {
@@ -19,6 +22,10 @@ class OwnRows {
  public:
   // Copies what it needs of the book. host.book is not looked at.
   OwnRows(const PartitionBook& book, const HostRows& host);
+  // The rows that a host folder has. InvalidArgument: features.npy has more or
+  // fewer than the book says.
+  static absl::StatusOr<OwnRows> Open(const Dataset& dataset,
+                                      const PartitionBook& book);
 
   // Returns whether the owner has the row of v, which is below the book's
   // num_nodes().
@@ -40,6 +47,10 @@ class OwnRows {
   std::vector<uint32_t> before_;  // Own vertices before each element of owned_.
   uint64_t num_rows_ = 0;
 };
+
+// Checks the book and the rows of a host folder; OK for any other. Errors:
+// those of PartitionBook::Open() and OwnRows::Open().
+absl::Status CheckHostFolder(const Dataset& dataset);
 
 }  // namespace fgnn
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -61,7 +62,26 @@ std::string NameOf(const Dataset& dataset) {
 
 }  // namespace
 
+absl::StatusOr<PartitionBook> PartitionBook::OpenOfHost(const Dataset& dataset,
+                                                        const HostRows& host) {
+  const std::filesystem::path file = dataset.folder() / kBookFile;
+  absl::StatusOr<PartitionBook> book = OpenFile(file, dataset.num_nodes());
+  if (absl::IsDataLoss(book.status())) {
+    return absl::DataLossError(
+        absl::StrCat(MessageOf(book.status()), "; ", HowToCut(host.owners)));
+  }
+  if (!book.ok() || book->key() == host.book) return book;
+  return absl::InvalidArgumentError(absl::StrCat(
+      file.string(), ": its key is ", absl::Hex(book->key(), absl::kZeroPad16),
+      ", but metadata.yaml's host_rows.book is ",
+      absl::Hex(host.book, absl::kZeroPad16), "; ", HowToCut(host.owners)));
+}
+
 absl::StatusOr<PartitionBook> PartitionBook::Open(const Dataset& dataset) {
+  if (const std::optional<HostRows> host = dataset.host_rows();
+      host.has_value()) {
+    return OpenOfHost(dataset, *host);
+  }
   const std::string name = NameOf(dataset);
   absl::Status status;
   for (const DerivedPlace place : kDerivedPlaces) {
@@ -92,6 +112,7 @@ absl::Status PartitionBook::Save(const Dataset& dataset,
                                                    " vertices is not one of ",
                                                    dataset.num_nodes()));
   }
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
   FGNN_ASSIGN_OR_RETURN(const FileHeader header, HeaderOf(parts));
   const std::string name = NameOf(dataset);
   FGNN_RETURN_IF_ERROR(

@@ -21,8 +21,10 @@ namespace fgnn {
 // GSplit's partition of the vertices). Immutable, safe to read from any thread.
 class PartitionBook {
  public:
-  // Opens the book that is derived from this state of the dataset. NotFound:
-  // there is none. DataLoss: the file is damaged.
+  // Opens the book of a host folder or, of any other dataset, the one that is
+  // derived from this state of it. NotFound: there is none. DataLoss: the file
+  // is damaged. InvalidArgument, with both keys: a host folder has another book
+  // than the one it was cut by.
   static absl::StatusOr<PartitionBook> Open(const Dataset& dataset);
   // Opens a book of `num_nodes` vertices, which is no derived file. Errors:
   // those of MappedFile::Open(); DataLoss: the file is damaged, or a book of
@@ -32,8 +34,8 @@ class PartitionBook {
 
   // Saves the book of this state of the dataset, and removes those of other
   // states. parts [N]: the fine part of each vertex, below kFineParts.
-  // InvalidArgument: it is not. Otherwise returns errors of
-  // DerivedFiles::Keep().
+  // InvalidArgument: it is not, or the dataset is a host folder. Otherwise
+  // returns errors of DerivedFiles::Keep().
   static absl::Status Save(const Dataset& dataset,
                            absl::Span<const uint8_t> parts);
   // Returns the bytes of a file that OpenFile() reads. parts: as in Save().
@@ -48,6 +50,8 @@ class PartitionBook {
 
  private:
   PartitionBook() = default;
+  static absl::StatusOr<PartitionBook> OpenOfHost(const Dataset& dataset,
+                                                  const HostRows& host);
   static absl::StatusOr<PartitionBook> Read(MappedFile file, uint64_t num_nodes,
                                             const std::string& name);
 

@@ -169,6 +169,7 @@ absl::StatusOr<SplitEdgesSummary> SplitEdges(const SplitEdgesOptions& options) {
   FGNN_RETURN_IF_ERROR(Check(options));
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(options.dataset, Validation::kStructure));
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
   FGNN_RETURN_IF_ERROR(CheckUnsplit(options.dataset));
   FGNN_ASSIGN_OR_RETURN(DatasetMetadata metadata,
                         ReadMetadata(options.dataset));

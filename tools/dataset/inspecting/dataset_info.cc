@@ -175,6 +175,16 @@ nlohmann::ordered_json TargetsToJson(const DatasetInfo& info) {
   return columns;
 }
 
+// Returns what the document says of a host folder; null for any other.
+nlohmann::ordered_json HostRowsToJson(const DatasetMetadata& metadata) {
+  if (!metadata.host_rows.has_value()) return nullptr;
+  const HostRows& host = metadata.host_rows->host;
+  return {{"rows", metadata.host_rows->num_rows},
+          {"owner", host.owner},
+          {"owners", host.owners},
+          {"book", absl::StrCat(absl::Hex(host.book, absl::kZeroPad16))}};
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<std::string>> DatasetWarning(
@@ -251,6 +261,11 @@ std::string FormatInfo(const DatasetInfo& info) {
                : absl::StrCat(metadata.feature_columns, " columns of ",
                               std::string(NameOf(metadata.feature_type)),
                               info.names.features.empty() ? "" : ", named"));
+  if (metadata.host_rows.has_value()) {
+    text += Line("rows", absl::StrCat(FormatCount(metadata.host_rows->num_rows),
+                                      " of the features: ",
+                                      Describe(metadata.host_rows->host)));
+  }
   text += LabelsLine(info);
   text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
                                       ", valid ", FormatCount(info.num_valid),
@@ -298,6 +313,7 @@ std::string InfoToJson(const DatasetInfo& info) {
       {"isolated", info.num_isolated},
       {"feature_columns", metadata.feature_columns},
       {"feature_type", std::string(NameOf(metadata.feature_type))},
+      {"host_rows", HostRowsToJson(metadata)},
       {"num_classes", metadata.num_classes},
       {"class_names", info.names.classes},
       {"feature_names", info.names.features},

@@ -56,10 +56,11 @@ absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
   }
   FGNN_ASSIGN_OR_RETURN(input.dataset,
                         Dataset::Open(flags.dataset, Validation::kShapes));
-  if (input.dataset->features().rows == 0) {
+  if (input.dataset->features().columns == 0) {
     return absl::InvalidArgumentError(flags.dataset +
                                       ": this dataset has no features");
   }
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(*input.dataset));
   if (flags.store == "memory") {
     input.store = MakeMappedFeatureStore(input.dataset->features());
     return input;

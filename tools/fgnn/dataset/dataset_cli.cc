@@ -15,6 +15,7 @@
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/graph/book/own_rows.h"
 #include "shared/graph/dataset.h"
 #include "tools/dataset/building/dataset_writer.h"
 #include "tools/dataset/building/interrupt_cleanup.h"
@@ -73,7 +74,7 @@ std::vector<std::string> ChecksOf(const Dataset& dataset) {
         FormatCount(split_edges), " edges between vertices in range"));
   }
   const FeatureView& features = dataset.features();
-  if (features.rows > 0) {
+  if (features.columns > 0) {
     checks.push_back(absl::StrCat("features.npy: ", FormatCount(features.rows),
                                   " x ", FormatCount(features.columns), " ",
                                   std::string(NameOf(features.type)),
@@ -86,6 +87,10 @@ std::vector<std::string> ChecksOf(const Dataset& dataset) {
   }
   if (dataset.has_names()) {
     checks.push_back("names.txt: a line for each vertex");
+  }
+  if (const std::optional<HostRows> host = dataset.host_rows();
+      host.has_value()) {
+    checks.push_back(absl::StrCat("book.bin, features.npy: ", Describe(*host)));
   }
   return checks;
 }
@@ -118,9 +123,13 @@ nlohmann::ordered_json ToJson(const std::vector<TaskCheck>& tasks) {
 absl::Status RunValidate(const std::filesystem::path& folder,
                          const std::filesystem::path& job, bool json) {
   const Stopwatch watch;
-  // The check of a job that starts: ValidateOnce().
+  // The check of a job that starts: SamplerDaemon::ValidateDataset().
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(folder, Validation::kEverything));
+  if (dataset.host_rows().has_value()) {
+    FGNN_RETURN_IF_ERROR(CheckHostFolder(dataset));
+    FGNN_RETURN_IF_ERROR(dataset.ContentFingerprint().status());
+  }
   if (!job.empty()) FGNN_RETURN_IF_ERROR(CheckJob(job, folder));
   const std::vector<std::string> checks = ChecksOf(dataset);
   const std::vector<TaskCheck> tasks = CheckTasks(folder);

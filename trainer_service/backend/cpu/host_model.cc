@@ -22,6 +22,7 @@ namespace {
 // Opens the feature store that the job's features.store names.
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
     const Dataset& dataset, const std::string& store) {
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
   const FeatureView& features = dataset.features();
   const uint64_t bytes = features.rows * features.row_bytes();
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
@@ -87,6 +88,7 @@ absl::StatusOr<std::unique_ptr<HostModel>> HostModel::OpenForModel(
         dataset.features().columns, " feature columns; the model takes ",
         options.input_columns));
   }
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
   std::unique_ptr<FeatureStore> features =
       MakeMappedFeatureStore(dataset.features());
   std::unique_ptr<HostModel> host = absl::WrapUnique(

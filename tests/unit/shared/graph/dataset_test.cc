@@ -217,11 +217,11 @@ TEST_F(DatasetTest, ReadsTheSameSizesFromHeadersAlone) {
     EXPECT_FALSE(sizes.has_train_edges);
     EXPECT_EQ(sizes.topology_bytes, 5 * 8 + 6 * 4U);
     EXPECT_EQ(sizes.feature_row_bytes, 8U);
-    EXPECT_EQ(sizes.num_train, 2U);
-    EXPECT_EQ(sizes.num_valid, 1U);
-    EXPECT_EQ(sizes.num_test, 0U);
-    EXPECT_EQ(sizes.num_train_edges, 6U);
-    EXPECT_EQ(sizes.num_valid_edges, 0U);
+    EXPECT_EQ(sizes.vertices.train, 2U);
+    EXPECT_EQ(sizes.vertices.valid, 1U);
+    EXPECT_EQ(sizes.vertices.test, 0U);
+    EXPECT_EQ(sizes.edges.train, 6U);
+    EXPECT_EQ(sizes.edges.valid, 0U);
   }
 }
 

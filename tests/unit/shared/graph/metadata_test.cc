@@ -37,6 +37,10 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   written.target_type = TargetType::kBits;
   written.symmetric = true;
   written.left_out = {"edge_attr", "a, b: #", "0"};
+  written.host_rows = {.host = {.book = 7, .owners = 4, .owner = 3},
+                       .num_rows = 17,
+                       .content = 0x1234567812345678,
+                       .own_content = 0xf000000000000001};
   FGNN_ASSERT_OK_AND_ASSIGN(const DatasetMetadata read,
                             Read(FormatMetadata(written)));
   EXPECT_EQ(read.name, written.name);
@@ -50,6 +54,45 @@ TEST(MetadataTest, ReadsWhatItFormats) {
   EXPECT_EQ(read.target_type, written.target_type);
   EXPECT_EQ(read.symmetric, written.symmetric);
   EXPECT_EQ(read.left_out, written.left_out);
+  ASSERT_TRUE(read.host_rows.has_value());
+  EXPECT_EQ(read.host_rows->host, written.host_rows->host);
+  EXPECT_EQ(read.host_rows->num_rows, 17U);
+  EXPECT_EQ(read.host_rows->content, 0x1234567812345678U);
+  EXPECT_EQ(read.host_rows->own_content, 0xf000000000000001U);
+}
+
+TEST(MetadataTest, RefusesHostRowsThatAreNone) {
+  const std::string sizes = "num_nodes: 3\nnum_edges: 0\n";
+  const std::string features = sizes + "feature_columns: 2\n";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {features + "host_rows: 3\n", "host_rows is not a mapping"},
+      {features + "host_rows: {owners: 2, owner: 0, rows: 1, content: 1, "
+                  "own_content: 1}\n",
+       "key host_rows.book is missing"},
+      {features + "host_rows: {book: 1, owners: 65, owner: 0, rows: 1, "
+                  "content: 1, own_content: 1}\n",
+       "host_rows.owners is 65, which is not in [1, 64]"},
+      {features + "host_rows: {book: 1, owners: 2, owner: 2, rows: 1, "
+                  "content: 1, own_content: 1}\n",
+       "host_rows.owner is 2, but there are 2 owners"},
+      {features + "host_rows: {book: 1, owners: 2, owner: 0, rows: 4, "
+                  "content: 1, own_content: 1}\n",
+       "host_rows.rows is 4, which is more than num_nodes 3"},
+      {features + "host_rows: {book: xyz, owners: 2, owner: 0, rows: 1, "
+                  "content: 1, own_content: 1}\n",
+       "host_rows.book 'xyz' is no hex number"},
+      {features + "host_rows: {book: 1, owners: -2, owner: 0, rows: 1, "
+                  "content: 1, own_content: 1}\n",
+       "host_rows.owners is not a whole number"},
+      {sizes + "host_rows: {book: 1, owners: 2, owner: 0, rows: 1, "
+               "content: 1, own_content: 1}\n",
+       "host_rows is there, but feature_columns is 0"}};
+  for (const auto& [text, reason] : cases) {
+    EXPECT_THAT(Read(text),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(reason), HasSubstr("metadata.yaml: "),
+                               HasSubstr("; mend it"))));
+  }
 }
 
 TEST(MetadataTest, DefaultsTheRestAndIgnoresUnknownKeys) {
