@@ -93,8 +93,8 @@ absl::Status SyncFile(const fs::path& path) {
 
 absl::Status SyncFolderAndFiles(const fs::path& folder) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_regular_file()) FGNN_RETURN_IF_ERROR(SyncFile(entry.path()));
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    FGNN_RETURN_IF_ERROR(SyncFile(entry.path()));
   }
   if (error) {
     return ErrnoToStatus(error.value(), absl::StrCat("list ", folder.string()));
@@ -238,6 +238,10 @@ absl::Status DatasetWriter::Commit(const DatasetMetadata& metadata) {
   if (!valid.ok()) {
     return NameWholeFolder(valid, out_);
   }
+  return CommitAsItIs();
+}
+
+absl::Status DatasetWriter::CommitAsItIs() {
   FGNN_RETURN_IF_ERROR(SyncFolderAndFiles(partial_));
   InterruptCleanup::Hold hold(interrupt_);
   if (::rename(partial_.c_str(), out_.c_str()) != 0) {

@@ -49,6 +49,9 @@ class DatasetWriter {
   // Writes metadata.yaml, validates the folder (kStructure), flushes it to the
   // disk and renames it. An empty name is replaced by that of `out`.
   absl::Status Commit(const DatasetMetadata& metadata);
+  // Flushes the folder, with the folders in it, and renames it, whatever it
+  // has.
+  absl::Status CommitAsItIs();
 
  private:
   DatasetWriter() = default;
