@@ -101,7 +101,8 @@ absl::StatusOr<DatasetFacts> LookAtDataset(const JobSpec& spec) {
   return DatasetFacts{
       .shape = ShapeOf(sizes, spec.training),
       .has_valid = (links ? sizes.edges : sizes.vertices).valid > 0,
-      .has_test = (links ? sizes.edges : sizes.vertices).test > 0};
+      .has_test = (links ? sizes.edges : sizes.vertices).test > 0,
+      .host_rows = sizes.host_rows};
 }
 
 std::optional<std::string> NoteOnScores(const JobSpec& spec,

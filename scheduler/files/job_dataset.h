@@ -13,6 +13,7 @@
 #include "scheduler/planning/job_plan.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/host_rows.h"
 
 namespace fgnn {
 
@@ -20,6 +21,7 @@ struct DatasetFacts {
   DatasetShape shape;
   bool has_valid = false;
   bool has_test = false;
+  std::optional<HostRows> host_rows = std::nullopt;  // Dataset::host_rows().
 };
 
 // Reads the shapes of the job's dataset from its files' headers, and checks

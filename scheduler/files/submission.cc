@@ -1,5 +1,6 @@
 #include "scheduler/files/submission.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -14,6 +15,22 @@
 namespace fgnn {
 namespace {
 
+// Checks that a job on this host alone finds the rows of all vertices here.
+absl::Status CheckRows(const JobSpec& spec, const DatasetFacts& facts) {
+  const bool has_others =
+      spec.hosts.max > 1 ||
+      std::any_of(spec.devices.begin(), spec.devices.end(),
+                  [](const Device& one) { return !one.host.empty(); });
+  if (has_others || !facts.host_rows.has_value() ||
+      !MissingRows({*facts.host_rows}).has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      spec.dataset, " has ", Describe(*facts.host_rows),
+      " alone, but the job has one host; name devices of the hosts with the "
+      "others, set hosts.max, or take the whole dataset"));
+}
+
 absl::Status CheckJob(const JobSpec& spec, KnownDatasets& datasets) {
   if (!std::filesystem::path(spec.dataset).is_absolute()) {
     return absl::InvalidArgumentError(
@@ -23,6 +40,7 @@ absl::Status CheckJob(const JobSpec& spec, KnownDatasets& datasets) {
     FGNN_RETURN_IF_ERROR(Annotate(OnThisMachine(device).status(), "devices"));
   }
   FGNN_ASSIGN_OR_RETURN(const DatasetFacts facts, datasets.Look(spec));
+  FGNN_RETURN_IF_ERROR(CheckRows(spec, facts));
   const char* const valid = spec.training.predicts_links()
                                 ? " has no valid_edges.npy"
                                 : " has no valid.npy";

@@ -200,6 +200,18 @@ bool JobDispatcher::LeaveOut(const std::string& id, const std::string& host,
   return true;
 }
 
+bool JobDispatcher::NeedHosts(const std::string& id, size_t num_hosts,
+                              const std::string& why) {
+  const MutexLock lock(&parts_.mutex);
+  ActiveJob* const active = FindRunning(parts_, id);
+  if (active == nullptr || active->wanted.by_number()) return false;
+  WantedHosts& wanted = active->wanted.hosts;
+  if (num_hosts > wanted.max) return false;
+  wanted.min = std::max(wanted.min, static_cast<uint32_t>(num_hosts));
+  wanted.lacks = why;
+  return true;
+}
+
 absl::Status JobDispatcher::CancelCause(const std::string& id) const {
   const MutexLock lock(&parts_.mutex);
   const ActiveJob* const active = parts_.jobs.Find(id);

@@ -46,6 +46,10 @@ class JobDispatcher {
   // Returns false if too few hosts would be left.
   bool LeaveOut(const std::string& id, const std::string& host,
                 const std::string& why);
+  // Notes that the job needs so many hosts, and why, once it has let go of
+  // those that it has. Returns false if it may not have so many.
+  bool NeedHosts(const std::string& id, size_t num_hosts,
+                 const std::string& why);
   // Returns OK, or why the job was cancelled and has to end now.
   absl::Status CancelCause(const std::string& id) const;
   void End(const std::string& id, JobState state, const absl::Status& error);

@@ -15,6 +15,7 @@
 #include "shared/config/job_spec.h"
 #include "shared/device/device.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/graph/host_rows.h"
 #include "shared/measured/host_reach.h"
 #include "shared/measured/profiles.h"
 
@@ -38,6 +39,8 @@ struct HostFindings {
   // Batches of the job that its devices sample and train in a second, known
   // with `arithmetic`; 0: not known.
   double batches_per_second = 0;
+  // Which rows of the features its dataset has; nullopt: not known yet.
+  std::optional<HostRows> rows = std::nullopt;
 
   bool has_measured() const { return !arithmetic.kind.empty(); }
 };

@@ -126,8 +126,10 @@ absl::Status CheckAreThere(const WantedHosts& wanted,
       1 + std::count_if(candidates.begin(), candidates.end(), [&](size_t host) {
         return IsThere(wanted, hosts[host]);
       });
-  const size_t may_have =
-      static_cast<size_t>(num_there) + AwaitedOf(wanted, hosts).size();
+  // Without hosts that it needs, the job waits for longer.
+  const size_t num_awaited =
+      wanted.lacks.empty() ? AwaitedOf(wanted, hosts).size() : 0;
+  const size_t may_have = static_cast<size_t>(num_there) + num_awaited;
   if (may_have >= wanted.min) return absl::OkStatus();
   std::vector<std::string> lacks;
   for (const std::string& name : OtherHostsOf(wanted.named)) {
@@ -137,8 +139,8 @@ absl::Status CheckAreThere(const WantedHosts& wanted,
     }
   }
   return absl::UnavailableError(absl::StrCat(
-      "needs ", wanted.min, " hosts, ", num_there,
-      num_there == 1 ? " is there" : " are there",
+      wanted.lacks, wanted.lacks.empty() ? "" : ": ", "needs ", wanted.min,
+      " hosts, ", num_there, num_there == 1 ? " is there" : " are there",
       lacks.empty() ? ""
                     : absl::StrCat(", without ", absl::StrJoin(lacks, ", ")),
       "; start a scheduler there with --join"));

@@ -35,6 +35,8 @@ struct WantedHosts {
   // Names of hosts that could not take part; the job goes on without them.
   std::vector<std::string> left_out = {};
   uint32_t min = 1;  // Least number of hosts, the service's own one counted.
+  // Why `min` is more than the job asks for; empty: it is not.
+  std::string lacks = {};
   uint32_t max = 1;
   // Kind of device that a host has to have; nullopt: any will do. Used if none
   // is named.

@@ -278,7 +278,10 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
       .num_scored = training.predicts_links()
                         ? sizes.num_nodes
                         : std::max(sizes.vertices.valid, sizes.vertices.test),
-      .num_outputs = std::max(sizes.num_classes, sizes.target_columns)};
+      .num_outputs = std::max(sizes.num_classes, sizes.target_columns),
+      .own_rows = sizes.host_rows.has_value()
+                      ? std::optional(sizes.num_feature_rows)
+                      : std::nullopt};
 }
 
 const SamplingProfile& SamplingOn(const PlanInput& input, DeviceKind kind) {

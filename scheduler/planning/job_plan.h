@@ -35,6 +35,8 @@ struct DatasetShape {
   // prediction, all.
   uint64_t num_scored = 0;
   uint64_t num_outputs = 0;  // Columns of the last layer, without links.
+  // Rows of the features that a host folder has; nullopt: all are there.
+  std::optional<uint64_t> own_rows = std::nullopt;
 };
 
 DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training);

@@ -21,7 +21,8 @@ namespace {
 constexpr uint64_t kBytesToRankAVertex = 4 + 4 + 2 * 16;
 
 uint64_t FeatureBytes(const DatasetShape& dataset) {
-  return MultiplyCapped(dataset.num_nodes, dataset.feature_row_bytes);
+  return MultiplyCapped(dataset.own_rows.value_or(dataset.num_nodes),
+                        dataset.feature_row_bytes);
 }
 
 std::string Counted(uint64_t count, const std::string& what) {
@@ -240,7 +241,10 @@ std::vector<MemoryItem> MappedFiles(const PlanInput& input,
                       .bytes = input.dataset.topology_bytes});
   }
   if (!ReadsFromDisk(input) && !PinsFeatures(input)) {
-    mapped.push_back({.name = "features",
+    const std::optional<uint64_t>& own = input.dataset.own_rows;
+    mapped.push_back({.name = own.has_value() ? absl::StrCat("features of its ",
+                                                             *own, " own rows")
+                                              : "features",
                       .holder = "dataset",
                       .device = "",
                       .bytes = FeatureBytes(input.dataset)});

@@ -36,6 +36,7 @@ absl::StatusOr<RunDataset> OpenDataset(RunContext& run) {
   // What the sampler read may have been a link until now.
   FGNN_RETURN_IF_ERROR(CheckDatasetIsInRoot(run));
   FGNN_ASSIGN_OR_RETURN(dataset.facts, LookAtDataset(run.spec));
+  run.findings.rows = dataset.facts.host_rows.value_or(HostRows());
   if (!dataset.validated.warning.empty()) {
     LogWarning("job {}: {}", run.job.id, dataset.validated.warning);
   }

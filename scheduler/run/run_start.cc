@@ -34,6 +34,7 @@ absl::Status RunStart::Begin() {
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
   FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
   progress.ShowDataset(*run_.dataset);
+  if (run_.hosts.size() <= 1) FGNN_RETURN_IF_ERROR(parts_.hosts.CheckRows());
   progress.EnterPreparation("starting daemons");
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   progress.EnterPreparation("measuring");

@@ -3,7 +3,10 @@
 #define FGNN_SHARED_GRAPH_HOST_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "absl/types/span.h"
 
 namespace fgnn {
 
@@ -27,7 +30,7 @@ constexpr uint32_t OwnerOfPart(uint32_t part, uint32_t owners) {
 
 // The rows of one owner of a partition book.
 struct HostRows {
-  uint64_t book = 0;    // PartitionBook::key().
+  uint64_t book = 0;    // PartitionBook::key(); 0: the folder has all rows.
   uint32_t owners = 1;  // Number of owners, in [1, kMostOwners].
   uint32_t owner = 0;   // Index of the owner, in [0, owners).
 
@@ -36,6 +39,9 @@ struct HostRows {
 
 // Returns "the rows of owner 1 of 4, book 0123456789abcdef".
 std::string Describe(const HostRows& rows);
+// Returns the first rows that none of these hosts of one book has; nullopt:
+// they have all rows between them, or there is no host.
+std::optional<HostRows> MissingRows(absl::Span<const HostRows> hosts);
 // Returns the way out of what is wrong with folders of so many owners: "cut the
 // folders of all hosts again with 'fgnn dataset partition ...'".
 std::string HowToCut(uint32_t owners);

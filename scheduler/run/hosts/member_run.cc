@@ -55,6 +55,7 @@ MemberRun::~MemberRun() {
 absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell, AskOrder ask) {
   FGNN_RETURN_IF_ERROR(run_.executors.Start());
   FGNN_ASSIGN_OR_RETURN(run_.dataset, OpenDataset(run_));
+  tell();  // Which rows it has.
   FGNN_RETURN_IF_ERROR(run_.executors.WaitUntilRegistered());
   FGNN_ASSIGN_OR_RETURN(PlanInput measured, MeasureExecutors(run_, planner_));
   tell();

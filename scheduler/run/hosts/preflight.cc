@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/status.h"
+#include "shared/graph/host_rows.h"
 
 namespace fgnn {
 namespace {
@@ -48,6 +49,7 @@ void Preflight::Take(const std::string& host, const HostFindings& findings,
 
 absl::Status Preflight::Check(Deadline now, std::string* misfit) const {
   FGNN_RETURN_IF_ERROR(CheckArithmetic(misfit));
+  FGNN_RETURN_IF_ERROR(CheckBooks(misfit));
   const std::string unreached = UnreachedSince(now - kReachWithin, misfit);
   if (unreached.empty()) return absl::OkStatus();
   // gRPC tells it in words alone.
@@ -60,6 +62,37 @@ absl::Status Preflight::Check(Deadline now, std::string* misfit) const {
                        "'fgnn-certificates host'"
                      : "; open this port, or give that host's scheduler "
                        "another --exchange"));
+}
+
+absl::Status Preflight::CheckBooks(std::string* misfit) const {
+  const Host* first = nullptr;
+  for (const Host& host : hosts_) {
+    const std::optional<HostRows>& rows = host.findings.rows;
+    if (!rows.has_value() || rows->book == 0) continue;
+    if (first == nullptr) first = &host;
+    const HostRows& others = *first->findings.rows;
+    if (rows->book == others.book && rows->owners == others.owners) continue;
+    *misfit = host.host.name;
+    return absl::FailedPreconditionError(
+        absl::StrCat("hosts: host ", first->host.name, " has ",
+                     Describe(others), ", but host ", host.host.name, " has ",
+                     Describe(*rows), "; ", HowToCut(others.owners)));
+  }
+  return absl::OkStatus();
+}
+
+std::string Preflight::Lacks(const std::string& without) const {
+  std::vector<HostRows> hosts;
+  for (const Host& host : hosts_) {
+    if (!without.empty() && host.host.name == without) continue;
+    if (!host.findings.rows.has_value()) return "";
+    hosts.push_back(*host.findings.rows);
+  }
+  const std::optional<HostRows> missing = MissingRows(hosts);
+  if (!missing.has_value()) return "";
+  return absl::StrCat("no host of the job ",
+                      without.empty() ? "" : absl::StrCat("but ", without, " "),
+                      "has ", Describe(*missing));
 }
 
 std::string Preflight::Unreached() const {

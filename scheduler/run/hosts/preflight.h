@@ -31,10 +31,15 @@ class Preflight {
     return hosts_[host].findings;
   }
   // FailedPrecondition, naming two hosts, what each has found and the way out:
-  // their arithmetic differs, or the exchanges of both have run for ten seconds
+  // their arithmetic differs, their folders were cut by other books or for
+  // other numbers of owners, or the exchanges of both have run for ten seconds
   // and one does not reach the other. Sets `misfit` to the name of the later
   // one of the two, without which the job could go on.
   absl::Status Check(Deadline now, std::string* misfit) const;
+  // Returns in words which rows of the features no host of the job has but for
+  // `without`; empty: the others have all rows between them, or one of them has
+  // not told yet.
+  std::string Lacks(const std::string& without = "") const;
   // Returns in words which host does not reach which one; empty: none is known.
   std::string Unreached() const;
 
@@ -48,6 +53,8 @@ class Preflight {
 
   // Compares the hosts whose trainers have measured. `misfit`: see Check().
   absl::Status CheckArithmetic(std::string* misfit) const;
+  // Compares the books of hosts that have host folders. `misfit`: see Check().
+  absl::Status CheckBooks(std::string* misfit) const;
   // Returns which host has not reached which one though the exchanges of both
   // run since `since`; empty: none. `misfit`: see Check().
   std::string UnreachedSince(Deadline since, std::string* misfit) const;

@@ -168,12 +168,20 @@ void RunHosts::TakeFindings(const std::string& host,
   }
 }
 
-absl::StatusOr<bool> RunHosts::DoReachAll() {
-  if (ReachesAll(run_.findings, run_.hosts.size())) return true;
-  FGNN_ASSIGN_OR_RETURN(run_.findings.reaches,
-                        run_.executors.calls().ReadReach());
-  TakeFindings(members().head().name, run_.findings);
-  return ReachesAll(run_.findings, run_.hosts.size());
+absl::Status RunHosts::CheckRows() {
+  if (!are_others()) {
+    preflight_ = Preflight({.all = {JobHost()}});
+    preflight_.Take("", run_.findings, MonotonicClock::now());
+  }
+  const std::string lacks = preflight_.Lacks();
+  if (lacks.empty()) return absl::OkStatus();
+  if (!run_.environment.dispatcher->NeedHosts(run_.job.id,
+                                              run_.hosts.size() + 1, lacks)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "hosts: ", lacks, "; name devices of a host that has them"));
+  }
+  NoteLoss(absl::UnavailableError(lacks));
+  return keep_going_();
 }
 
 void RunHosts::SayWhoIsUnreached() {
@@ -211,8 +219,9 @@ absl::Status RunHosts::TakeOver(uint64_t dataset_content,
 
 absl::Status RunHosts::LeaveOutIfMay(const std::string& host,
                                      const absl::Status& why) {
-  if (why.ok() || !run_.environment.dispatcher->LeaveOut(run_.job.id, host,
-                                                         MessageOf(why))) {
+  if (why.ok() || !preflight_.Lacks(host).empty() ||
+      !run_.environment.dispatcher->LeaveOut(run_.job.id, host,
+                                             MessageOf(why))) {
     return why;
   }
   NoteLoss(why);
@@ -225,7 +234,7 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
     const absl::StatusOr<std::optional<MemberJobReport>> report =
         members().ReportOf(name, run_.job.id, attempt_);
     if (!report.ok()) {
-      NoteLoss(report.status());
+      NoteLoss(report.status(), name);
       return false;
     }
     if (!report->has_value()) {
@@ -243,10 +252,16 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
   std::string misfit;
   const absl::Status fit = preflight_.Check(MonotonicClock::now(), &misfit);
   FGNN_RETURN_IF_ERROR(LeaveOutIfMay(misfit, fit));
+  if (!is_one_lost_) FGNN_RETURN_IF_ERROR(CheckRows());
   return are_prepared && !is_one_lost_;
 }
 
-void RunHosts::NoteLoss(const absl::Status& why) {
+void RunHosts::NoteLoss(const absl::Status& why, const std::string& host) {
+  const std::string lacks = host.empty() ? "" : preflight_.Lacks(host);
+  if (!lacks.empty()) {
+    run_.environment.dispatcher->NeedHosts(run_.job.id, run_.hosts.size(),
+                                           lacks);
+  }
   LogWarning("job {}: {}; lets go of its devices", run_.job.id, MessageOf(why));
   is_one_lost_ = true;
 }
@@ -255,10 +270,16 @@ absl::Status RunHosts::WaitUntilPrepared() {
   if (!are_others()) return absl::OkStatus();
   while (true) {
     if (!is_one_lost_) {
-      FGNN_ASSIGN_OR_RETURN(const bool do_reach_all, DoReachAll());
+      if (!ReachesAll(run_.findings, run_.hosts.size())) {
+        FGNN_ASSIGN_OR_RETURN(run_.findings.reaches,
+                              run_.executors.calls().ReadReach());
+        TakeFindings(members().head().name, run_.findings);
+      }
       FGNN_ASSIGN_OR_RETURN(const bool are_prepared, ArePrepared());
       SayWhoIsUnreached();
-      if (are_prepared && do_reach_all) return absl::OkStatus();
+      if (are_prepared && ReachesAll(run_.findings, run_.hosts.size())) {
+        return absl::OkStatus();
+      }
     }
     // Ends with the run's preemption if a host is lost.
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());

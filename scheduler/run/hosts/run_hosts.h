@@ -54,6 +54,11 @@ class RunHosts {
   // hosts.evaluation wants that and none is lost, else on this one alone.
   absl::StatusOr<Evaluation> Evaluate(const std::string& checkpoint,
                                       const std::vector<std::string>& splits);
+  // Returns OK if the hosts have the rows of all vertices between them, as far
+  // as they have told. Else the job lets go of its devices and waits for more
+  // hosts, with the error of `keep_going`. FailedPrecondition: it may not have
+  // more.
+  absl::Status CheckRows();
   // Returns OK while the hosts work. Else returns why one cannot go on; the
   // message names the host. A host that is lost, or that the job can go on
   // without, is no error: is_one_lost() tells it.
@@ -77,9 +82,6 @@ class RunHosts {
   // Waits for the hosts of a run that was taken over.
   absl::Status WaitForJoins();
   void TakeFindings(const std::string& host, const HostFindings& findings);
-  // Asks this host's exchange, unless it reaches all hosts. Returns whether it
-  // does.
-  absl::StatusOr<bool> DoReachAll();
   void SayWhoIsUnreached();
   // Lets the job go on without a host that has this error. Returns the error if
   // too few hosts would be left.
@@ -87,7 +89,8 @@ class RunHosts {
   // Returns whether all hosts are prepared. Notes a host that is lost. Returns
   // the error of a host that cannot go on.
   absl::StatusOr<bool> ArePrepared();
-  void NoteLoss(const absl::Status& why);
+  // `host`: which host is lost; empty: another one than was ordered to prepare.
+  void NoteLoss(const absl::Status& why, const std::string& host = "");
 
   RunContext& run_;
   const KeepGoing keep_going_;

@@ -95,6 +95,27 @@ TEST_F(SubmissionTest, ACompleteRunIsResumedOnlyForMore) {
   EXPECT_THAT(resume(), IsOk());
 }
 
+TEST_F(SubmissionTest, AJobOnOneHostIsRefusedTheRowsOfOneOwnerAlone) {
+  const auto cut = [this](int owners) {
+    WriteRing(folder_, {});
+    std::ofstream(folder_ / "metadata.yaml", std::ios::app)
+        << "host_rows: {book: abc, owners: " << owners
+        << ", owner: 0, rows: 40, content: 1, own_content: 1}\n";
+    std::ofstream(folder_ / "book.bin") << "unread";
+  };
+  cut(2);
+  EXPECT_THAT(Check(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                testing::AllOf(
+                                    HasSubstr(spec_.dataset),
+                                    HasSubstr("the rows of owner 0 of 2"),
+                                    HasSubstr("; name devices of the hosts"))));
+  spec_.hosts.max = 2;
+  EXPECT_THAT(Check(), IsOk());
+  spec_.hosts.max = 0;
+  cut(1);
+  EXPECT_THAT(Check(), IsOk());
+}
+
 TEST_F(SubmissionTest, LinkPredictionNeedsEdgesAndNoLabels) {
   spec_.training.task = "link_prediction";
   fs::remove(folder_ / "train.npy");

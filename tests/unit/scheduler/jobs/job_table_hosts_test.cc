@@ -133,6 +133,28 @@ TEST_F(JobTableHostsTest, AHostThatCannotTakePartIsLeftOutWhileEnoughAreLeft) {
   EXPECT_THAT(Start(), ElementsAre("cpu:0", "h1/cpu:0", "h2/cpu:0"));
 }
 
+TEST_F(JobTableHostsTest, AJobWithoutTheRowsOfALostHostWaitsForAnother) {
+  SetHosts({There("h1")});
+  const std::string id = Submit(1, 2);
+  EXPECT_THAT(Start(), ElementsAre("cpu:0", "h1/cpu:0"));
+  EXPECT_FALSE(dispatcher().NeedHosts(id, 3, "it may not have so many"));
+  EXPECT_TRUE(dispatcher().NeedHosts(id, 2, "no host but h1 has the rows"));
+  ServiceHost lost = There("h1");
+  lost.silent_seconds = 6;
+  SetHosts({lost});
+  dispatcher().Park(id, PreemptionCause::kHostLost);
+  for (const double silence : {6.0, kHasLeft}) {
+    lost.silent_seconds = silence;
+    SetHosts({lost});
+    EXPECT_TRUE(NothingStarts());
+    EXPECT_THAT(ReasonOf(id),
+                HasSubstr("no host but h1 has the rows: needs 2 hosts, 1 is "
+                          "there; start a scheduler there with --join"));
+  }
+  SetHosts({There("h1")});
+  EXPECT_THAT(Start(), ElementsAre("cpu:0", "h1/cpu:0"));
+}
+
 // Its daemons may be at work on hosts that have yet to join the new service.
 TEST_F(JobTableHostsTest, AnInterruptedJobStartsOnTheHostsThatItHad) {
   SetHosts({There("h1")});

@@ -262,6 +262,10 @@ TEST(PlanJobTest, MappedFilesAreListedAndNotSummed) {
   EXPECT_EQ(plan.mapped[1].name, "features");
   EXPECT_EQ(plan.mapped[1].bytes, 1'000'000U << 10);
   EXPECT_EQ(plan.total_bytes, bare.total_bytes);
+  input.dataset.own_rows = 250'000;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan shared_out, PlanJob(input));
+  EXPECT_EQ(shared_out.mapped[1].name, "features of its 250000 own rows");
+  EXPECT_EQ(shared_out.mapped[1].bytes, 250'000U << 10);
   input.spec.features.store = "disk";
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan on_disk, PlanJob(input));
   EXPECT_EQ(on_disk.mapped.size(), 1U);

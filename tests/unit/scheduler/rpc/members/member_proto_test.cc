@@ -23,7 +23,8 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
                    .link = {.round_trip_seconds = 0.5,
                             .bytes_per_second = 6,
                             .clock_offset_seconds = -7}}},
-      .batches_per_second = 8.5};
+      .batches_per_second = 8.5,
+      .rows = HostRows{.book = 11, .owners = 4, .owner = 3}};
   ExecutorView sampler;
   sampler.placement = {.name = "sampler.0",
                        .role = ExecutorRole::kSampler,
@@ -38,6 +39,7 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
   EXPECT_EQ(back.job->findings.arithmetic, report.job->findings.arithmetic);
   EXPECT_EQ(back.job->findings.reaches, report.job->findings.reaches);
   EXPECT_EQ(back.job->findings.batches_per_second, 8.5);
+  EXPECT_EQ(back.job->findings.rows, report.job->findings.rows);
   const HostExecutors& executors = back.job->executors;
   EXPECT_EQ(executors.restarts, 9U);
   EXPECT_EQ(executors.clock_start, 10.5);
@@ -45,6 +47,22 @@ TEST(MemberProtoTest, WhatAHostFoundOutComesBack) {
   EXPECT_EQ(executors.views[0].placement, sampler.placement);
   EXPECT_EQ(executors.views[0].state, DaemonState::kStandby);
   EXPECT_EQ(executors.views[0].restarts, 8U);
+}
+
+TEST(MemberProtoTest, RowsOfNoOwnerAreRefused) {
+  v1::ReportMemberRequest message;
+  message.set_exchange("host1:7071");
+  message.mutable_job();
+  EXPECT_EQ(FromProto(message)->job->findings.rows, std::nullopt);
+  v1::FeatureRows& rows = *message.mutable_job()->mutable_rows();
+  EXPECT_THAT(FromProto(message).status(), InvalidArgument("no owner"));
+  rows.set_owners(65);
+  EXPECT_THAT(FromProto(message).status(), InvalidArgument("no owner"));
+  rows.set_owners(2);
+  rows.set_owner(2);
+  EXPECT_THAT(FromProto(message).status(), InvalidArgument("no owner"));
+  rows.set_owner(1);
+  EXPECT_THAT(FromProto(message), IsOk());
 }
 
 TEST(MemberProtoTest, AnExecutorWithoutARoleOrAStateIsRefused) {

@@ -27,6 +27,11 @@ class PreflightTest : public testing::Test {
                                     .step_crc = step_crc}},
                     now_);
   }
+  void HasRows(const std::string& host, const HostRows& rows) {
+    HostFindings findings;
+    findings.rows = rows;
+    preflight_.Take(host, findings, now_);
+  }
   // The host calls the two others, and gets these errors.
   void Reaches(const std::string& host, const HostReach& one,
                const HostReach& another) {
@@ -124,6 +129,41 @@ TEST_F(PreflightTest, AHostReachesAllOnceItHasCalledEach) {
   EXPECT_FALSE(ReachesAll(findings, 3));
   findings.reaches[1].error.clear();
   EXPECT_TRUE(ReachesAll(findings, 3));
+}
+
+TEST_F(PreflightTest, FoldersOfOtherBooksOrForOtherNumbersOfOwnersAreRefused) {
+  HasRows("head", {.book = 0xabc, .owners = 2, .owner = 0});
+  HasRows("host1", {});
+  HasRows("host2", {.book = 0xabc, .owners = 2, .owner = 1});
+  EXPECT_THAT(Check(), IsOk());
+  HasRows("host2", {.book = 0xdef, .owners = 2, .owner = 1});
+  EXPECT_THAT(
+      Check(),
+      FailedPrecondition(
+          "host head has the rows of owner 0 of 2, book 0000000000000abc",
+          "host host2 has the rows of owner 1 of 2, book 0000000000000def",
+          "'fgnn dataset partition DIR --hosts 2 --out DIR2'"));
+  EXPECT_EQ(misfit_, "host2");
+  HasRows("host2", {.book = 0xabc, .owners = 4, .owner = 1});
+  EXPECT_THAT(Check(), FailedPrecondition("of 2, book", "of 4, book"));
+}
+
+TEST_F(PreflightTest, RowsThatNoHostHasAreNamedByTheirOwner) {
+  HasRows("head", {.book = 1, .owners = 3, .owner = 2});
+  HasRows("host1", {.book = 1, .owners = 3, .owner = 0});
+  EXPECT_EQ(preflight_.Lacks(), "") << "host2 has not told yet";
+  HasRows("host2", {.book = 1, .owners = 3, .owner = 2});
+  EXPECT_EQ(preflight_.Lacks(),
+            "no host of the job has the rows of owner 1 of 3, book "
+            "0000000000000001");
+  HasRows("host2", {.book = 1, .owners = 3, .owner = 1});
+  EXPECT_EQ(preflight_.Lacks(), "");
+  EXPECT_EQ(preflight_.Lacks("host1"),
+            "no host of the job but host1 has the rows of owner 0 of 3, book "
+            "0000000000000001");
+  HasRows("host2", {});
+  EXPECT_EQ(preflight_.Lacks(), "") << "host2 has the whole folder";
+  EXPECT_EQ(preflight_.Lacks("host1"), "");
 }
 
 // An index that is none is another program's.
