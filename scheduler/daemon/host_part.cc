@@ -73,9 +73,9 @@ absl::StatusOr<HostPart> HostPart::Start(const SchedulerOptions& options,
   host_options.expect_survivors = earlier.expect_survivors;
   host_options.start_command = CommandToStart(options);
   if (options.exchange.has_value()) {
-    host_options.exchange_flags = {
-        "--exchange", options.exchange->address.Text(), "--tls-dir",
-        options.exchange->tls_dir.string()};
+    host_options.exchange_flags = {"--exchange",
+                                   options.exchange->address.Text()};
+    host_options.tls_flags = {"--tls-dir", options.exchange->tls_dir.string()};
   }
   HostPart part;
   FGNN_ASSIGN_OR_RETURN(part.host,

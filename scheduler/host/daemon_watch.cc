@@ -79,6 +79,7 @@ std::vector<std::string> FlagsOf(const ExecutorPlacement& placement,
     add({"--role", std::string(NameOf(placement.role))});
     add(options.exchange_flags);
   }
+  if (placement.role != ExecutorRole::kSampler) add(options.tls_flags);
   return flags;
 }
 

@@ -31,8 +31,10 @@ struct DaemonHostOptions {
   std::filesystem::path program_dir;
   // Flags that every daemon is started with, beside those of its place.
   std::vector<std::string> daemon_flags = {};
-  // Flags of the host's exchange beside those: --exchange and --tls-dir.
+  // Flags of the host's exchange beside those: --exchange.
   std::vector<std::string> exchange_flags = {};
+  // Flags of the exchange and of trainers, which call other hosts: --tls-dir.
+  std::vector<std::string> tls_flags = {};
   // Version of the program; daemons of another one are refused.
   std::string version;
   uint64_t generation = 0;  // Number of this start of the scheduler.

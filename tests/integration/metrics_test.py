@@ -16,8 +16,11 @@ NAME = re.compile(r'\b(?:fgnn|process)_[a-z_]+\b')
 # Families that need a fault, a GPU, another host, or a job of another kind.
 RARE = {'fgnn_device_busy_ratio', 'fgnn_device_plan', 'fgnn_exchange_breaks_total',
         'fgnn_exchange_chunk_bytes_total', 'fgnn_exchange_chunks_total',
-        'fgnn_exchange_entries_total', 'fgnn_gpu_memory_bytes',
-        'fgnn_host_reached', 'fgnn_host_up', 'fgnn_port_certificate_expiry_seconds'}
+        'fgnn_exchange_entries_total', 'fgnn_exchange_row_bytes_total',
+        'fgnn_exchange_rows_total', 'fgnn_gpu_memory_bytes',
+        'fgnn_host_reached', 'fgnn_host_up', 'fgnn_port_certificate_expiry_seconds',
+        'fgnn_remote_bytes_total', 'fgnn_remote_rows_total',
+        'fgnn_remote_seconds_total'}
 
 
 def get(url):

@@ -23,6 +23,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/segment.h"
+#include "trainer_service/features/hosts/linked_hosts.h"
 #include "trainer_service/infer/evaluate.h"
 #include "trainer_service/infer/rank_edges.h"
 #include "trainer_service/infer/shared_inference.h"
@@ -126,6 +127,13 @@ class TrainerBackend {
   // Names the service's folder, where files derived from the dataset may be.
   // Called at most once, before any plan.
   virtual void FindDerivedIn(const std::filesystem::path& /*state_dir*/) {}
+  // Says which hosts have the rows that the dataset's folder has not, where it
+  // is a host folder. Called at most once, before any extraction. Without the
+  // call, those rows are zeros: a profile measures so.
+  virtual void LinkRows(LinkedHosts /*hosts*/) {}
+  // Lets calls that wait for rows of other hosts end soon, with Cancelled. Any
+  // thread.
+  virtual void StopReading() {}
   // Says where the shared tables of later plans are. Called at most once,
   // before any plan.
   virtual void ShareTables(HotTableSource source) = 0;

@@ -30,8 +30,8 @@ absl::StatusOr<std::unique_ptr<ExchangeDaemon>> ExchangeDaemon::Start(
   if (!options.device.name.empty()) {
     FGNN_RETURN_IF_ERROR(PinThisThread(options.device));
   }
-  auto daemon =
-      absl::WrapUnique(new ExchangeDaemon(options, std::move(shown), stop));
+  auto daemon = absl::WrapUnique(
+      new ExchangeDaemon(options, std::move(shown), exchange.open_store, stop));
   FGNN_ASSIGN_OR_RETURN(
       daemon->server_,
       ExchangeServer::Start(
@@ -42,18 +42,25 @@ absl::StatusOr<std::unique_ptr<ExchangeDaemon>> ExchangeDaemon::Start(
 }
 
 ExchangeDaemon::ExchangeDaemon(const ExecutorDaemonOptions& options,
-                               HostCertificate shown, const SignalWaiter* stop)
-    : shown_(std::move(shown)), executor_(options, "exchange", this, stop) {}
+                               HostCertificate shown, StoreOpener open_store,
+                               const SignalWaiter* stop)
+    : shown_(std::move(shown)),
+      open_store_(std::move(open_store)),
+      executor_(options, "exchange", this, stop) {}
 
 absl::StatusOr<std::unique_ptr<ExecutorJob>> ExchangeDaemon::StartJob(
     const ExecutorJobStart& start) {
   const AttachJobRequest& attachment = start.attachment;
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostLinks> links,
                         LinkHosts(attachment.job_id, attachment.hosts, shown_));
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<ServedRows> rows,
+      ServedRows::Open(start.spec, open_store_, &totals_.rows));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   return ExchangeJob::Start({.job_id = attachment.job_id,
                              .owner = attachment.owner,
                              .hosts = attachment.hosts,
+                             .rows = std::move(rows),
                              .totals = &totals_,
                              .on_failure = start.on_failure},
                             std::move(links), std::move(segment), &seat_);
@@ -101,6 +108,11 @@ void ExchangeDaemon::AddMetrics(MetricPage& page) const {
                   "Links to other hosts that broke, and gradients that came "
                   "damaged.",
                   static_cast<double>(totals_.breaks));
+  page.AddCounter("fgnn_exchange_rows_total",
+                  "Rows of features that this exchange sent to other hosts.",
+                  static_cast<double>(totals_.rows.rows));
+  page.AddCounter("fgnn_exchange_row_bytes_total", "Bytes of these rows.",
+                  static_cast<double>(totals_.rows.bytes));
   page.AddCounter("fgnn_exchange_chunks_total",
                   "Results of evaluations that this exchange got from other "
                   "hosts, chunk by chunk.",

@@ -19,6 +19,7 @@
 #include "trainer_service/exchange/chunk_seat.h"
 #include "trainer_service/exchange/chunk_trade.h"
 #include "trainer_service/exchange/exchange_job.h"
+#include "trainer_service/features/hosts/served_rows.h"
 #include "trainer_service/rpc/exchange_server.h"
 #include "trainer_service/rpc/reach_calls.h"
 
@@ -28,6 +29,8 @@ struct ExchangeOptions {
   std::string address;  // Where it listens: HOST:PORT.
   // Folder with host.pem, host.key and ca.pem of this host.
   std::filesystem::path tls_dir;
+  // Opens the rows that it sends to other hosts.
+  StoreOpener open_store = nullptr;
 };
 
 // Connects the parts of the daemon and holds no logic of its own.
@@ -49,7 +52,7 @@ class ExchangeDaemon : private JobStarter, private ReachCalls {
 
  private:
   ExchangeDaemon(const ExecutorDaemonOptions& options, HostCertificate shown,
-                 const SignalWaiter* stop);
+                 StoreOpener open_store, const SignalWaiter* stop);
 
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
@@ -60,6 +63,7 @@ class ExchangeDaemon : private JobStarter, private ReachCalls {
                            const CallLimits& limits) override;
 
   const HostCertificate shown_;
+  const StoreOpener open_store_;
   ExchangeTotals totals_;
   ChunkTotals chunk_totals_;
   BoardSeat seat_;

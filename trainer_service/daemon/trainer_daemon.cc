@@ -3,12 +3,16 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/base/status.h"
+#include "shared/graph/host_rows.h"
 #include "shared/queue/device_table.h"
+#include "shared/rpc/certificates/host_certificate.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
 #include "trainer_service/daemon/training_profile.h"
+#include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
 
@@ -32,6 +36,8 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
       executor_.NumThreads(start.spec.training.threads);
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
                         parts_.open(start.spec, static_cast<int>(num_threads)));
+  const bool has_part = backend->dataset().host_rows().has_value();
+  if (has_part) FGNN_RETURN_IF_ERROR(LinkRows(attachment, *backend));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   backend->ShareTables(
       {.owner = attachment.owner,
@@ -39,10 +45,11 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
        .open = [this, job_id = attachment.job_id](uint64_t number) {
          return executor_.RequestScratch(job_id, number);
        }});
-  // A shared table is filled once all trainers are there.
+  // A shared table is filled once all trainers are there, and rows of other
+  // hosts come once their exchanges are there.
   const TrainerCache cache =
       DeviceTable(segment.get(), kNoOwner).cache(attachment.device);
-  if (cache.table == 0) {
+  if (cache.table == 0 && !has_part) {
     FGNN_RETURN_IF_ERROR(backend->CacheAsPlanned(cache));
   }
   TrainingJobOptions options;
@@ -58,8 +65,44 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
                             std::move(segment));
 }
 
+absl::Status TrainerDaemon::LinkRows(const AttachJobRequest& attachment,
+                                     TrainerBackend& backend) {
+  if (attachment.hosts.all.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dataset ", backend.dataset().folder().string(), " has ",
+        Describe(*backend.dataset().host_rows()),
+        " alone, and the job is of one host; name devices of the hosts that "
+        "have the other rows, or the whole dataset"));
+  }
+  if (parts_.tls_dir.empty()) {
+    return absl::InvalidArgumentError(
+        "a trainer needs --tls-dir DIR to ask other hosts for rows of "
+        "features; the scheduler of its host starts it with it");
+  }
+  FGNN_ASSIGN_OR_RETURN(const HostCertificate shown,
+                        ReadHostCertificate(parts_.tls_dir));
+  FGNN_ASSIGN_OR_RETURN(
+      std::unique_ptr<RowLinks> links,
+      fgnn::LinkRows(attachment.job_id, attachment.hosts, shown));
+  backend.LinkRows({.links = std::move(links),
+                    .hosts = attachment.hosts,
+                    .totals = &remote_totals_});
+  return absl::OkStatus();
+}
+
 void TrainerDaemon::AddMetrics(MetricPage& page) const {
   totals_.AddTo(page);
+  for (const auto& [host, totals] : remote_totals_.OfHosts()) {
+    const MetricPage::Labels of_host = {{"host", host}};
+    page.AddCounter("fgnn_remote_rows_total",
+                    "Rows of features that this trainer got of another host.",
+                    static_cast<double>(totals.rows), of_host);
+    page.AddCounter("fgnn_remote_bytes_total", "Bytes of these rows.",
+                    static_cast<double>(totals.bytes), of_host);
+    page.AddCounter("fgnn_remote_seconds_total",
+                    "Seconds of the requests for these rows, which overlap.",
+                    totals.seconds, of_host);
+  }
   if (parts_.gpu_bytes != nullptr) AddGpuMemory(parts_.gpu_bytes(), page);
 }
 

@@ -16,6 +16,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/daemon/training_job.h"
 #include "trainer_service/daemon/training_totals.h"
+#include "trainer_service/features/hosts/linked_hosts.h"
 #include "trainer_service/rpc/trainer_calls.h"
 #include "trainer_service/sync/exchange_factory.h"
 
@@ -29,6 +30,9 @@ struct TrainerParts {
   // Returns the bytes of the GPU's memory that this process has, on any thread;
   // empty: the device is no GPU.
   std::function<uint64_t()> gpu_bytes = nullptr;
+  // Folder with host.pem, host.key and ca.pem of this host; empty: other hosts
+  // are not asked for rows of features.
+  std::filesystem::path tls_dir = {};
 };
 
 // Connects the parts of the daemon and holds no logic of its own.
@@ -52,6 +56,9 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
   absl::StatusOr<std::unique_ptr<ExecutorJob>> StartJob(
       const ExecutorJobStart& start) override;
   void AddMetrics(MetricPage& page) const override;
+  // Links a back end whose dataset has a part of the rows.
+  absl::Status LinkRows(const AttachJobRequest& attachment,
+                        TrainerBackend& backend);
 
   // TrainerCalls. Any number of calls at a time.
   absl::StatusOr<TrainingProfile> ProfileTraining(
@@ -75,6 +82,7 @@ class TrainerDaemon : private JobStarter, private TrainerCalls {
 
   const TrainerParts parts_;
   TrainingTotals totals_;
+  RemoteTotals remote_totals_;
   const std::shared_ptr<grpc::Service> service_ = MakeTrainerService(this);
   ExecutorDaemon executor_;  // Last: it calls the functions above.
 };

@@ -150,6 +150,7 @@ TrainingJob::~TrainingJob() { Stop(); }
 
 void TrainingJob::Stop() {
   stopping_ = true;
+  backend_->StopReading();
   stopped_.Notify();
 }
 

@@ -16,6 +16,7 @@
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 #include "trainer_service/daemon/step_bound.h"
+#include "trainer_service/features/made_up_store.h"
 #include "trainer_service/nn/made_up_batch.h"
 #include "trainer_service/sync/made_up_step.h"
 #include "trainer_service/sync/optimizer.h"
@@ -236,19 +237,23 @@ std::vector<HopSize> SmallHops(size_t num_hops, uint64_t num_nodes) {
   return hops;
 }
 
-// Trains a small batch, whatever the sizes of the job's batches: those of two
-// hosts may differ.
-absl::StatusOr<Arithmetic> FindArithmetic(const JobSpec& spec, size_t num_hops,
-                                          TrainerBackend& backend,
+// Trains a small batch of made-up features, whatever the sizes of the job's
+// batches and the rows of the dataset's folder: those of two hosts may differ.
+absl::StatusOr<Arithmetic> FindArithmetic(JobSpec spec, size_t num_hops,
+                                          int num_threads,
+                                          const BackendFactory& open,
                                           OwnSegment& own) {
+  spec.features.store = kMadeUpStore;
+  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
+                        open(spec, num_threads));
   const std::vector<HopSize> hops =
-      SmallHops(num_hops, backend.dataset().num_nodes());
-  FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, backend, hops, 1));
-  const std::unique_ptr<TaskFeatures> features = backend.NewFeatures();
+      SmallHops(num_hops, backend->dataset().num_nodes());
+  FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, *backend, hops, 1));
+  const std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
   FGNN_RETURN_IF_ERROR(
-      Train(spec, backend, /*times=*/1, own, *features).status());
+      Train(spec, *backend, /*times=*/1, own, *features).status());
   Arithmetic found;
-  found.kind = backend.gpu().empty() ? "cores" : backend.gpu();
+  found.kind = backend->gpu().empty() ? "cores" : backend->gpu();
   found.gradient_crc =
       ExtendCrc32c(0, own.gradient.data(), own.gradient.size() * sizeof(float));
   FGNN_ASSIGN_OR_RETURN(found.step_crc,
@@ -262,7 +267,7 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
                                         const BackendFactory& open) {
   TrainingProfile needs;
   FGNN_ASSIGN_OR_RETURN(needs.program_bytes, AnonymousMemoryBytes());
-  FGNN_ASSIGN_OR_RETURN(const std::unique_ptr<TrainerBackend> backend,
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
                         open(spec, num_threads));
   const uint64_t parameters = backend->num_parameters();
   const uint32_t state_floats =
@@ -284,7 +289,7 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, *backend, hops, 1));
   const PlacedBytes feature_bytes = backend->BytesOfFeatures(own.batch->task());
   FGNN_RETURN_IF_ERROR(CheckLeast(memory, feature_bytes.host, parameter_bytes));
-  const std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
+  std::unique_ptr<TaskFeatures> features = backend->NewFeatures();
   FGNN_ASSIGN_OR_RETURN(needs.seconds_per_batch,
                         Train(spec, *backend, /*times=*/2, own, *features));
   FGNN_ASSIGN_OR_RETURN(const PlacedBytes bytes, backend->BytesInUse());
@@ -308,8 +313,11 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
       needs.gpu->hidden_bytes = evaluation.kept;
     }
   }
-  FGNN_ASSIGN_OR_RETURN(needs.arithmetic,
-                        FindArithmetic(spec, hops.size(), *backend, own));
+  features.reset();
+  backend.reset();
+  FGNN_ASSIGN_OR_RETURN(
+      needs.arithmetic,
+      FindArithmetic(spec, hops.size(), num_threads, open, own));
   return needs;
 }
 

@@ -1,4 +1,4 @@
-// The board that this host serves to the other hosts of a job.
+// The board, and the rows, that this host serves to the other hosts of a job.
 #ifndef FGNN_TRAINER_SERVICE_EXCHANGE_BOARD_SEAT_H_
 #define FGNN_TRAINER_SERVICE_EXCHANGE_BOARD_SEAT_H_
 
@@ -14,15 +14,17 @@
 #include "shared/base/threads/mutex.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/exchange/entry_source.h"
+#include "trainer_service/features/hosts/served_rows.h"
 
 namespace fgnn {
 
-// A job's board, as other hosts see it. Borrowed.
+// A job's board and rows of features, as other hosts see them. Borrowed.
 struct ServedBoard {
   std::string job_id;
   uint64_t attempt = 0;  // See JobHosts.
   Segment* segment = nullptr;
   OthersVersions* versions = nullptr;
+  const ServedRows* rows = nullptr;
 };
 
 // Has one board at a time. Put() and Clear(): one call at a time. The other

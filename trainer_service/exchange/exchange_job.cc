@@ -102,7 +102,8 @@ ExchangeJob::ExchangeJob(ExchangeJobOptions options,
   seat_->Put({.job_id = options_.job_id,
               .attempt = options_.hosts.attempt,
               .segment = segment_.get(),
-              .versions = &versions_});
+              .versions = &versions_,
+              .rows = options_.rows.get()});
 }
 
 ExchangeJob::~ExchangeJob() {

@@ -24,6 +24,7 @@
 #include "trainer_service/exchange/host_follower.h"
 #include "trainer_service/exchange/host_links.h"
 #include "trainer_service/exchange/reaches.h"
+#include "trainer_service/features/hosts/served_rows.h"
 
 namespace fgnn {
 
@@ -37,12 +38,15 @@ absl::StatusOr<std::vector<OtherHost>> OthersOf(const JobHosts& hosts,
 struct ExchangeTotals {
   std::atomic<uint64_t> entries = 0;  // Entries that came from other hosts.
   std::atomic<uint64_t> breaks = 0;   // See HostFollower::num_breaks().
+  SentRows rows;  // Rows of features that were sent to other hosts.
 };
 
 struct ExchangeJobOptions {
   std::string job_id;
   OwnerIndex owner = kNoOwner;
   JobHosts hosts;
+  // Rows that are served to other hosts.
+  std::shared_ptr<const ServedRows> rows = nullptr;
   ExchangeTotals* totals = nullptr;  // Borrowed; null: nothing is added up.
   // Called once, on a loop's thread, when the job cannot go on here.
   std::function<void(const absl::Status&)> on_failure;

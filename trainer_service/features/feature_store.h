@@ -48,8 +48,8 @@ class FeatureStore {
                                       std::byte* out) const = 0;
 
   // Does the same with all threads of `team`.
-  absl::Status LoadStoredRows(absl::Span<const GlobalId> nodes, std::byte* out,
-                              ThreadTeam& team) const;
+  virtual absl::Status LoadStoredRows(absl::Span<const GlobalId> nodes,
+                                      std::byte* out, ThreadTeam& team) const;
 
   // Returns all rows [N, row_bytes()] if they lie in memory, else null.
   virtual const std::byte* data() const = 0;

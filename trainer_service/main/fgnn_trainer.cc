@@ -18,6 +18,7 @@
 #include "trainer_service/daemon/exchange_daemon.h"
 #include "trainer_service/daemon/trainer_daemon.h"
 #include "trainer_service/daemon/training_profile.h"
+#include "trainer_service/features/cpu/open_feature_store.h"
 #include "trainer_service/sync/cuda/nccl_exchanges.h"
 
 namespace {
@@ -59,6 +60,7 @@ fgnn::ExchangeFactory ExchangesOn(const fgnn::Device& device) {
 }
 
 absl::Status Serve(const fgnn::ExecutorDaemonOptions& options,
+                   const std::filesystem::path& tls_dir,
                    const fgnn::SignalWaiter* stop) {
   const fgnn::Device& device = options.device;
   const bool is_gpu = device.kind == fgnn::DeviceKind::kCuda;
@@ -70,7 +72,7 @@ absl::Status Serve(const fgnn::ExecutorDaemonOptions& options,
   const auto daemon = fgnn::TrainerDaemon::Start(
       options,
       {BackendsOn(device, options.state_dir), ExchangesOn(device),
-       is_gpu ? fgnn::GpuBytesInUse : nullptr},
+       is_gpu ? fgnn::GpuBytesInUse : nullptr, tls_dir},
       stop);
   return daemon.ok() ? (*daemon)->ServeUntilStopped() : daemon.status();
 }
@@ -89,15 +91,22 @@ void AddRoleFlags(fgnn::Command app, RoleFlags& flags) {
   app.AddOption("--exchange", flags.exchange.address,
                 "Where an exchange listens for those of other hosts")
       .Takes("HOST:PORT");
-  app.AddOption("--tls-dir", flags.exchange.tls_dir,
-                "Folder with host.pem, host.key and ca.pem of an exchange")
+  app.AddOption(
+         "--tls-dir", flags.exchange.tls_dir,
+         "Folder with host.pem, host.key and ca.pem of this host, for an "
+         "exchange, and for trainers that ask other hosts for features")
       .Takes("DIR");
 }
 
 // Runs the daemon of that role. Returns the program's exit code.
 int RunDaemon(const fgnn::ExecutorFlags& flags, const RoleFlags& of_role) {
   if (of_role.role == "trainer") {
-    return fgnn::RunExecutorMain(of_role.role, flags, Serve);
+    return fgnn::RunExecutorMain(
+        of_role.role, flags,
+        [&of_role](const fgnn::ExecutorDaemonOptions& options,
+                   const fgnn::SignalWaiter* stop) {
+          return Serve(options, of_role.exchange.tls_dir, stop);
+        });
   }
   // Each message of the exchange is a block of some 100 KiB. If the heap mapped
   // it, or gave it back, each page of each message would be a fault.
@@ -127,6 +136,7 @@ int main(int argc, char** argv) {
   line.SetVersion(fgnn::VersionText(flags.daemon.version));
   fgnn::AddExecutorFlags("trainer", line.root(), flags);
   RoleFlags of_role;
+  of_role.exchange.open_store = fgnn::OpenFeatureStore;
   AddRoleFlags(line.root(), of_role);
   fgnn::TrainerCommands commands(line.root());
   if (const auto code = line.ParseMain(argc, argv)) return *code;

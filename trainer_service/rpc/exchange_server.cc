@@ -25,14 +25,16 @@
 #include "trainer_service/rpc/chunk_service.h"
 #include "trainer_service/rpc/exchange_service.h"
 #include "trainer_service/rpc/host_keepalive.h"
+#include "trainer_service/rpc/row_service.h"
 
 namespace fgnn {
 namespace {
 
 // Each other host has a call for each of two steps, one that tells its version,
 // one for an evaluation, and a fifth one while the server has not seen the end
-// of another.
-constexpr int kMaxThreads = 5 * int{kMostHosts} + 8;
+// of another. Its trainers have calls for rows. Those for which there is no
+// thread are made again.
+constexpr int kMaxThreads = 9 * int{kMostHosts} + 8;
 constexpr int kMaxStreams = 16;  // Calls at once on one connection.
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMs = 10'000;
@@ -89,6 +91,7 @@ class ExchangeServer::Impl {
     };
     services_.services.push_back(MakeExchangeService(seats.board, check));
     services_.services.push_back(MakeChunkService(seats.chunks, check));
+    services_.services.push_back(MakeRowService(seats.board, check));
   }
   ~Impl() {
     if (server_ == nullptr) return;

@@ -20,9 +20,9 @@ struct ServedSeats {
   ChunkSeat* chunks = nullptr;
 };
 
-// Serves ExchangeService and ChunkService by TLS. A caller shows a certificate
-// that an authority of `shown` has signed, with the role worker; others are
-// refused and logged.
+// Serves ExchangeService, ChunkService and RowService by TLS. A caller shows a
+// certificate that an authority of `shown` has signed, with the role worker;
+// others are refused and logged.
 class ExchangeServer {
  public:
   // Listens at once. Serves what is in `seats`. `ca_file` has the authorities

@@ -1,10 +1,11 @@
-// Calls to other hosts whose answers are streams of messages.
+// Calls to other hosts, by a thread that is to end soon after a stop.
 #ifndef FGNN_TRAINER_SERVICE_RPC_HOST_CALLS_H_
 #define FGNN_TRAINER_SERVICE_RPC_HOST_CALLS_H_
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <chrono>
 #include <functional>
@@ -24,11 +25,37 @@ inline constexpr std::chrono::minutes kLongestHostCall{10};
 // Returns how a link failed, by the end of a call: Unavailable if the host may
 // give another answer to the same question, else the error as it is.
 inline absl::Status LinkError(const absl::Status& ended) {
-  const bool stays =
-      ended.ok() || absl::IsInvalidArgument(ended) ||
-      absl::IsFailedPrecondition(ended) || absl::IsPermissionDenied(ended) ||
-      absl::IsUnauthenticated(ended) || absl::IsUnimplemented(ended);
+  const bool stays = ended.ok() || absl::IsInvalidArgument(ended) ||
+                     absl::IsFailedPrecondition(ended) ||
+                     absl::IsPermissionDenied(ended) ||
+                     absl::IsUnauthenticated(ended) ||
+                     absl::IsUnimplemented(ended) || absl::IsDataLoss(ended);
   return stays ? ended : absl::UnavailableError(ended.message());
+}
+
+// Makes a call, which `prepare` returns, with one answer. Cancels it once
+// `is_stopped` returned true; it is asked about ten times a second. Returns how
+// the call ended.
+template <typename Response>
+absl::Status ReadAnswer(
+    std::chrono::milliseconds within,
+    absl::FunctionRef<
+        std::unique_ptr<grpc::ClientAsyncResponseReader<Response>>(
+            grpc::ClientContext*, grpc::CompletionQueue*)>
+        prepare,
+    const std::function<bool()>& is_stopped, Response* response) {
+  grpc::ClientContext context;
+  SetDeadline(context, within);
+  grpc::CompletionQueue events;
+  const auto reader = prepare(&context, &events);
+  reader->StartCall();
+  grpc::Status ended;
+  reader->Finish(response, &ended, nullptr);
+  AwaitEvent(events, [&] {
+    if (is_stopped()) context.TryCancel();
+  });
+  DrainEvents(events);
+  return FromGrpc(ended);
 }
 
 // Makes a call, which `prepare` returns, and calls `take` with each message

@@ -13,6 +13,7 @@
 #include "shared/rpc/certificates/host_certificate.h"
 #include "shared/rpc/sockets/host_port.h"
 #include "trainer_service/exchange/host_links.h"
+#include "trainer_service/features/hosts/row_links.h"
 
 namespace grpc {
 class Channel;
@@ -38,6 +39,13 @@ absl::StatusOr<HostChannels> MakeHostChannels(const JobHosts& hosts,
 // Returns the links from host `hosts.self` to the others. Errors are those of
 // MakeHostChannels().
 absl::StatusOr<std::unique_ptr<HostLinks>> LinkHosts(
+    const std::string& job_id, const JobHosts& hosts,
+    const HostCertificate& shown);
+
+// Returns the links over which the trainers of host `hosts.self` ask the others
+// for rows of features, over connections of their own, so that gradients do not
+// queue behind rows. Errors are those of MakeHostChannels().
+absl::StatusOr<std::unique_ptr<RowLinks>> LinkRows(
     const std::string& job_id, const JobHosts& hosts,
     const HostCertificate& shown);
 

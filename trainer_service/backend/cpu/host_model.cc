@@ -7,37 +7,15 @@
 #include "shared/base/crc32c.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
-#include "shared/base/units.h"
-#include "shared/device/memory.h"
-#include "shared/telemetry/log.h"
-#include "trainer_service/features/cpu/disk_feature_store.h"
 #include "trainer_service/features/cpu/mapped_feature_store.h"
+#include "trainer_service/features/cpu/open_feature_store.h"
+#include "trainer_service/features/hosts/own_part.h"
+#include "trainer_service/features/made_up_store.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/job_model.h"
 #include "trainer_service/nn/torch/torch_library.h"
 
 namespace fgnn {
-namespace {
-
-// Opens the feature store that the job's features.store names.
-absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
-    const Dataset& dataset, const std::string& store) {
-  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
-  const FeatureView& features = dataset.features();
-  const uint64_t bytes = features.rows * features.row_bytes();
-  FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
-  if (store != "disk" && (store == "memory" || bytes <= available)) {
-    return MakeMappedFeatureStore(features);
-  }
-  LogInfo("features of {} are read from the disk: {}, with {} of memory left",
-          dataset.name(), FormatBytes(bytes), FormatBytes(available));
-  absl::StatusOr<std::unique_ptr<DiskFeatureStore>> opened =
-      OpenDiskFeatureStore(dataset.feature_file());
-  if (!opened.ok()) return Annotate(opened.status(), "features.store");
-  return std::unique_ptr<FeatureStore>(*std::move(opened));
-}
-
-}  // namespace
 
 HostModel::HostModel(Dataset dataset, std::unique_ptr<FeatureStore> features,
                      int num_threads)
@@ -69,9 +47,19 @@ absl::StatusOr<std::unique_ptr<HostModel>> HostModel::OpenForJob(
   FGNN_ASSIGN_OR_RETURN(const ModelOptions options,
                         ModelOptionsOf(spec, dataset));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<FeatureStore> features,
-                        OpenFeatureStore(dataset, spec.features.store));
+                        OpenFeatureStore(dataset, spec.features));
+  PartitionedStore* partitioned = nullptr;
+  if (dataset.host_rows().has_value() && spec.features.store != kMadeUpStore) {
+    FGNN_ASSIGN_OR_RETURN(OwnPart part, OwnPart::Open(dataset));
+    FGNN_ASSIGN_OR_RETURN(
+        auto store,
+        PartitionedStore::Make(std::move(features), std::move(part)));
+    partitioned = store.get();
+    features = std::move(store);
+  }
   std::unique_ptr<HostModel> host = absl::WrapUnique(
       new HostModel(std::move(dataset), std::move(features), num_threads));
+  host->partitioned_ = partitioned;
   FGNN_RETURN_IF_ERROR(host->MakeModel(options, plugins, spec.training.seed));
   return host;
 }

@@ -14,6 +14,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/features/hosts/partitioned_store.h"
 #include "trainer_service/infer/inference_device.h"
 #include "trainer_service/infer/layer_wise.h"
 #include "trainer_service/nn/model.h"
@@ -28,8 +29,8 @@ class HostModel {
   // Opens what a job trains. The scheduler has validated the dataset; this
   // function only checks types and shapes. num_threads >= 1: those of the loop.
   // `plugins`: the folder of the user's libraries. Returns errors of
-  // Dataset::Open(), ModelOptionsOf(), OpenDiskFeatureStore(),
-  // OpenTorchLibrary() and of making a user's model.
+  // Dataset::Open(), ModelOptionsOf(), OpenFeatureStore(), OwnPart::Open(),
+  // PartitionedStore::Make(), OpenTorchLibrary() and of making a user's model.
   static absl::StatusOr<std::unique_ptr<HostModel>> OpenForJob(
       const JobSpec& spec, int num_threads,
       const std::filesystem::path& plugins = {});
@@ -45,6 +46,8 @@ class HostModel {
     dataset_.FindDerivedIn(state_dir);
   }
   const FeatureStore& features() const { return *features_; }
+  // The same store if the dataset's folder has a part of the rows; else null.
+  PartitionedStore* partitioned() const { return partitioned_; }
   Model& model() { return *model_; }
   // See TrainerBackend.
   uint32_t code_crc32c() const { return code_crc32c_; }
@@ -66,6 +69,7 @@ class HostModel {
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;
+  PartitionedStore* partitioned_ = nullptr;
   ThreadTeam team_;
   ThreadTeam ahead_team_{1};  // The thread that extracts ahead.
   std::unique_ptr<Model> model_;

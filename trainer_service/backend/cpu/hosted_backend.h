@@ -34,6 +34,9 @@ class HostedBackend : public TrainerBackend {
     host_->FindDerivedIn(state_dir);
   }
 
+  void LinkRows(LinkedHosts hosts) final;
+  void StopReading() final;
+
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) final;
   absl::StatusOr<std::vector<SplitScore>> Evaluate(
@@ -44,9 +47,7 @@ class HostedBackend : public TrainerBackend {
 
   absl::StatusOr<PlacedBytes> BytesInUse() const override;
   EvaluationBytes BytesOfEvaluation() override;
-  uint64_t progress(TrainerThread thread) const final {
-    return host_->team(thread).tasks_begun();
-  }
+  uint64_t progress(TrainerThread thread) const final;
 
   // See HostModel for who may use which part.
   HostModel& host() const { return *host_; }

@@ -138,11 +138,12 @@ TEST_F(TwoDevicesTest, OfALostOneNeitherDaemonIsStartedAgain) {
 }
 
 // It is the same program as a trainer.
-TEST_F(TwoDevicesTest, AnExchangeIsStartedWithFlagsOfItsOwn) {
+TEST_F(TwoDevicesTest, ThoseWhoCallOtherHostsAreStartedWithTheFlagsForIt) {
   DaemonHostOptions options;
   options.spawn = true;
   options.daemon_flags = {"--log-json"};
   options.exchange_flags = {"--exchange", "gpu1:7071"};
+  options.tls_flags = {"--tls-dir", "/tls"};
   StartHost(std::move(options));
   std::vector<ExecutorPlacement> placements = PairPerDevice(Devs({"cpu:0"}));
   placements.push_back({"exchange.0", ExecutorRole::kExchange, Dev("cpu:0")});
@@ -159,8 +160,9 @@ TEST_F(TwoDevicesTest, AnExchangeIsStartedWithFlagsOfItsOwn) {
   EXPECT_THAT(said_by("exchange.0"),
               AllOf(HasSubstr("fgnn-trainer --name exchange.0 "),
                     HasSubstr(" --log-json --role exchange --exchange "
-                              "gpu1:7071\n")));
-  EXPECT_THAT(said_by("trainer.0"), HasSubstr(" --log-json\n"));
+                              "gpu1:7071 --tls-dir /tls\n")));
+  EXPECT_THAT(said_by("trainer.0"), HasSubstr(" --log-json --tls-dir /tls\n"));
+  EXPECT_THAT(said_by("sampler.0"), HasSubstr(" --log-json\n"));
 }
 
 TEST_F(TwoDevicesTest, DaemonsOfALostOneAreStartedOnceItIsBack) {

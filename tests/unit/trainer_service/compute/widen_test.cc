@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -50,6 +51,49 @@ TEST(RoundToBfloat16Test, ManyAreRoundedAsOneIs) {
   for (size_t i = 0; i < from.size(); ++i) {
     ASSERT_EQ(to[i].bits, RoundToBfloat16(from[i]).bits) << i;
   }
+}
+
+TEST(RoundToFloat16Test, EveryNumberOfItStaysAndHalfwayTheEvenOneIsTaken) {
+  const auto rounded = [](float number) {
+    return static_cast<uint32_t>(RoundToFloat16(number).bits);
+  };
+  for (const uint32_t sign : {0u, 0x8000u}) {
+    for (uint32_t bits = 0; bits <= 0x7c00; ++bits) {
+      const float number = Widen(Float16{static_cast<uint16_t>(sign | bits)});
+      ASSERT_EQ(rounded(number), sign | bits);
+      if (bits >= 0x7bff) continue;
+      const float next =
+          Widen(Float16{static_cast<uint16_t>(sign | (bits + 1))});
+      const float halfway = number + (next - number) / 2;
+      ASSERT_EQ(rounded(halfway), sign | (bits + (bits & 1))) << bits;
+      ASSERT_EQ(rounded(std::nextafter(halfway, number)), sign | bits);
+      ASSERT_EQ(rounded(std::nextafter(halfway, next)), sign | (bits + 1));
+    }
+    const float side = sign == 0 ? 1.0F : -1.0F;
+    EXPECT_EQ(rounded(side * 65'519.996F), sign | 0x7bff);
+    for (const float large : {65'520.0F, 1e6F, 3e38F}) {
+      EXPECT_EQ(rounded(side * large), sign | 0x7c00);
+    }
+    EXPECT_EQ(rounded(side * 1e-30F), sign);
+    EXPECT_EQ(rounded(side * std::numeric_limits<float>::denorm_min()), sign);
+  }
+  EXPECT_TRUE(std::isnan(
+      Widen(RoundToFloat16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(RoundNumbersTest, TellsWhetherAllAreFinite) {
+  std::vector<float> from(1'001, 1.25F);
+  std::vector<uint16_t> to(from.size());
+  auto* const bytes = reinterpret_cast<std::byte*>(to.data());
+  EXPECT_TRUE(RoundNumbers(FeatureType::kFloat16, from.data(), 1'001, bytes));
+  EXPECT_EQ(to[1'000], 0x3d00);
+  EXPECT_TRUE(RoundNumbers(FeatureType::kBfloat16, from.data(), 1'001, bytes));
+  EXPECT_EQ(to[1'000], 0x3fa0);
+  from[777] = -65'520.0F;
+  EXPECT_FALSE(RoundNumbers(FeatureType::kFloat16, from.data(), 1'001, bytes));
+  EXPECT_TRUE(RoundNumbers(FeatureType::kBfloat16, from.data(), 1'001, bytes));
+  from[777] = 3.4e38F;
+  EXPECT_FALSE(RoundNumbers(FeatureType::kBfloat16, from.data(), 1'001, bytes));
 }
 
 }  // namespace

@@ -27,11 +27,14 @@
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/fakes/temp_folder.h"
+#include "tests/unit/trainer_service/daemon/small_world.h"
+#include "trainer_service/features/cpu/open_feature_store.h"
 
 namespace fgnn {
 namespace {
 
 using absl::StatusCode;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class ExchangeDaemonTest : public testing::Test {
@@ -40,6 +43,7 @@ class ExchangeDaemonTest : public testing::Test {
 
   void SetUp() override {
     FGNN_ASSERT_OK(MakeStateDir(state_dir()));
+    WriteSmallDataset(folder_ / "data");
     SegmentOptions options;
     options.job_key = HashString(kJob);
     options.num_slots = 4;
@@ -59,8 +63,9 @@ class ExchangeDaemonTest : public testing::Test {
                                 {.give = [this](pid_t, const std::string&) {
                                   return segment_->fd();
                                 }}));
-    FGNN_ASSERT_OK_AND_ASSIGN(
-        daemon_, Start({.address = "127.0.0.1:0", .tls_dir = tls_dir_}));
+    FGNN_ASSERT_OK_AND_ASSIGN(daemon_, Start({.address = "127.0.0.1:0",
+                                              .tls_dir = tls_dir_,
+                                              .open_store = OpenFeatureStore}));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_dir(), "exchange.0")));
@@ -87,11 +92,12 @@ class ExchangeDaemonTest : public testing::Test {
   }
   // Attaches it as the first host with these shares.
   absl::Status Attach(const std::vector<uint64_t>& shares) {
+    JobSpec spec = DefaultJob();
+    spec.dataset = (folder_ / dataset_).string();
     v1::OpenJobResponse opened;
     FGNN_RETURN_IF_ERROR(
         Call(&v1::ExecutorService::Stub::OpenJob,
-             ToProto(OpenJobRequest{.job_id = kJob, .spec = DefaultJob()}),
-             &opened));
+             ToProto(OpenJobRequest{.job_id = kJob, .spec = spec}), &opened));
     AttachJobRequest request;
     request.job_id = kJob;
     request.owner = OwnerIndex{3};
@@ -106,6 +112,7 @@ class ExchangeDaemonTest : public testing::Test {
                 &attached);
   }
 
+  std::string dataset_ = "data";
   const SignalWaiter stop_{SIGUSR1};
   TempFolder folder_;
   const Certificates made_;
@@ -135,7 +142,9 @@ TEST_F(ExchangeDaemonTest, RegistersAndWorksForAJobUntilItIsDetached) {
   v1::ReadMetricsResponse metrics;
   FGNN_ASSERT_OK(Call(&v1::ExecutorService::Stub::ReadMetrics,
                       v1::ReadMetricsRequest(), &metrics));
-  EXPECT_THAT(metrics.text(), HasSubstr("fgnn_exchange_entries_total 0\n"));
+  EXPECT_THAT(metrics.text(),
+              AllOf(HasSubstr("fgnn_exchange_entries_total 0\n"),
+                    HasSubstr("fgnn_exchange_rows_total 0\n")));
   v1::DetachJobRequest request;
   request.set_job_id(kJob);
   v1::DetachJobResponse detached;
@@ -163,6 +172,15 @@ TEST_F(ExchangeDaemonTest, TellsWhichHostsItReaches) {
   }
   EXPECT_EQ(response.reaches(0).host(), 1U);
   EXPECT_THAT(response.reaches(0).error(), HasSubstr("onnect"));
+}
+
+TEST_F(ExchangeDaemonTest, OpensTheDatasetWhoseRowsItServes) {
+  dataset_ = "nothing";
+  EXPECT_THAT(Attach({3, 1}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("nothing")));
+  CutInTwo(folder_ / "data", folder_ / "hosts");
+  dataset_ = "hosts/host1";
+  EXPECT_THAT(Attach({3, 1}), IsOk());
 }
 
 TEST_F(ExchangeDaemonTest, WhatItLacksIsTold) {

@@ -10,12 +10,14 @@
 
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/graph/npy.h"
 #include "shared/minibatch/task.h"
 #include "tests/fakes/default_job.h"
 #include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tools/dataset/building/dataset_writer.h"
+#include "tools/dataset/building/host_folders.h"
 
 namespace fgnn {
 namespace {
@@ -96,6 +98,23 @@ void WriteSmallDataset(const std::filesystem::path& folder, bool broken,
   metadata.num_edges = indices.size();
   metadata.feature_columns = kSmallColumns;
   FGNN_ASSERT_OK(writer.Commit(metadata));
+}
+
+void CutInTwo(const std::filesystem::path& dataset,
+              const std::filesystem::path& out) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const Dataset whole,
+                            Dataset::Open(dataset, Validation::kShapes));
+  std::vector<uint8_t> parts(whole.num_nodes());
+  for (size_t v = 0; v < parts.size(); ++v) {
+    parts[v] = static_cast<uint8_t>(v * 37 % kFineParts);
+  }
+  FGNN_ASSERT_OK(PartitionBook::Save(whole, parts));
+  FGNN_ASSERT_OK_AND_ASSIGN(const PartitionBook book,
+                            PartitionBook::Open(whole));
+  CutOptions options;
+  options.owners = 2;
+  options.out = out;
+  ASSERT_THAT(CutHostFolders(whole, book, options), IsOk());
 }
 
 JobSpec SmallJob(const std::filesystem::path& dataset) {

@@ -27,6 +27,11 @@ inline constexpr uint32_t kSmallClasses = 3;
 void WriteSmallDataset(const std::filesystem::path& folder, bool broken = false,
                        Objective objective = Objective::kClasses);
 
+// Cuts such a dataset into the folders host0 and host1 of `out`, by a book of
+// its own.
+void CutInTwo(const std::filesystem::path& dataset,
+              const std::filesystem::path& out);
+
 // Returns a job of two layers, batches of 8 seeds, 7 batches an epoch, 2
 // epochs, W = 3.
 JobSpec SmallJob(const std::filesystem::path& dataset);

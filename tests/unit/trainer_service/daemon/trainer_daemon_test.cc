@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "fgnn/v1/executor.grpc.pb.h"
 #include "shared/base/status.h"
@@ -81,7 +82,7 @@ class TrainerDaemonTest : public testing::Test {
 
   v1::JobSpec Spec() {
     auto spec = ParseJobYaml(
-        "dataset: " + (folder_ / "data").string() +
+        "dataset: " + (folder_ / dataset_).string() +
             "\nmodel: {layers: 2, hidden: 16, dropout: 0.3}\n"
             "sampling: {fanouts: [3, 3], batch_size: 8}\n"
             "training: {epochs: 2, seed: 5, batches_per_step: 3}\n",
@@ -108,13 +109,19 @@ class TrainerDaemonTest : public testing::Test {
                 &response);
   }
 
-  absl::Status Attach(const std::string& job_id) {
+  absl::Status Attach(const std::string& job_id,
+                      const std::vector<std::string>& hosts = {}) {
     FGNN_RETURN_IF_ERROR(Open(job_id, Spec()));
     v1::AttachJobRequest request;
     request.set_job_id(job_id);
     request.set_owner(2);
     request.set_overflow_block(-1);
     request.set_scheduler_generation(1);
+    for (const std::string& host : hosts) {
+      v1::JobHost* const added = request.mutable_hosts()->add_all();
+      added->set_name(host);
+      added->set_exchange("127.0.0.1:1");
+    }
     v1::AttachJobResponse response;
     return Call(*executor_, &v1::ExecutorService::Stub::AttachJob, request,
                 &response);
@@ -142,6 +149,7 @@ class TrainerDaemonTest : public testing::Test {
 
   const SignalWaiter stop_{SIGUSR1};
   TempFolder folder_;
+  std::string dataset_ = "data";
   std::unique_ptr<Segment> segment_;
   UniqueFd scratch_;
   FakeHostService host_{1};
@@ -180,6 +188,17 @@ TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
                    request, &response),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(TrainerDaemonTest, AHostFolderNeedsOtherHostsAndACertificate) {
+  CutInTwo(folder_ / "data", folder_ / "hosts");
+  dataset_ = "hosts/host0";
+  EXPECT_THAT(Attach(kJobId), InvalidArgument("the rows of owner 0 of 2",
+                                              "the job is of one host"));
+  EXPECT_THAT(Attach(kJobId, {"host0", "host1"}),
+              InvalidArgument("--tls-dir DIR"));
+  dataset_ = "data";
+  EXPECT_THAT(Attach(kJobId, {"host0", "host1"}), IsOk());
 }
 
 TEST_F(TrainerDaemonTest, AttachesTrainsEvaluatesSavesAndDetaches) {

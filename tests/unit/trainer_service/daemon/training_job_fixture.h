@@ -69,6 +69,7 @@ class TrainingJobTest : public testing::Test {
     }
     auto backend = CpuBackend::OpenForJob(options.spec, 2);
     EXPECT_THAT(backend, IsOk());
+    if (prepare_) prepare_(**backend);
     options.owner = OwnerIndex{2};
     options.on_failure = [this](const absl::Status& failure) {
       failure_ = failure;
@@ -119,7 +120,8 @@ class TrainingJobTest : public testing::Test {
 
   TempFolder folder_;
   std::function<void(TrainingSpec&)> change_;  // Of the job's spec.
-  std::string degree_norm_;                    // Makes the model a GCN.
+  std::function<void(TrainerBackend&)> prepare_;
+  std::string degree_norm_;  // Makes the model a GCN.
   std::unique_ptr<Segment> segment_;
   std::optional<GlobalQueue> queue_;
   std::optional<GradientBoard> board_;

@@ -81,6 +81,22 @@ TEST_F(TrainingProfileTest, ArithmeticIsOfTheJobAlone) {
   EXPECT_EQ(arithmetic(60, 1).gradient_crc, half.gradient_crc);
 }
 
+// Nor do the rows that each of them has.
+TEST_F(TrainingProfileTest, ArithmeticIsThatOfAHostFolderToo) {
+  WriteSmallDataset(folder_ / "data");
+  CutInTwo(folder_ / "data", folder_ / "hosts");
+  std::vector<TrainingProfile> profiles;
+  for (const std::string name : {"data", "hosts/host0", "hosts/host1"}) {
+    FGNN_ASSERT_OK_AND_ASSIGN(
+        profiles.emplace_back(),
+        ProfileTraining(SmallJob(folder_ / name),
+                        std::vector<HopSize>{{8, 40, 60}, {40, 100, 90}}, 1,
+                        CpuFactory()));
+    EXPECT_EQ(profiles.back().arithmetic, profiles.front().arithmetic);
+    EXPECT_GT(profiles.back().step_bytes, 0U);
+  }
+}
+
 TEST_F(TrainingProfileTest, TheOptimizersStateIsCounted) {
   WriteSmallDataset(folder_ / "data");
   JobSpec spec = SmallJob(folder_ / "data");

@@ -16,6 +16,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -31,6 +32,7 @@
 #include "tests/fakes/certificates.h"
 #include "tests/unit/trainer_service/exchange/exchanges_of_a_job.h"
 #include "tests/unit/trainer_service/exchange/trading_host.h"
+#include "tests/unit/trainer_service/features/partitioned_rows.h"
 #include "trainer_service/exchange/chunk_trade.h"
 #include "trainer_service/rpc/grpc_chunk_links.h"
 #include "trainer_service/rpc/host_channels.h"
@@ -82,6 +84,8 @@ class ExchangeServerTest : public testing::Test {
             {.job_id = kJob,
              .owner = kExchange,
              .hosts = HostsOf(host),
+             .rows = rows_.Served(static_cast<uint32_t>(host),
+                                  static_cast<uint32_t>(list_.all.size())),
              .on_failure =
                  [](const absl::Status& why) { ADD_FAILURE() << why; }},
             LinksOf(host), AttachTo(hosts_->segment(host)), &exchange.seat)
@@ -145,6 +149,38 @@ class ExchangeServerTest : public testing::Test {
     EXPECT_EQ(!parts.empty() && parts.back().has_crc(), ended.ok());
     return ended;
   }
+  // Asks for rows of features, and for what host 0 has.
+  std::pair<absl::Status, std::vector<v1::RowsPart>> AskRows(
+      const Credentials& credentials, const std::string& nodes,
+      const std::string& job = kJob) const {
+    v1::AskRowsRequest request;
+    request.set_job_id(job);
+    request.set_nodes(nodes);
+    return Call(credentials, &v1::RowService::Stub::AskRows, request);
+  }
+  absl::Status DescribeRows(const Credentials& credentials) const {
+    v1::RowService::Stub stub(
+        grpc::CreateChannel(list_.all[0].exchange, credentials));
+    grpc::ClientContext context;
+    SetDeadline(context, std::chrono::seconds(60));
+    v1::DescribeRowsRequest request;
+    request.set_job_id(kJob);
+    v1::DescribeRowsResponse response;
+    return FromGrpc(stub.DescribeRows(&context, request, &response));
+  }
+  // The store of a trainer of that host.
+  std::unique_ptr<PartitionedStore> StoreOf(uint32_t host) {
+    OwnPart part = rows_.PartOf(host, static_cast<uint32_t>(list_.all.size()));
+    std::unique_ptr<FeatureStore> own = rows_.OwnStore(part);
+    auto store =
+        PartitionedStore::Make(std::move(own), std::move(part)).value();
+    store->Link(
+        {.links = LinkRows(kJob, HostsOf(host),
+                           ReadHostCertificate(exchanges_[host].folder).value())
+                      .value(),
+         .hosts = HostsOf(host)});
+    return store;
+  }
   std::unique_ptr<ChunkLinks> ChunkLinksOf(size_t host) const {
     return LinkChunks(kJob, HostsOf(host),
                       ReadHostCertificate(exchanges_[host].folder).value())
@@ -180,6 +216,7 @@ class ExchangeServerTest : public testing::Test {
   const std::unique_ptr<Certificates> made_ = std::make_unique<Certificates>();
   std::optional<Hosts> hosts_;
   JobHosts list_;
+  PartitionedRows rows_;
   std::deque<Exchange> exchanges_;
 };
 
@@ -278,6 +315,90 @@ TEST_F(ExchangeServerTest, StrangersGetNoChunks) {
   const auto user = made_->User("ann", "submit");
   EXPECT_THAT(AskChunks(Shown(user / "user.pem", user / "user.key")),
               StatusIs(StatusCode::kPermissionDenied));
+}
+
+TEST_F(ExchangeServerTest, RowsOfFeaturesComeFromTheirHosts) {
+  Start(StepsOfFour(), {2, 1, 1});
+  const auto store = StoreOf(1);
+  // More ids than a message has room for.
+  std::vector<GlobalId> nodes(1'000'000);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i] = static_cast<GlobalId>(i % PartitionedRows::kRows);
+  }
+  std::vector<float> expected(nodes.size() * PartitionedRows::kColumns);
+  FGNN_ASSERT_OK(rows_.Whole()->CopyRows(nodes, expected.data()));
+  // Host 0 is away at first, and is another process the second time.
+  const HostPort address = exchanges_[0].server->address();
+  exchanges_[0].server.reset();
+  ThreadTeam team(2);
+  for (int time = 0; time < 2; ++time) {
+    std::vector<float> rows(expected.size());
+    Thread reader("reader", [&] {
+      EXPECT_THAT(store->Extract(nodes, rows.data(), team), IsOk());
+    });
+    const uint64_t progress = store->progress();
+    const Deadline end = FarDeadline();
+    while (store->progress() < progress + 3) {
+      ASSERT_LT(MonotonicClock::now(), end);
+      std::this_thread::yield();
+    }
+    if (time == 0) {
+      Serve(0, address);
+    } else {
+      ServeAgain(0);
+    }
+    reader.Join();
+    EXPECT_EQ(rows, expected);
+  }
+}
+
+TEST_F(ExchangeServerTest, AStopEndsAWaitForRows) {
+  Start(StepsOfFour(), {2, 2});
+  const auto store = StoreOf(1);
+  exchanges_[0].server.reset();
+  Thread reader("reader", [&] {
+    std::vector<float> rows(PartitionedRows::kRows * PartitionedRows::kColumns);
+    std::vector<GlobalId> nodes(PartitionedRows::kRows);
+    std::iota(nodes.begin(), nodes.end(), 0);
+    EXPECT_THAT(store->CopyRows(nodes, rows.data()), Cancelled());
+  });
+  const Deadline end = FarDeadline();
+  while (store->progress() < 3) {
+    ASSERT_LT(MonotonicClock::now(), end);
+    std::this_thread::yield();
+  }
+  store->Stop();
+}
+
+TEST_F(ExchangeServerTest, StrangersGetNoRows) {
+  Start(StepsOfFour(), {2, 2});
+  const auto folder = exchanges_[1].folder;
+  const auto mine = Shown(folder / "host.pem", folder / "host.key");
+  const OwnPart part = rows_.PartOf(0, 2);
+  std::string here;   // The id of a vertex whose row host 0 has.
+  std::string other;  // That of one whose row it does not have.
+  for (GlobalId v = 0; v < PartitionedRows::kRows; ++v) {
+    (part.index.Has(v) ? here : other)
+        .assign(reinterpret_cast<const char*>(&v), sizeof(v));
+  }
+  const auto [ended, parts] = AskRows(mine, here);
+  EXPECT_THAT(ended, IsOk());
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].rows().size(), rows_.Whole()->row_bytes());
+  EXPECT_THAT(DescribeRows(mine), IsOk());
+  EXPECT_THAT(AskRows(mine, here, "another").first,
+              StatusIs(StatusCode::kNotFound));
+  for (const std::string& wrong : {other, here + "x"}) {
+    EXPECT_THAT(AskRows(mine, wrong).first,
+                StatusIs(StatusCode::kInvalidArgument));
+  }
+  for (const std::string role : {"submit", "operate"}) {
+    const auto user = made_->User(absl::StrCat("ann-", role), role);
+    const auto shown = Shown(user / "user.pem", user / "user.key");
+    EXPECT_THAT(AskRows(shown, here).first,
+                StatusIs(StatusCode::kPermissionDenied));
+    EXPECT_THAT(DescribeRows(shown), StatusIs(StatusCode::kPermissionDenied));
+  }
 }
 
 TEST_F(ExchangeServerTest, HostsMeasureTheirLinks) {
