@@ -10,6 +10,10 @@
 #include "sampler_service/job/job_sampling.h"
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
+#include "shared/graph/book/book_figures.h"
+#include "shared/graph/book/making/book_parts.h"
+#include "shared/graph/book/making/undirected_graph.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/graph/leaked_edges.h"
 #include "shared/graph/untrained_classes.h"
 #include "shared/minibatch/task.h"
@@ -159,6 +163,20 @@ absl::Status Warn(const JobSpec& spec) {
   return truth;
 }
 
+absl::Status Partition(const JobSpec& spec) {
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(spec.dataset, Validation::kShapes));
+  const absl::Status undirected =
+      MakeUndirected(dataset.graph(), INT32_MAX).status();
+  FGNN_ASSIGN_OR_RETURN(
+      const std::vector<uint8_t> parts,
+      MakeBookParts(dataset, BookMethod::kStream, {}, [](std::string_view) {}));
+  FGNN_RETURN_IF_ERROR(PartitionBook::Save(dataset, parts));
+  FGNN_ASSIGN_OR_RETURN(const PartitionBook book, PartitionBook::Open(dataset));
+  FGNN_RETURN_IF_ERROR(CountByParts(dataset, book).status());
+  return undirected;
+}
+
 absl::Status Inspect(const JobSpec& spec) {
   FGNN_RETURN_IF_ERROR(ReadDatasetInfo(spec.dataset).status());
   return ValidateOnce(spec.dataset, /*state_dir=*/{}).status();
@@ -170,11 +188,8 @@ void UseDataset(const std::filesystem::path& folder, VertexLabels labels,
                 uint64_t number, UsesByName* uses) {
   const JobSpec spec = SpecOf(folder, labels, number);
   const std::pair<const char*, absl::Status (*)(const JobSpec&)> ways[] = {
-      {"train", Train},
-      {"evaluate", Evaluate},
-      {"rank", Rank},
-      {"warn", Warn},
-      {"inspect", Inspect}};
+      {"train", Train}, {"evaluate", Evaluate},   {"rank", Rank},
+      {"warn", Warn},   {"partition", Partition}, {"inspect", Inspect}};
   for (const auto& [name, use] : ways) {
     UseCounts& counts = (*uses)[name];
     const absl::Status status = use(spec);
