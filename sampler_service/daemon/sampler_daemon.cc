@@ -52,9 +52,9 @@ SamplerDaemon::SamplerDaemon(const ExecutorDaemonOptions& options,
 absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
     const ExecutorJobStart& start) {
   const AttachJobRequest& attachment = start.attachment;
-  FGNN_ASSIGN_OR_RETURN(
-      JobSampling sampling,
-      OpenSampling(start.spec, HashString(attachment.job_id)));
+  FGNN_ASSIGN_OR_RETURN(JobSampling sampling,
+                        OpenSampling(start.spec, HashString(attachment.job_id),
+                                     attachment.hosts.seeds));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   sampling.factory = device_->ForJob(segment->options().topology_on_host != 0
                                          ? TopologyPlace::kHost
@@ -107,7 +107,7 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
   const std::function<absl::Status()> check = CheckOf(limits);
   FGNN_ASSIGN_OR_RETURN(const ValidatedFolder folder,
                         ValidateOnce(spec->dataset, state_dir_, check));
-  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+  FGNN_ASSIGN_OR_RETURN(Dataset dataset,
                         Dataset::Open(spec->dataset, Validation::kShapes));
   FGNN_RETURN_IF_ERROR(CheckHostFolder(dataset));
   std::optional<std::string> warning;
@@ -116,9 +116,17 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
   } else {
     FGNN_ASSIGN_OR_RETURN(warning, UntrainedClassesWarning(dataset));
   }
-  return ValidatedDataset{.state = folder.state,
-                          .content = folder.content,
-                          .warning = std::move(warning).value_or("")};
+  ValidatedDataset validated = {.state = folder.state,
+                                .content = folder.content,
+                                .warning = std::move(warning).value_or("")};
+  if (spec->training.has_own_seeds()) {
+    dataset.FindDerivedIn(state_dir_);
+    FGNN_ASSIGN_OR_RETURN(const TrainParts train, ReadTrainParts(dataset));
+    validated.book = train.book;
+    validated.train_of_parts.resize(kFineParts);
+    for (const uint8_t part : train.part_of) ++validated.train_of_parts[part];
+  }
+  return validated;
 }
 
 absl::Status SamplerDaemon::CountInputNodes(
@@ -162,14 +170,16 @@ absl::StatusOr<RankedVertices> SamplerDaemon::RankVertices(
 }
 
 absl::StatusOr<JobSampling> SamplerDaemon::OpenSampling(const JobSpec& spec,
-                                                        uint64_t job_key) {
+                                                        uint64_t job_key,
+                                                        SeedShares seeds) {
   EndIfDeviceIsBroken();
   return OpenJobSampling(
       spec, {.job_key = job_key,
              .num_threads = executor_.NumThreads(spec.sampling.threads),
              .plugins = plugins_,
              .state_dir = state_dir_,
-             .factory = device_->ForJob()});
+             .factory = device_->ForJob(),
+             .seeds = std::move(seeds)});
 }
 
 // The scheduler starts another process, which samples what this one held.

@@ -53,7 +53,8 @@ class SamplerDaemon : private JobStarter, private SamplerCalls {
       const RankVerticesRequest& request, const CallLimits& limits) override;
 
   absl::StatusOr<JobSampling> OpenSampling(const JobSpec& spec,
-                                           uint64_t job_key = 0);
+                                           uint64_t job_key = 0,
+                                           SeedShares seeds = {});
   // Ends this process if it cannot use its device any more.
   void EndIfDeviceIsBroken();
   // Returns the result of work on the device. If the device broke in it, ends

@@ -3,10 +3,12 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
 #include "shared/device/memory.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -38,6 +40,19 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 }
 
 }  // namespace
+
+absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset) {
+  const absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
+  if (!book.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "training.seeds is own, which needs a partition book: ",
+        MessageOf(book.status()), "; make one with 'fgnn dataset partition ",
+        dataset.folder().string(), "'"));
+  }
+  TrainParts train = {.book = book->key()};
+  FGNN_ASSIGN_OR_RETURN(train.part_of, PartsOfTrain(*book, dataset));
+  return train;
+}
 
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& wanted) {
@@ -80,6 +95,13 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
   if (algorithm == SamplingAlgorithm::kPlugin) {
     FGNN_ASSIGN_OR_RETURN(job.plugin,
                           LoadedPlugin::Open(wanted.plugins, sampling.plugin));
+  }
+  if (wanted.seeds.are_own()) {
+    FGNN_RETURN_IF_ERROR(
+        CheckSeedShares(wanted.seeds, spec.training.batches_per_step));
+    FGNN_ASSIGN_OR_RETURN(const TrainParts train, ReadTrainParts(job.dataset));
+    FGNN_RETURN_IF_ERROR(CheckSameBook(wanted.seeds, train.book, spec.dataset));
+    job.own_seeds = std::make_unique<OwnSeeds>(train.part_of, wanted.seeds);
   }
   FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
   if (const uint32_t window = sampling.matched_window(); window > 0) {

@@ -6,13 +6,16 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "sampler_service/order/matched_order.h"
 #include "sampler_service/plugin/loaded_plugin.h"
 #include "sampler_service/sampling/alias_tables.h"
+#include "sampler_service/sampling/own_seeds.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/book/seed_shares.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
@@ -24,6 +27,8 @@ struct JobSampling {
   SamplerFactory factory;
   std::unique_ptr<const AliasTables> weights;  // Null but for khop_weighted.
   std::unique_ptr<const LoadedPlugin> plugin;  // Null but for kind plugin.
+  // Null: every batch draws its seeds from all train vertices.
+  std::unique_ptr<const OwnSeeds> own_seeds = nullptr;
   // Order of the batches; nullopt: as they are drawn.
   std::optional<MatchedOrderOptions> order = std::nullopt;
 
@@ -34,10 +39,11 @@ struct JobSampling {
             .weights = weights.get(),
             .plugin = plugin.get(),
             .edge_weights = dataset.edge_weights(),
-            .train_edges = dataset.train_edges()};
+            .train_edges = dataset.train_edges(),
+            .own_seeds = own_seeds.get()};
   }
   uint64_t batches_per_epoch() const {
-    return BatchesPerEpoch(NumExamples(input(), options), options.batch_size);
+    return BatchesPerEpoch(input(), options);
   }
   // Returns the bytes of the tables by which a sampler orders batches.
   uint64_t order_bytes() const {
@@ -54,13 +60,26 @@ struct JobSamplingOptions {
   std::filesystem::path state_dir = {};
   // Factory of the device's samplers; empty: NewCpuSampler().
   SamplerFactory factory = nullptr;
+  // Shares of training.seeds own; without a book, batches draw their seeds from
+  // all train vertices.
+  SeedShares seeds = {};
 };
 // Opens the data of a job. The scheduler has validated the dataset; this
 // function only checks types and shapes. Returns errors of Dataset::Open(),
 // AliasTables::Open(), LoadedPlugin::Open() and Validate(). InvalidArgument:
-// the algorithm is not known.
+// the algorithm is not known. FailedPrecondition: the shares are of another
+// book than the dataset's.
 absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
                                             const JobSamplingOptions& options);
+
+// The fine parts of a job's train vertices.
+struct TrainParts {
+  uint64_t book = 0;                  // PartitionBook::key()
+  std::vector<uint8_t> part_of = {};  // Fine part of each train vertex.
+};
+// Reads them for training.seeds own. InvalidArgument: the dataset has no sound
+// book; the message has the command that makes one.
+absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset);
 
 }  // namespace fgnn
 

@@ -1,6 +1,7 @@
 #include "sampler_service/sampling/epoch_seeds.h"
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/sampling/own_seeds.h"
 #include "shared/base/philox.h"
 #include "shared/base/status.h"
 
@@ -8,20 +9,38 @@ namespace fgnn {
 
 EpochSeeds::EpochSeeds(const SamplerInput& input, const SamplerOptions& options)
     : train_(input.train),
+      own_seeds_(input.own_seeds),
       edges_(input.train_edges),
       num_nodes_(input.graph.num_nodes()),
       places_(input.graph.places),
       options_(options),
       num_examples_(NumExamples(input, options)),
-      batches_per_epoch_(BatchesPerEpoch(num_examples_, options.batch_size)) {}
+      batches_per_epoch_(BatchesPerEpoch(input, options)) {}
+
+EpochSeeds::Pass EpochSeeds::PassOf(uint64_t batch) const {
+  if (own_seeds_ == nullptr) {
+    return {.first = batch * options_.batch_size,
+            .num_examples = num_examples_};
+  }
+  const ShareBatch own = own_seeds_->ShareBatchOf(batch);
+  const absl::Span<const uint32_t> rows = own_seeds_->RowsOf(own.share);
+  const uint64_t batches =
+      std::max<uint64_t>(BatchesPerEpoch(rows.size(), options_.batch_size), 1);
+  return {.share = own.share,
+          .number = own.number / batches,
+          .first = own.number % batches * options_.batch_size,
+          .num_examples = rows.size(),
+          .rows = rows};
+}
 
 absl::Status EpochSeeds::DrawVertices(const KeyedPermutation& permutation,
-                                      uint64_t first, uint64_t count,
+                                      const Pass& pass, uint64_t count,
                                       GlobalId* seeds) const {
   // All places are computed first: the processor does not reach the next read
   // while it computes a permutation.
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t train_place = permutation(first + i);
+    uint64_t train_place = permutation(pass.first + i);
+    if (!pass.rows.empty()) train_place = pass.rows[train_place];
     __builtin_prefetch(&train_[train_place]);
     seeds[i] = static_cast<uint32_t>(train_place);
   }
@@ -55,15 +74,17 @@ absl::Status EpochSeeds::DrawPairs(const KeyedPermutation& permutation,
 
 absl::StatusOr<DrawnSeeds> EpochSeeds::Draw(BatchPlace place,
                                             GlobalId* ids) const {
+  const Pass pass = PassOf(place.batch);
+  if (pass.num_examples == 0) return DrawnSeeds{};
   const KeyedPermutation permutation(
-      num_examples_, MakePhiloxKey(options_.seed, place.epoch, /*batch=*/0,
-                                   /*hop=*/0, Purpose::kSeedPermutation));
-  const uint64_t first = place.batch * options_.batch_size;
+      pass.num_examples,
+      MakePhiloxKey(options_.seed, place.epoch, /*batch=*/pass.number,
+                    /*hop=*/pass.share, Purpose::kSeedPermutation));
   const uint64_t count =
-      std::min<uint64_t>(options_.batch_size, num_examples_ - first);
+      std::min<uint64_t>(options_.batch_size, pass.num_examples - pass.first);
   FGNN_RETURN_IF_ERROR(are_pairs()
                            ? DrawPairs(permutation, place, count, ids)
-                           : DrawVertices(permutation, first, count, ids));
+                           : DrawVertices(permutation, pass, count, ids));
   return DrawnSeeds{
       .num_ids = static_cast<uint32_t>(count * ids_per_example()),
       .num_positives = are_pairs() ? static_cast<uint32_t>(count) : 0};

@@ -52,12 +52,24 @@ class EpochSeeds {
   uint64_t ids_per_example() const {
     return are_pairs() ? 2 * (uint64_t{options_.negatives} + 1) : 1;
   }
-  absl::Status DrawVertices(const KeyedPermutation& permutation, uint64_t first,
-                            uint64_t count, GlobalId* seeds) const;
+  // A shuffle of examples, and the place in it where a batch begins.
+  struct Pass {
+    uint32_t share = 0;
+    uint64_t number = 0;  // Number of passes of the share before it.
+    uint64_t first = 0;
+    uint64_t num_examples = 0;
+    // Rows of train.npy that are shuffled; empty: all.
+    absl::Span<const uint32_t> rows = {};
+  };
+  Pass PassOf(uint64_t batch) const;
+  absl::Status DrawVertices(const KeyedPermutation& permutation,
+                            const Pass& pass, uint64_t count,
+                            GlobalId* seeds) const;
   absl::Status DrawPairs(const KeyedPermutation& permutation, BatchPlace place,
                          uint64_t count, GlobalId* ends) const;
 
   absl::Span<const int64_t> train_;
+  const OwnSeeds* own_seeds_;
   EdgeView edges_;
   uint64_t num_nodes_;
   const ArrayPlaces* places_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sampler_service/sampling/alias_tables.h"
+#include "sampler_service/sampling/own_seeds.h"
 #include "shared/base/nearest.h"
 #include "shared/base/status.h"
 
@@ -101,6 +102,13 @@ absl::StatusOr<SamplingAlgorithm> SamplingAlgorithmOf(std::string_view kind) {
   FGNN_ASSIGN_OR_RETURN(const size_t index, IndexOfWord(kind, SamplingKinds(),
                                                         "sampling algorithm"));
   return static_cast<SamplingAlgorithm>(index);
+}
+
+uint64_t BatchesPerEpoch(const SamplerInput& input,
+                         const SamplerOptions& options) {
+  return input.own_seeds != nullptr
+             ? input.own_seeds->batches_per_epoch(options.batch_size)
+             : BatchesPerEpoch(NumExamples(input, options), options.batch_size);
 }
 
 absl::Status Validate(const SamplerInput& input,

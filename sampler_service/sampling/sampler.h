@@ -32,6 +32,11 @@
 //     permutation(b * B) … of KeyedPermutation(|train|,
 //     MakePhiloxKey(seed, e, 0, 0, kSeedPermutation)); the epoch's last batch
 //     has the rest.
+//   Seeds of a share's own (training.seeds own, shared/graph/book). If batch b
+//     of epoch e is batch q of share s, and a pass of the share has m batches,
+//     it holds the share's train ids at the places permutation((q mod m) * B) …
+//     of KeyedPermutation(|train of s|, MakePhiloxKey(seed, e, q div m, s,
+//     kSeedPermutation)); a pass's last batch has the rest.
 //   Link prediction. Batch b holds the P training edges at those places of the
 //     permutation of all of them, then K negatives of each. A negative has the
 //     edge's source and a vertex drawn uniformly from all. Draw j of the i-th
@@ -123,6 +128,7 @@ inline PhiloxKey KeyOfHop(const SamplerOptions& options, BatchPlace place,
 
 class AliasTables;   // sampling/alias_tables.h
 class LoadedPlugin;  // plugin/loaded_plugin.h
+class OwnSeeds;      // sampling/own_seeds.h
 
 // The data that the samplers of a job share. Borrowed: it must outlive them.
 struct SamplerInput {
@@ -135,6 +141,8 @@ struct SamplerInput {
   absl::Span<const float> edge_weights = {};  // [num_edges] or empty.
   // Training edges of link prediction, at least one.
   EdgeView train_edges = {};
+  // Train vertices of each share; null: every batch draws from all.
+  const OwnSeeds* own_seeds = nullptr;
 };
 
 // Returns the number of examples of an epoch: train vertices, or training
@@ -143,6 +151,10 @@ inline uint64_t NumExamples(const SamplerInput& input,
                             const SamplerOptions& options) {
   return options.negatives > 0 ? input.train_edges.size() : input.train.size();
 }
+
+// Returns the number of batches of an epoch.
+uint64_t BatchesPerEpoch(const SamplerInput& input,
+                         const SamplerOptions& options);
 
 // Returns the number of seeds that no batch exceeds.
 inline uint64_t MaxSeedsOf(const SamplerOptions& options) {

@@ -232,7 +232,7 @@ absl::Status JobExecutors::CallAttach(const AttachTicket& ticket) {
        .overflow_block = OverflowBlockOf(ticket, segment_->options()),
        .scheduler_generation = daemons_->terms().generation,
        .device = ticket.number,
-       .hosts = ticket.role == ExecutorRole::kSampler ? JobHosts() : hosts_},
+       .hosts = hosts_},
       {.timeout = kAttachTimeout,
        .keep_going = [this] { return caller_.MayGoOn(); }});
 }

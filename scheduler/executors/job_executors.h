@@ -54,8 +54,8 @@ class JobExecutors {
   // attached only while the dataset has these contents. FailedPrecondition: the
   // job began with other contents.
   absl::StatusOr<ValidatedDataset> ValidateDataset();
-  // Makes the segment; the next Tick() attaches all daemons to it. `hosts`:
-  // those that the exchange trades with.
+  // Makes the segment; the next Tick() attaches all daemons to it, and tells
+  // them of the hosts.
   absl::Status OpenSegment(const SegmentOptions& options, JobHosts hosts = {});
   // Attaches daemons that came back. Returns OK while the job may go on.
   absl::Status Tick();

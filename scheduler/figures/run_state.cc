@@ -12,6 +12,7 @@ using Json = nlohmann::ordered_json;
 // Keys of the compared scores, whichever scores they are.
 constexpr char kValidScore[] = "valid_accuracy";
 constexpr char kBestValidScore[] = "best_valid_accuracy";
+constexpr char kSeedShares[] = "seed_shares";
 
 // Reads fields, and remembers whether all of them were there.
 class Reader {
@@ -32,6 +33,16 @@ class Reader {
     ok_ = ok_ && json_.contains(name) && json_[name].is_object();
     return ok_ ? json_[name].dump() : std::string();
   }
+  // Shares that are absent are those of training.seeds global.
+  void ReadIfThere(const char* name, SeedShares& shares) {
+    if (!ok_ || !json_.contains(name)) return;
+    std::optional<SeedShares> read;
+    if (json_[name].is_string()) {
+      read = SeedSharesFromText(json_[name].get<std::string>());
+    }
+    ok_ = read.has_value();
+    if (ok_) shares = *read;
+  }
   bool ok() const { return ok_; }
 
  private:
@@ -42,18 +53,19 @@ class Reader {
 }  // namespace
 
 std::string RunStateToJson(const RunState& state) {
-  return Json{{"batches_per_epoch", state.batches_per_epoch},
-              {"next_seq", state.next_seq.value()},
-              {"dataset_content", state.dataset_content},
-              {"batch_dependency", state.batch_dependency},
-              {"matched_window", state.matched_window},
-              {"sum", Json::parse(state.sum.ToJson())},
-              {kValidScore, OrNull(state.valid_score)},
-              {kBestValidScore, OrNull(state.best_valid_score)},
-              {"best_epoch", OrNull(state.best_epoch)},
-              {"metrics_bytes", state.metrics_bytes},
-              {"digests_bytes", state.digests_bytes}}
-      .dump();
+  Json json = {{"batches_per_epoch", state.batches_per_epoch},
+               {"next_seq", state.next_seq.value()},
+               {"dataset_content", state.dataset_content},
+               {"batch_dependency", state.batch_dependency},
+               {"matched_window", state.matched_window},
+               {"sum", Json::parse(state.sum.ToJson())},
+               {kValidScore, OrNull(state.valid_score)},
+               {kBestValidScore, OrNull(state.best_valid_score)},
+               {"best_epoch", OrNull(state.best_epoch)},
+               {"metrics_bytes", state.metrics_bytes},
+               {"digests_bytes", state.digests_bytes}};
+  if (state.seeds.are_own()) json[kSeedShares] = ToText(state.seeds);
+  return json.dump();
 }
 
 absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
@@ -73,6 +85,7 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   reader.Read("best_epoch", state.best_epoch);
   reader.Read("metrics_bytes", state.metrics_bytes);
   reader.Read("digests_bytes", state.digests_bytes);
+  reader.ReadIfThere(kSeedShares, state.seeds);
   if (!reader.ok()) {
     return absl::DataLossError("its state of the run cannot be read");
   }

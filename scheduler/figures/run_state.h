@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/figures/epoch_sum.h"
 #include "shared/base/types.h"
+#include "shared/graph/book/seed_shares.h"
 
 namespace fgnn {
 
@@ -21,6 +22,8 @@ struct RunState {
   uint64_t batch_dependency = 1;  // The job's sampling.batch_dependency.
   // Batches of a window of sampling.order matched; 0: batches come as drawn.
   uint64_t matched_window = 0;
+  // Shares of training.seeds own; without a book: training.seeds is global.
+  SeedShares seeds = {};
   EpochSum sum;  // Sum of the open epoch's committed batches.
   // Scores::compared() of the last validated epoch and of the best one.
   std::optional<double> valid_score;

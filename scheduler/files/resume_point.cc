@@ -48,6 +48,12 @@ std::string OrderOf(uint64_t matched_window) {
              : absl::StrCat("matched in windows of ", matched_window);
 }
 
+std::string SeedsOf(const SeedShares& seeds) {
+  return seeds.are_own() ? absl::StrCat("own by the partition book ",
+                                        absl::Hex(seeds.book, absl::kZeroPad16))
+                         : "global";
+}
+
 // InvalidArgument: the run's batches are others, or came in another order. The
 // message names the field and the way out.
 absl::Status CheckSameKeys(const CheckpointProfile& profile,
@@ -69,6 +75,13 @@ absl::Status CheckSameKeys(const CheckpointProfile& profile,
         ", this job has ", OrderOf(run.matched_window),
         "; set sampling.order and sampling.window back, or train in another "
         "run folder"));
+  }
+  if (state.seeds != run.seeds) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with training.seeds ", SeedsOf(state.seeds),
+        ", this job has ", SeedsOf(run.seeds),
+        "; set training.seeds and run.json back, or train in another run "
+        "folder"));
   }
   return absl::OkStatus();
 }

@@ -31,6 +31,7 @@ struct ResumedRun {
   uint64_t seed = 0;
   uint64_t batch_dependency = 1;  // The job's sampling.batch_dependency.
   uint32_t matched_window = 0;    // As in RunState.
+  SeedShares seeds = {};          // As in RunState.
   std::string dataset = {};       // Folder of the dataset.
   uint64_t dataset_content = 0;   // Fingerprint of its present contents.
 };

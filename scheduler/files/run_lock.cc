@@ -75,12 +75,15 @@ bool IsLockAt(const fs::path& path, int lock) {
 std::optional<RunRecord> ReadRunRecord(const fs::path& run_dir) {
   const nlohmann::json json = ReadJson(run_dir / kRunRecordName);
   if (!json.is_object()) return std::nullopt;
-  return RunRecord{.job_id = TextAt(json, "job_id"),
-                   .user = TextAt(json, "user"),
-                   .digest = IsTrueAt(json, "digest"),
-                   .trace = IsTrueAt(json, "trace"),
-                   .service = TextAt(json, "service"),
-                   .seconds_before = NumberAt(json, "seconds_before")};
+  return RunRecord{
+      .job_id = TextAt(json, "job_id"),
+      .user = TextAt(json, "user"),
+      .digest = IsTrueAt(json, "digest"),
+      .trace = IsTrueAt(json, "trace"),
+      .service = TextAt(json, "service"),
+      .seconds_before = NumberAt(json, "seconds_before"),
+      .seeds =
+          SeedSharesFromText(TextAt(json, "seeds")).value_or(SeedShares())};
 }
 
 std::string OwnerOnDisk(const fs::path& run_dir) {
@@ -149,15 +152,14 @@ absl::StatusOr<RunLock> RunLock::Take(HeldFolder folder) {
 }
 
 absl::Status RunLock::Write(const RunRecord& record) const {
+  nlohmann::ordered_json json = {
+      {"job_id", record.job_id},   {"user", record.user},
+      {"digest", record.digest},   {"trace", record.trace},
+      {"service", record.service}, {"seconds_before", record.seconds_before},
+      {"pid", ::getpid()}};
+  if (record.seeds.are_own()) json["seeds"] = ToText(record.seeds);
   const std::string text =
-      nlohmann::ordered_json({{"job_id", record.job_id},
-                              {"user", record.user},
-                              {"digest", record.digest},
-                              {"trace", record.trace},
-                              {"service", record.service},
-                              {"seconds_before", record.seconds_before},
-                              {"pid", ::getpid()}})
-          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+      json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
       "\n";
   const auto size = static_cast<ssize_t>(text.size());
   const ssize_t written = ::pwrite(record_.get(), text.data(), text.size(), 0);

@@ -6,6 +6,10 @@
 //   {"job_id": "20261121-101500-7f3a", "user": "ann", "digest": true,
 //    "trace": false, "service": "/home/ann/.local/state/fgnn",
 //    "seconds_before": 0, "pid": 4711}
+//
+// With training.seeds own, it also says by which shares the batches are made:
+//
+//   "seeds": "00c0ffee00c0ffee 1,1 0,0,0,…"
 #ifndef FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 #define FGNN_SCHEDULER_FILES_RUN_LOCK_H_
 
@@ -18,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/files/unique_fd.h"
+#include "shared/graph/book/seed_shares.h"
 
 namespace fgnn {
 
@@ -34,6 +39,8 @@ struct RunRecord {
   std::string service = {};  // State folder of the job's service.
   // Seconds that the run had taken before this job went on with it.
   double seconds_before = 0;
+  // Shares that the run began with; without a book: training.seeds is global.
+  SeedShares seeds = {};
 };
 
 // Returns the folder's record; nullopt: there is none that can be read.

@@ -133,7 +133,9 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
   SegmentOptions segment;
   segment.job_key = input.job_key;
   segment.batches_per_epoch =
-      BatchesPerEpoch(input.dataset.num_train, spec.sampling.batch_size);
+      input.own_batches > 0
+          ? input.own_batches
+          : BatchesPerEpoch(input.dataset.num_train, spec.sampling.batch_size);
   segment.epochs = spec.training.epochs;
   segment.batches_per_step = spec.training.batches_per_step;
   segment.staleness = spec.training.most_staleness();

@@ -52,6 +52,9 @@ struct PlanInput {
   // job's samplers are on one kind of device, or no GPU was measured.
   std::optional<SamplingProfile> sampling_on_gpus = std::nullopt;
   TrainingProfile training;
+  // Batches of an epoch with training.seeds own; 0: every batch draws its seeds
+  // from all train vertices.
+  uint64_t own_batches = 0;
   // See SegmentOptions.
   uint64_t num_hosts = 1;
   uint64_t places_before = 0;

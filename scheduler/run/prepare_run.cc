@@ -71,6 +71,11 @@ absl::StatusOr<SegmentOptions> PlanSegment(RunContext& run, PlanInput input,
   input.num_hosts = std::max<uint64_t>(run.hosts.size(), 1);
   input.places_before = run.places_before();
   input.places_after = run.places_after();
+  if (const SeedShares& seeds = run.peers.seeds; seeds.are_own()) {
+    input.own_batches = OwnBatchesPerEpoch(
+        seeds, TrainOfShares(seeds, run.dataset->validated.train_of_parts),
+        run.spec.sampling.batch_size);
+  }
   JobPlan plan;
   FGNN_RETURN_IF_ERROR(run.environment.memory->Plan(
       run.job.id, [&](uint64_t of_others) -> absl::StatusOr<uint64_t> {

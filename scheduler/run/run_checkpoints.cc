@@ -95,6 +95,7 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
        .dataset_content = run_.dataset->validated.content,
        .batch_dependency = run_.spec.sampling.batch_dependency,
        .matched_window = run_.spec.sampling.matched_window(),
+       .seeds = run_.peers.seeds,
        .sum = records_.sum(),
        .valid_score = scores_.valid(),
        .best_valid_score = scores_.best().score,

@@ -88,7 +88,8 @@ struct RunContext {
   const Job job;
   std::vector<HostShare> hosts;  // All hosts of the job; empty: no devices.
   const size_t self;             // Index of this host among them.
-  // The hosts as the exchange sees them; empty: one host, or not known yet.
+  // The hosts as the daemons see them; all are empty: one host, or not known
+  // yet.
   JobHosts peers;
   // Spec of the job, with the devices that it has on this host.
   const JobSpec spec;

@@ -86,6 +86,7 @@ struct TrainingSpec {
   uint64_t seed = 0;
   uint32_t batches_per_step = 0;  // W; at least 1 in an effective spec.
   double label_smoothing = 0;
+  std::string seeds;       // "global" or "own".
   std::string sync;        // "steps", "bounded_staleness" or "nccl".
   uint32_t staleness = 0;  // "bounded_staleness" only: most versions.
   // "nccl" only: whether gradients are added in the order of the batches.
@@ -104,6 +105,7 @@ struct TrainingSpec {
     return ObjectiveOf(task).value_or(Objective::kClasses);
   }
   bool predicts_links() const { return objective() == Objective::kLinks; }
+  bool has_own_seeds() const { return seeds == "own"; }
   // Returns the most versions that the weights of a batch may be older than the
   // weights that the batch changes.
   uint32_t most_staleness() const {

@@ -93,6 +93,7 @@ void CopyTraining(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(seed);
   FGNN_FIELD(batches_per_step);
   FGNN_FIELD(label_smoothing);
+  FGNN_FIELD(seeds);
   FGNN_FIELD(sync);
   FGNN_FIELD(staleness);
   FGNN_FIELD(deterministic);

@@ -13,6 +13,7 @@
 #include "shared/base/files/guarded_path.h"
 #include "shared/base/types.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/book/seed_shares.h"
 #include "shared/measured/scores.h"
 #include "shared/minibatch/hop_size.h"
 
@@ -38,6 +39,7 @@ struct JobHosts {
   uint32_t self = 0;              // Index of the host that sees them.
   // Number of the run. Exchanges of another run of the job are strangers.
   uint64_t attempt = 0;
+  SeedShares seeds = {};  // Also of a job of one host.
 };
 
 struct AttachJobRequest {
@@ -50,7 +52,7 @@ struct AttachJobRequest {
   // Number of the executor among the job's executors of its role. Where devices
   // take turns: number of its device.
   uint32_t device = 0;
-  JobHosts hosts = {};  // For the exchange alone.
+  JobHosts hosts = {};
 };
 
 struct ProfileSamplingRequest {
@@ -64,6 +66,10 @@ struct ValidatedDataset {
   // Fingerprint of the contents; equal for copies of a dataset.
   uint64_t content = 0;
   std::string warning;  // Warning in one line; empty: none.
+  // PartitionBook::key(), and how many train vertices each fine part has, with
+  // training.seeds own.
+  uint64_t book = 0;
+  std::vector<uint64_t> train_of_parts = {};
 };
 
 // Part of the batches that are sampled to rank the vertices.

@@ -193,9 +193,7 @@ v1::AttachJobRequest ToProto(const AttachJobRequest& request) {
   }
   message.set_scheduler_generation(request.scheduler_generation);
   message.set_device(request.device);
-  if (!request.hosts.all.empty()) {
-    *message.mutable_hosts() = ToProto(request.hosts);
-  }
+  *message.mutable_hosts() = ToProto(request.hosts);
   return message;
 }
 
@@ -244,13 +242,19 @@ v1::ValidateDatasetResponse ToProto(const ValidatedDataset& dataset) {
   message.set_state(dataset.state);
   message.set_content(dataset.content);
   message.set_warning(PrintableText(dataset.warning));
+  message.set_book(dataset.book);
+  message.mutable_train_of_parts()->Add(dataset.train_of_parts.begin(),
+                                        dataset.train_of_parts.end());
   return message;
 }
 
 ValidatedDataset FromProto(const v1::ValidateDatasetResponse& message) {
   return {.state = message.state(),
           .content = message.content(),
-          .warning = message.warning()};
+          .warning = message.warning(),
+          .book = message.book(),
+          .train_of_parts = {message.train_of_parts().begin(),
+                             message.train_of_parts().end()}};
 }
 
 v1::CountInputNodesRequest ToProto(const CountInputNodesRequest& request) {

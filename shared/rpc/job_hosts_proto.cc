@@ -1,5 +1,9 @@
 #include "shared/rpc/job_hosts_proto.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 namespace fgnn {
 
 v1::JobHosts ToProto(const JobHosts& hosts) {
@@ -12,6 +16,14 @@ v1::JobHosts ToProto(const JobHosts& hosts) {
   }
   message.set_self(hosts.self);
   message.set_attempt(hosts.attempt);
+  if (hosts.seeds.are_own()) {
+    v1::SeedShares& seeds = *message.mutable_seeds();
+    seeds.set_book(hosts.seeds.book);
+    seeds.mutable_places()->Add(hosts.seeds.places.begin(),
+                                hosts.seeds.places.end());
+    seeds.mutable_share_of_part()->assign(hosts.seeds.share_of_part.begin(),
+                                          hosts.seeds.share_of_part.end());
+  }
   return message;
 }
 
@@ -22,6 +34,16 @@ JobHosts FromProto(const v1::JobHosts& message) {
     hosts.all.push_back({.name = host.name(),
                          .exchange = host.exchange(),
                          .num_places = host.num_places()});
+  }
+  if (message.has_seeds()) {
+    const v1::SeedShares& seeds = message.seeds();
+    hosts.seeds.book = seeds.book();
+    hosts.seeds.places.assign(seeds.places().begin(), seeds.places().end());
+    // CheckSeedShares() refuses shares in which a fine part has none.
+    hosts.seeds.share_of_part.fill(UINT8_MAX);
+    std::copy_n(seeds.share_of_part().begin(),
+                std::min<size_t>(seeds.share_of_part().size(), kFineParts),
+                hosts.seeds.share_of_part.begin());
   }
   return hosts;
 }

@@ -16,6 +16,7 @@
 #include "sampler_service/sampling/sampler.h"
 #include "shared/base/permutation.h"
 #include "shared/base/philox.h"
+#include "shared/graph/book/seed_shares.h"
 
 namespace fgnn::reference {
 
@@ -24,6 +25,9 @@ using AdjacencyLists = std::vector<std::vector<uint32_t>>;
 
 struct Job {
   std::vector<int64_t> train;
+  // Only for training.seeds own: the shares, and each train vertex's fine part.
+  SeedShares seeds;
+  std::vector<uint8_t> parts_of_train;
   std::vector<uint32_t> train_edges;  // [n, 2], only for link prediction.
   SamplerOptions options;
   // Only for kWeighted: the cells and weights of the graph's adjacency lists,
@@ -195,16 +199,69 @@ inline Neighbors NeighborsOf(PhiloxKey key, const AdjacencyLists& graph,
   return result;
 }
 
+// A batch of a job with shares of seeds: batch `number` of a pass through the
+// train vertices at `rows`.
+struct OwnBatch {
+  uint32_t share = 0;
+  uint64_t pass = 0;
+  uint64_t number = 0;
+  std::vector<uint64_t> rows;
+};
+
+inline std::vector<uint64_t> RowsOf(const Job& job, uint32_t share) {
+  std::vector<uint64_t> rows;
+  for (uint64_t row = 0; row < job.train.size(); ++row) {
+    if (job.seeds.share_of_part[job.parts_of_train[row]] == share) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+// Deals out the batches of an epoch place by place.
+inline std::vector<OwnBatch> OwnBatches(const Job& job) {
+  std::vector<OwnBatch> all;
+  std::vector<uint64_t> taken(job.seeds.places.size());
+  size_t needed = 0;
+  for (size_t rest = job.seeds.places.size(); rest > 0;) {
+    rest = 0;
+    for (uint32_t share = 0; share < taken.size(); ++share) {
+      const std::vector<uint64_t> rows = RowsOf(job, share);
+      const uint64_t batches =
+          (rows.size() + job.options.batch_size - 1) / job.options.batch_size;
+      for (uint64_t place = 0; place < job.seeds.places[share]; ++place) {
+        OwnBatch batch = {.share = share, .rows = rows};
+        batch.pass = rows.empty() ? 0 : taken[share] / batches;
+        batch.number = rows.empty() ? 0 : taken[share] % batches;
+        all.push_back(batch);
+        if (++taken[share] == batches) needed = all.size();
+      }
+      if (job.seeds.places[share] > 0 && taken[share] < batches) ++rest;
+    }
+  }
+  all.resize(needed);
+  return all;
+}
+
 inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
                          uint64_t seq) {
   const SamplerOptions& options = job.options;
   const bool links = options.negatives > 0;
-  const uint64_t num_train =
-      links ? job.train_edges.size() / 2 : job.train.size();
+  uint64_t num_train = links ? job.train_edges.size() / 2 : job.train.size();
+  const std::vector<OwnBatch> own_batches =
+      job.seeds.are_own() ? OwnBatches(job) : std::vector<OwnBatch>();
   const uint64_t per_epoch =
-      (num_train + options.batch_size - 1) / options.batch_size;
+      job.seeds.are_own()
+          ? own_batches.size()
+          : (num_train + options.batch_size - 1) / options.batch_size;
   const uint64_t epoch = seq / per_epoch;
   const uint64_t batch = seq % per_epoch;
+  OwnBatch own;
+  own.number = batch;
+  if (job.seeds.are_own()) {
+    own = own_batches[batch];
+    num_train = own.rows.size();
+  }
   Batch result;
   std::unordered_map<uint32_t, uint32_t> local_ids;
   const auto local_id = [&](uint32_t v) {
@@ -214,12 +271,14 @@ inline Batch SampleBatch(const AdjacencyLists& graph, const Job& job,
     return at->second;
   };
   const KeyedPermutation permutation(
-      num_train,
-      MakePhiloxKey(options.seed, epoch, 0, 0, Purpose::kSeedPermutation));
+      std::max<uint64_t>(num_train, 1),
+      MakePhiloxKey(options.seed, epoch, own.pass, own.share,
+                    Purpose::kSeedPermutation));
   std::vector<std::pair<uint32_t, uint32_t>> positives;
-  for (uint64_t i = batch * options.batch_size;
-       i < std::min((batch + 1) * options.batch_size, num_train); ++i) {
-    const uint64_t place = permutation(i);
+  for (uint64_t i = own.number * options.batch_size;
+       i < std::min((own.number + 1) * options.batch_size, num_train); ++i) {
+    const uint64_t place =
+        job.seeds.are_own() ? own.rows[permutation(i)] : permutation(i);
     if (links) {
       positives.emplace_back(job.train_edges[2 * place],
                              job.train_edges[2 * place + 1]);

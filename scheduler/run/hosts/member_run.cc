@@ -60,6 +60,10 @@ absl::Status MemberRun::Prepare(absl::FunctionRef<void()> tell, AskOrder ask) {
   FGNN_ASSIGN_OR_RETURN(PlanInput measured, MeasureExecutors(run_, planner_));
   tell();
   FGNN_RETURN_IF_ERROR(WaitForPlaces(ask));
+  if (run_.peers.seeds.are_own()) {
+    FGNN_RETURN_IF_ERROR(CheckSameBook(
+        run_.peers.seeds, run_.dataset->validated.book, run_.spec.dataset));
+  }
   FGNN_ASSIGN_OR_RETURN(SegmentOptions segment,
                         PlanSegment(run_, std::move(measured), memory_));
   FGNN_ASSIGN_OR_RETURN(segment.rank_order_key,

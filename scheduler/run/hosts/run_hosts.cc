@@ -85,7 +85,8 @@ absl::Status RunHosts::WaitForJoins() {
 }
 
 JobHosts RunHosts::HostsFor(uint32_t self) const {
-  JobHosts hosts = {.all = {}, .self = self, .attempt = attempt_};
+  JobHosts hosts = {
+      .all = {}, .self = self, .attempt = attempt_, .seeds = run_.peers.seeds};
   for (const HostShare& share : run_.hosts) {
     const MemberFacts facts =
         share.name.empty() ? members().head() : members().FactsOf(share.name);

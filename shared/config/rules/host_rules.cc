@@ -84,6 +84,28 @@ absl::Status CheckNumbers(const JobSpec& spec, size_t num_hosts) {
   return absl::OkStatus();
 }
 
+// Seeds of a host's own: a batch is of its place in the job's order, and of its
+// host's train vertices.
+absl::Status CheckOwnSeeds(const JobSpec& spec) {
+  if (!spec.training.has_own_seeds()) return absl::OkStatus();
+  if (spec.training.predicts_links()) {
+    return absl::InvalidArgumentError(
+        "training.seeds is own, but training.task is link_prediction, whose "
+        "batches hold edges; use global");
+  }
+  if (spec.sampling.order == "matched") {
+    return absl::InvalidArgumentError(
+        "training.seeds is own, but sampling.order is matched, which gives "
+        "batches other places; use drawn");
+  }
+  if (spec.cache.policy == "online") {
+    return absl::InvalidArgumentError(
+        "training.seeds is own, but cache.policy is online, which ranks by all "
+        "hosts' batches; use presc");
+  }
+  return absl::OkStatus();
+}
+
 // Returns an error for a field that works on one host alone.
 absl::Status NotOver(size_t num_hosts, const std::string& what,
                      const std::string& instead) {
@@ -94,6 +116,7 @@ absl::Status NotOver(size_t num_hosts, const std::string& what,
 }  // namespace
 
 absl::Status CheckHosts(const JobSpec& spec) {
+  FGNN_RETURN_IF_ERROR(CheckOwnSeeds(spec));
   const std::vector<HostShare> hosts = HostSharesOf(spec);
   FGNN_RETURN_IF_ERROR(CheckNumbers(spec, std::max<size_t>(hosts.size(), 1)));
   // Hosts of a job that names none may join later.

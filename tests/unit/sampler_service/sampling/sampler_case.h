@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler_service/id_map/cpu/direct_id_map.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
+#include "sampler_service/sampling/own_seeds.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/reference/random_graph.h"
 #include "tests/reference/sampling_reference.h"
@@ -58,6 +59,9 @@ class SamplerCase {
       tables_.emplace(*std::move(tables));
       job_.cells.assign(tables_->cells().begin(), tables_->cells().end());
     }
+    if (job_.seeds.are_own()) {
+      own_seeds_.emplace(job_.parts_of_train, job_.seeds);
+    }
     auto id_map = DirectIdMap::Create(view_.num_nodes(),
                                       MaxBatchNodes(view_, job_.options));
     EXPECT_THAT(id_map, IsOk());
@@ -73,12 +77,12 @@ class SamplerCase {
     return {.graph = view_,
             .train = job_.train,
             .weights = tables_.has_value() ? &*tables_ : nullptr,
-            .train_edges = EdgeView(absl::MakeConstSpan(job_.train_edges))};
+            .train_edges = EdgeView(absl::MakeConstSpan(job_.train_edges)),
+            .own_seeds = own_seeds_.has_value() ? &*own_seeds_ : nullptr};
   }
   const reference::Job& job() const { return job_; }
   uint64_t batches_per_epoch() const {
-    return BatchesPerEpoch(NumExamples(input(), job_.options),
-                           job_.options.batch_size);
+    return BatchesPerEpoch(input(), job_.options);
   }
   absl::Span<std::byte> block() { return block_->span(); }
 
@@ -132,6 +136,7 @@ class SamplerCase {
   reference::Job job_;
   CscView view_;
   std::optional<AliasTables> tables_;
+  std::optional<OwnSeeds> own_seeds_;
   std::unique_ptr<Sampler> sampler_;
   std::optional<TaskBlock> block_;
 };

@@ -51,6 +51,17 @@ TEST(RunStateTest, ReadsBackToTheBit) {
   EXPECT_EQ(MetricsLine({}, again.sum), MetricsLine({}, state.sum));
 }
 
+TEST(RunStateTest, HasSharesOfSeedsWhereSeedsAreAHostsOwn) {
+  RunState state = SomeState();
+  EXPECT_EQ(RunStateToJson(state).find("seed_shares"), std::string::npos);
+  state.seeds = MakeSeedShares(7, {{.num_places = 1}, {.num_places = 2}});
+  std::string text = RunStateToJson(state);
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunState again, RunStateFromJson(text));
+  EXPECT_EQ(again.seeds, state.seeds);
+  text.replace(text.find(" 1,2 "), 5, " 1,x ");
+  EXPECT_THAT(RunStateFromJson(text), StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(RunStateTest, AnyPartOfItIsDamage) {
   const std::string text = RunStateToJson(SomeState());
   for (size_t length = 0; length < text.size(); ++length) {

@@ -174,12 +174,14 @@ TEST(RunLockTest, TheRecordSaysWhoseItIs) {
   EXPECT_EQ(OwnerOnDisk(temp.path()), "");
   RunRecord longer = SomeRecord();
   longer.service = std::string(1000, 'x');
+  longer.seeds = MakeSeedShares(7, {{.num_places = 1}, {.num_places = 2}});
   for (const RunRecord& record : {longer, SomeRecord()}) {
     EXPECT_THAT(RunFolder::Keep(temp.path(), record), IsOk());
     const std::optional<RunRecord> read = ReadRunRecord(temp.path());
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->job_id, "job-1");
     EXPECT_EQ(read->service, record.service);
+    EXPECT_EQ(read->seeds, record.seeds);
     EXPECT_TRUE(read->digest);
     EXPECT_FALSE(read->trace);
     EXPECT_EQ(OwnerOnDisk(temp.path()), "ann");

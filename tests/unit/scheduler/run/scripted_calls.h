@@ -67,6 +67,7 @@ class ScriptedCalls final : public ExecutorCalls {
     if (!plan.ok()) return plan.status();
     plans[socket] = (*plan)->options();
     devices[socket] = call.device;
+    seeds[socket] = call.hosts.seeds;
     return daemons_.at(socket)->Attach(UniqueFd(::dup(*segment)), call.job_id,
                                        call.owner);
   }
@@ -104,7 +105,9 @@ class ScriptedCalls final : public ExecutorCalls {
     return ValidatedDataset{
         .state = folder.state,
         .content = folder.content,
-        .warning = UntrainedClassesWarning(graph).value().value_or("")};
+        .warning = UntrainedClassesWarning(graph).value().value_or(""),
+        .book = book,
+        .train_of_parts = TrainInOnePart(graph.train().size())};
   }
   absl::Status CountInputNodes(const std::string& socket,
                                const CountInputNodesRequest& call,
@@ -295,6 +298,8 @@ class ScriptedCalls final : public ExecutorCalls {
   std::vector<HopSize> profiled_hops;
   std::map<std::string, SegmentOptions> plans;  // Plans by attached daemon.
   std::map<std::string, uint32_t> devices;      // Devices by attached daemon.
+  std::map<std::string, SeedShares> seeds;      // Shares by attached daemon.
+  uint64_t book = 0;  // Key of the dataset's partition book.
   bool order_is_saved = false;
   std::vector<RankVerticesRequest> ranked;
   std::vector<fs::path> written;  // Files of WriteCounts().
@@ -303,6 +308,11 @@ class ScriptedCalls final : public ExecutorCalls {
   std::deque<absl::Status> lost_counts;  // Next answers; empty: OK.
 
  private:
+  static std::vector<uint64_t> TrainInOnePart(uint64_t num_train) {
+    std::vector<uint64_t> train(kFineParts);
+    train[0] = num_train;
+    return train;
+  }
   template <typename Answer>
   static Answer TakeFirst(std::deque<Answer>* answers) {
     Answer first = answers->front();

@@ -113,6 +113,24 @@ TEST(HostRulesTest, RefusesWhatWorksOnOneHostAlone) {
               InvalidArgument("other hosts alone", "cpu:0"));
 }
 
+TEST(HostRulesTest, RefusesWhatHasNoSeedsOfAHostsOwn) {
+  JobSpec spec = SpecOn({"cpu:0"}, 1);
+  spec.training.seeds = "own";
+  EXPECT_THAT(CheckHosts(spec), IsOk());
+  JobSpec wrong = spec;
+  wrong.training.task = "link_prediction";
+  EXPECT_THAT(CheckHosts(wrong),
+              InvalidArgument("training.seeds is own", "link_prediction"));
+  wrong = spec;
+  wrong.sampling.order = "matched";
+  EXPECT_THAT(CheckHosts(wrong),
+              InvalidArgument("training.seeds is own", "sampling.order"));
+  wrong = spec;
+  wrong.cache.policy = "online";
+  EXPECT_THAT(CheckHosts(wrong),
+              InvalidArgument("training.seeds is own", "cache.policy"));
+}
+
 TEST(HostRulesTest, RefusesSharesThatAreNotTheStep) {
   JobSpec spec = SpecOn({"cpu:0", "h1/cpu:0"}, 1);
   EXPECT_THAT(CheckHosts(spec),

@@ -6,11 +6,40 @@
 #include <vector>
 
 #include "shared/measured/score_fields.h"
+#include "shared/rpc/job_hosts_proto.h"
 #include "tests/fakes/default_job.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
 namespace {
+
+SeedShares Seeds() {
+  return MakeSeedShares(0xc0ffee, {{.num_places = 1}, {.num_places = 2}});
+}
+
+TEST(ExecutorProtoTest, SharesThatLackPartsAreRefused) {
+  v1::JobHosts message = ToProto(JobHosts{.seeds = Seeds()});
+  EXPECT_THAT(CheckSeedShares(FromProto(message).seeds, 3), IsOk());
+  message.mutable_seeds()->mutable_share_of_part()->pop_back();
+  EXPECT_THAT(CheckSeedShares(FromProto(message).seeds, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  message.clear_seeds();
+  EXPECT_EQ(FromProto(message).seeds, SeedShares());
+}
+
+TEST(ExecutorProtoTest, AValidatedDatasetComesBackWhole) {
+  const ValidatedDataset dataset = {.state = 1,
+                                    .content = 2,
+                                    .warning = "careful",
+                                    .book = 3,
+                                    .train_of_parts = {4, 0, 5}};
+  const ValidatedDataset again = FromProto(ToProto(dataset));
+  EXPECT_EQ(again.state, 1U);
+  EXPECT_EQ(again.content, 2U);
+  EXPECT_EQ(again.warning, "careful");
+  EXPECT_EQ(again.book, 3U);
+  EXPECT_EQ(again.train_of_parts, dataset.train_of_parts);
+}
 
 TEST(ExecutorProtoTest, ProfilesComeBackWhole) {
   const SamplingProfile sampling = {.max_task_bytes = 1,
@@ -79,7 +108,8 @@ TEST(ExecutorProtoTest, RequestsComeBackWhole) {
                                    .owner = OwnerIndex{3},
                                    .overflow_block = 0,
                                    .scheduler_generation = 5,
-                                   .device = 6};
+                                   .device = 6,
+                                   .hosts = {.seeds = Seeds()}};
   FGNN_ASSERT_OK_AND_ASSIGN(const AttachJobRequest attached,
                             FromProto(ToProto(attach)));
   EXPECT_EQ(attached.job_id, attach.job_id);
@@ -87,6 +117,7 @@ TEST(ExecutorProtoTest, RequestsComeBackWhole) {
   EXPECT_EQ(attached.overflow_block, 0U);
   EXPECT_EQ(attached.scheduler_generation, 5U);
   EXPECT_EQ(attached.device, 6U);
+  EXPECT_EQ(attached.hosts.seeds, Seeds());
   const CountInputNodesRequest count = {
       .job_id = "job", .part = 1, .num_parts = 2, .path = "/counts"};
   FGNN_ASSERT_OK_AND_ASSIGN(const CountInputNodesRequest counted,
