@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/files/take_over.h"
+#include "scheduler/run/hosts/host_shares.h"
 #include "scheduler/run/prepare_run.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
@@ -25,26 +26,6 @@ namespace {
 
 // Time between two tries while the store's disk is full.
 constexpr std::chrono::milliseconds kTryStoreEvery{500};
-
-// Says in the log what a job's batches depend on.
-void SaySeedShares(const RunContext& run) {
-  const SeedShares& seeds = run.peers.seeds;
-  const std::vector<uint64_t> train =
-      TrainOfShares(seeds, run.dataset->validated.train_of_parts);
-  LogInfo(
-      "job {}: training.seeds own: batches depend on the partition book {} and "
-      "on the hosts that the run began with: shares with places [{}] and train "
-      "vertices [{}]",
-      run.job.id, absl::StrCat(absl::Hex(seeds.book, absl::kZeroPad16)),
-      absl::StrJoin(seeds.places, ", "), absl::StrJoin(train, ", "));
-  for (size_t share = 0; share < train.size(); ++share) {
-    if (train[share] > 0 || seeds.places[share] == 0) continue;
-    LogWarning(
-        "job {}: training.seeds own: share {} has no train vertex, so that its "
-        "batches have no seeds",
-        run.job.id, share);
-  }
-}
 
 }  // namespace
 
@@ -62,9 +43,8 @@ absl::Status RunStart::Begin() {
   progress.EnterPreparation("measuring");
   FGNN_ASSIGN_OR_RETURN(PlanInput measured,
                         MeasureExecutors(run_, parts_.planner));
-  FGNN_RETURN_IF_ERROR(
-      parts_.hosts.ShareBySpeed(run_.dataset->validated.content));
-  FGNN_RETURN_IF_ERROR(ShareSeeds());
+  FGNN_RETURN_IF_ERROR(ShareBySpeed(run_, parts_.hosts));
+  FGNN_RETURN_IF_ERROR(ShareSeeds(run_, parts_.hosts));
   FGNN_ASSIGN_OR_RETURN(const SegmentOptions segment,
                         PlanSegment(run_, std::move(measured), parts_.memory));
   progress.ShowSize(segment);
@@ -80,31 +60,6 @@ absl::Status RunStart::Begin() {
   FGNN_RETURN_IF_ERROR(parts_.hosts.WaitUntilPrepared());
   if (!run_.started->folder.is_entered()) FGNN_RETURN_IF_ERROR(EnterFolder());
   return parts_.records.OpenTimeline();
-}
-
-void RunStart::KeepSeedShares() {
-  if (!run_.spec.training.has_own_seeds()) return;
-  const std::optional<RunRecord> record = ReadRunRecord(run_.job.run_dir);
-  if (record.has_value()) run_.peers.seeds = record->seeds;
-}
-
-absl::Status RunStart::ShareSeeds() {
-  if (!run_.spec.training.has_own_seeds()) return absl::OkStatus();
-  if (run_.job.folder != FolderUse::kMake) KeepSeedShares();
-  SeedShares& seeds = run_.peers.seeds;
-  const ValidatedDataset& dataset = run_.dataset->validated;
-  if (!seeds.are_own()) {
-    std::vector<HostOfShare> hosts;
-    for (const HostShare& host : run_.hosts) {
-      hosts.push_back({.num_places = host.num_places});
-    }
-    seeds = MakeSeedShares(dataset.book, hosts);
-  }
-  FGNN_RETURN_IF_ERROR(
-      CheckSeedShares(seeds, run_.spec.training.batches_per_step));
-  FGNN_RETURN_IF_ERROR(CheckSameBook(seeds, dataset.book, run_.spec.dataset));
-  SaySeedShares(run_);
-  return absl::OkStatus();
 }
 
 absl::Status RunStart::Attach() {
@@ -146,7 +101,7 @@ absl::StatusOr<bool> RunStart::TakeOver() {
                         run_.executors.FindKeptSegment());
   if (kept == nullptr) return false;
   const double seconds_before = SecondsBefore(run_.job.run_dir, run_.job.id);
-  KeepSeedShares();  // Before the folder's record is written again.
+  KeepSeedShares(run_);  // Before the folder's record is written again.
   absl::StatusOr<RunFolder> folder = KeepFolder(seconds_before);
   // A stopped queue cannot be opened again.
   absl::StatusOr<RunState> state =

@@ -48,13 +48,6 @@ class RunStart {
   absl::Status OwnFolder();
   // Finds the point in the folder from which the run goes on.
   absl::Status PlanToGoOn();
-  // Takes the shares of training.seeds own from the run's folder, if they are
-  // there.
-  void KeepSeedShares();
-  // Takes or makes these shares. FailedPrecondition: see CheckSameBook().
-  // InvalidArgument: those of the folder are of another number of batches of a
-  // step.
-  absl::Status ShareSeeds();
   // Makes the segment, attaches all daemons and loads the first weights.
   absl::Status Attach();
   // Begins to write into an earlier run's folder, back at that point.

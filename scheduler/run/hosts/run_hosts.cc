@@ -6,9 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "scheduler/planning/hosts/host_evaluation.h"
-#include "scheduler/times/host_speed.h"
 #include "shared/base/clock.h"
 #include "shared/base/hash.h"
 #include "shared/base/status.h"
@@ -22,18 +20,6 @@ namespace {
 // Longest wait for hosts whose schedulers have yet to call this one again.
 constexpr std::chrono::seconds kJoinWithin{60};
 
-// Returns "head 3 (12.1 a second), host1 1 (4.0 a second)".
-std::string Describe(const std::vector<HostShare>& shares,
-                     const JobHosts& hosts) {
-  std::vector<std::string> all;
-  for (size_t i = 0; i < shares.size(); ++i) {
-    all.push_back(absl::StrFormat("%s %d (%.1f a second)", hosts.all[i].name,
-                                  shares[i].num_places,
-                                  shares[i].batches_per_second));
-  }
-  return absl::StrJoin(all, ", ");
-}
-
 // Returns the names of the run's other hosts.
 std::vector<std::string> NamesOfOthers(const RunContext& run) {
   std::vector<std::string> names;
@@ -41,16 +27,6 @@ std::vector<std::string> NamesOfOthers(const RunContext& run) {
     if (host != run.self) names.push_back(run.hosts[host].name);
   }
   return names;
-}
-
-// Returns whether all hosts have measured, and takes their speed.
-bool TakeSpeeds(const Preflight& preflight, std::vector<HostShare>& hosts) {
-  for (size_t host = 0; host < hosts.size(); ++host) {
-    const HostFindings& findings = preflight.FindingsOf(host);
-    if (!findings.has_measured()) return false;
-    hosts[host].batches_per_second = findings.batches_per_second;
-  }
-  return true;
 }
 
 }  // namespace
@@ -97,12 +73,14 @@ JobHosts RunHosts::HostsFor(uint32_t self) const {
   return hosts;
 }
 
-void RunHosts::OrderAll() {
+void RunHosts::OrderAll(bool has_places) {
   for (uint32_t host = 0; host < run_.hosts.size(); ++host) {
     if (host == run_.self) continue;
+    JobHosts hosts = HostsFor(host);
+    for (JobHost& one : hosts.all) one.num_places *= has_places ? 1 : 0;
     members().Order(run_.hosts[host].name, {.job_id = run_.job.id,
                                             .spec = WholeSpecOf(run_.job),
-                                            .hosts = HostsFor(host),
+                                            .hosts = std::move(hosts),
                                             .dataset_content = dataset_content_,
                                             .first_version = first_version_,
                                             .openings = openings_,
@@ -118,29 +96,25 @@ void RunHosts::Begin(uint64_t dataset_content) {
                    MonotonicClock::now().time_since_epoch().count()));
 }
 
-absl::Status RunHosts::ShareBySpeed(uint64_t dataset_content) {
-  if (!are_others() && !run_.job.progress.shares.empty()) {
-    run_.environment.dispatcher->KeepShares(run_.job.id, {});
-  }
-  if (!are_others() || run_.has_places()) return absl::OkStatus();
-  Begin(dataset_content);
+absl::StatusOr<std::vector<HostFindings>> RunHosts::Measure() {
+  if (!are_others()) return std::vector<HostFindings>{run_.findings};
+  Begin(run_.dataset->validated.content);
   SetPeers();
-  OrderAll();
+  OrderAll(/*has_places=*/false);
   while (true) {
     if (!is_one_lost_) {
       FGNN_RETURN_IF_ERROR(ArePrepared().status());
-      if (TakeSpeeds(preflight_, run_.hosts)) break;
+      std::vector<HostFindings> found;
+      for (size_t host = 0; host < run_.hosts.size(); ++host) {
+        if (!preflight_.FindingsOf(host).has_measured()) break;
+        found.push_back(preflight_.FindingsOf(host));
+      }
+      if (found.size() == run_.hosts.size()) return found;
     }
     // Ends with the run's preemption if a host is lost.
     FGNN_RETURN_IF_ERROR(run_.executors.Tick());
     run_.environment.dispatcher->WaitUntilClosed(DeadlineIn(kTick));
   }
-  fgnn::ShareBySpeed(run_.spec.training.batches_per_step, run_.hosts);
-  run_.environment.dispatcher->KeepShares(run_.job.id, run_.hosts);
-  LogInfo("job {}: shares of a step's {} batches by measured speed: {}",
-          run_.job.id, run_.spec.training.batches_per_step,
-          Describe(run_.hosts, run_.peers));
-  return absl::OkStatus();
 }
 
 void RunHosts::Prepare(uint64_t dataset_content, uint64_t first_version) {

@@ -33,11 +33,10 @@ class RunHosts {
   // Gives the hosts to the job. If one has gone meanwhile, it counts as lost,
   // and the error is that of `keep_going`.
   absl::Status Take();
-  // Finds the shares of a job that shares by speed, unless it has those of
-  // these hosts: orders the hosts to measure, and waits for that. This host has
-  // measured. `dataset_content`: see ValidatedDataset. Errors as those of
-  // WaitUntilPrepared().
-  absl::Status ShareBySpeed(uint64_t dataset_content);
+  // Orders the hosts to measure, and waits for that. This host has measured.
+  // Returns what each host of the job has found, for one host what this one
+  // has. Errors as those of WaitUntilPrepared().
+  absl::StatusOr<std::vector<HostFindings>> Measure();
   // Orders the hosts to prepare. Does not wait for them. `dataset_content`: see
   // ValidatedDataset; `first_version`: see SegmentOptions.
   void Prepare(uint64_t dataset_content, uint64_t first_version);
@@ -75,7 +74,8 @@ class RunHosts {
   JobHosts HostsFor(uint32_t self) const;
   // Begins an attempt, unless one has begun.
   void Begin(uint64_t dataset_content);
-  void OrderAll();
+  // `has_places`: whether the hosts are told their places, and so go on.
+  void OrderAll(bool has_places = true);
   // Says once who evaluates, and why.
   bool DoAllEvaluate();
   void SetPeers();
