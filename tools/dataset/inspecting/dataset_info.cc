@@ -152,6 +152,9 @@ absl::Status ReadLabels(const Dataset& dataset, DatasetInfo& info) {
 absl::StatusOr<std::optional<BookInfo>> LookAtBook(const Dataset& dataset) {
   const absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
   if (absl::IsNotFound(book.status())) return std::nullopt;
+  if (!book.ok() && dataset.host_rows().has_value()) {
+    return BookInfo{.damage = MessageOf(book.status())};
+  }
   if (!book.ok()) {
     return BookInfo{
         .damage = absl::StrCat(MessageOf(book.status()),

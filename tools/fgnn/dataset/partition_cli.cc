@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +23,11 @@
 #include "shared/graph/book/making/book_parts.h"
 #include "shared/graph/book/partition_book.h"
 #include "shared/graph/dataset.h"
+#include "shared/graph/host_rows.h"
 #include "shared/minibatch/batches_per_epoch.h"
+#include "tools/dataset/building/dataset_writer.h"
+#include "tools/dataset/building/host_folders.h"
+#include "tools/dataset/building/interrupt_cleanup.h"
 #include "tools/dataset/building/progress.h"
 #include "tools/dataset/inspecting/book_info.h"
 
@@ -34,6 +39,9 @@ struct PartitionFlags {
   BookMethod method = BookMethod::kMetis;
   std::vector<std::string> balance;  // Empty: all.
   bool counts_visits = false;
+  bool chooses = false;  // Whether --method or --work is given.
+  uint32_t hosts = 0;    // 0: makes no folders.
+  std::filesystem::path out;
 };
 
 // Returns how many batches of an epoch read the row of each vertex [N]. Its
@@ -83,15 +91,89 @@ absl::StatusOr<PartitionBook> MakeBook(const Dataset& dataset,
   return PartitionBook::Open(dataset);
 }
 
+// Returns the book that is there, unless a flag says how to make it.
+absl::StatusOr<PartitionBook> FindOrMakeBook(const Dataset& dataset,
+                                             const PartitionFlags& flags) {
+  if (!flags.chooses && flags.balance.empty()) {
+    absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
+    if (book.ok()) return book;
+  }
+  return MakeBook(dataset, flags);
+}
+
+// Returns how many folders have no row, and how many no train vertex although
+// the dataset has some. Empty: none.
+std::string CutWarning(const std::vector<HostFolderSummary>& hosts) {
+  OwnerFigures figures;
+  for (const HostFolderSummary& host : hosts) {
+    figures.without_vertex += host.num_rows == 0 ? 1 : 0;
+    figures.without_train += host.num_train == 0 ? 1 : 0;
+    figures.train.most = std::max(figures.train.most, host.num_train);
+  }
+  return OwnersWarning(static_cast<uint32_t>(hosts.size()), figures);
+}
+
+void PrintHosts(const std::vector<HostFolderSummary>& hosts, bool json,
+                const PartitionFlags& flags, uint64_t book) {
+  const std::string warning = CutWarning(hosts);
+  nlohmann::ordered_json folders = nlohmann::ordered_json::array();
+  for (const HostFolderSummary& host : hosts) {
+    folders.push_back({{"folder", host.folder.string()},
+                       {"rows", host.num_rows},
+                       {"train", host.num_train}});
+    if (json) continue;
+    absl::PrintF("made %s: %s rows of features, %s train vertices\n",
+                 host.folder.string(), FormatCount(host.num_rows),
+                 FormatCount(host.num_train));
+  }
+  if (!json) {
+    if (!warning.empty()) absl::PrintF("warning: %s\n", warning);
+    return;
+  }
+  nlohmann::ordered_json document = {
+      {"dataset", flags.folder.string()},
+      {"book", absl::StrCat(absl::Hex(book, absl::kZeroPad16))},
+      {"hosts", std::move(folders)}};
+  if (!warning.empty()) document["warning"] = warning;
+  absl::PrintF("%s\n", JsonText(document, 2));
+}
+
+absl::Status RunCut(const PartitionFlags& flags, bool json) {
+  FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
+                        Dataset::Open(flags.folder, Validation::kStructure));
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
+  FGNN_ASSIGN_OR_RETURN(const PartitionBook book,
+                        FindOrMakeBook(dataset, flags));
+  ProgressPrinter printer(stderr);
+  CutOptions options;
+  options.owners = flags.hosts;
+  options.out = flags.out;
+  options.progress = [&printer](std::string_view stage, uint64_t done,
+                                uint64_t total) {
+    printer.Show(stage, done, total);
+  };
+  const absl::StatusOr<std::vector<HostFolderSummary>> hosts = [&] {
+    InterruptCleanup interrupt;
+    options.interrupt = &interrupt;
+    return CutHostFolders(dataset, book, options);
+  }();
+  printer.Clear();
+  if (!hosts.ok()) return NameWholeFolder(hosts.status(), flags.out);
+  PrintHosts(*hosts, json, flags, book.key());
+  return absl::OkStatus();
+}
+
 absl::Status RunPartition(const PartitionFlags& flags, bool json) {
   if (flags.method == BookMethod::kRandom &&
       (flags.counts_visits || !flags.balance.empty())) {
     return absl::InvalidArgumentError(
         "--method random balances vertices alone; drop --balance and --work");
   }
+  if (flags.hosts > 0) return RunCut(flags, json);
   const Stopwatch watch;
   FGNN_ASSIGN_OR_RETURN(const Dataset dataset,
                         Dataset::Open(flags.folder, Validation::kStructure));
+  FGNN_RETURN_IF_ERROR(CheckHasAllRows(dataset));
   FGNN_ASSIGN_OR_RETURN(const PartitionBook book, MakeBook(dataset, flags));
   const double seconds = watch.Seconds();
   FGNN_ASSIGN_OR_RETURN(const BookInfo info, ReadBookInfo(dataset, book));
@@ -123,6 +205,7 @@ void AddPartitionCommand(Command dataset, const bool& json,
            flags->method = name == "stream"   ? BookMethod::kStream
                            : name == "random" ? BookMethod::kRandom
                                               : BookMethod::kMetis;
+           flags->chooses = true;
          },
          "metis (default): fewest edges between parts, about 90 bytes of "
          "memory for each neighbour; stream: four passes, little memory; "
@@ -136,10 +219,22 @@ void AddPartitionCommand(Command dataset, const bool& json,
          "--work",
          [flags](const std::string& name) {
            flags->counts_visits = name == "visits";
+           flags->chooses = true;
          },
          "What work is: degree (default), a vertex's in-edges; visits, the "
          "batches of an epoch that read its row")
       .OneOf({"degree", "visits"});
+  const Option hosts =
+      app.AddOption("--hosts", flags->hosts,
+                    "Also cut the dataset into a folder for each of so many "
+                    "hosts: host0 and so on, by the book that is there unless "
+                    "another flag says how to make it")
+          .Between(uint32_t{1}, kMostOwners);
+  const Option out = app.AddOption("--out", flags->out,
+                                   "The folder to make for those of the hosts")
+                         .Takes("DIR2")
+                         .Needs(hosts);
+  hosts.Needs(out);
   app.OnRun([flags, &json, &status] { status = RunPartition(*flags, json); });
 }
 

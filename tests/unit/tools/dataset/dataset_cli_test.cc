@@ -61,6 +61,14 @@ nlohmann::json JsonOf(std::vector<std::string> args) {
   return nlohmann::json::parse(outcome.out);
 }
 
+void WriteOneTrainVertex(const std::filesystem::path& folder) {
+  auto writer = NpyWriter::Create(folder / "train.npy", NpyType::kI64, {});
+  ASSERT_THAT(writer, IsOk());
+  const int64_t vertex = 7;
+  FGNN_ASSERT_OK(writer->Append(&vertex, sizeof(vertex)));
+  FGNN_ASSERT_OK(writer->Close());
+}
+
 // A dataset of SmallSbmArgs().
 class DatasetCliTest : public testing::Test {
  protected:
@@ -322,6 +330,48 @@ TEST_F(DatasetCliTest, RefusesWrongUse) {
       RunDataset({"generate", "rmat", "--scale", "40", "--out", out}).status,
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--scale is 40")));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_F(DatasetCliTest, CutsAFolderForEachHostByTheBookThatIsThere) {
+  FGNN_ASSERT_OK(RunDataset({"partition", out_, "--method", "random"}).status);
+  const auto key = JsonOf({"info", out_})["book"]["key"];
+  const std::string cut = (folder_ / "cut").string();
+  const auto said = JsonOf({"partition", out_, "--hosts", "3", "--out", cut});
+  EXPECT_EQ(said["book"], key);
+  EXPECT_FALSE(said.contains("warning"));
+  ASSERT_EQ(said["hosts"].size(), 3U);
+  int rows = 0;
+  for (int owner = 0; owner < 3; ++owner) {
+    const std::string folder = cut + "/host" + std::to_string(owner);
+    EXPECT_EQ(said["hosts"][owner]["folder"], folder);
+    rows += said["hosts"][owner]["rows"].get<int>();
+    const auto info = JsonOf({"info", folder});
+    EXPECT_EQ(info["host_rows"]["owner"], owner);
+    EXPECT_EQ(info["host_rows"]["book"], key);
+    EXPECT_EQ(info["host_rows"]["rows"], said["hosts"][owner]["rows"]);
+    EXPECT_THAT(RunDataset({"validate", folder}).out,
+                HasSubstr("book.bin, features.npy: the rows of owner " +
+                          std::to_string(owner) + " of 3"));
+  }
+  EXPECT_EQ(rows, 500);
+  EXPECT_EQ(JsonOf({"info", out_})["host_rows"], nullptr);
+  // METIS makes another book than chance.
+  EXPECT_NE(JsonOf({"partition", out_, "--method", "metis", "--hosts", "3",
+                    "--out", cut + "2"})["book"],
+            key);
+}
+
+TEST_F(DatasetCliTest, WarnsOfHostsWithoutATrainVertex) {
+  std::filesystem::remove(path_ / "train.npy");
+  const auto cut = [&](const char* name) {
+    return RunDataset({"partition", out_, "--method", "random", "--hosts", "2",
+                       "--out", (folder_ / name).string()})
+        .out;
+  };
+  EXPECT_THAT(cut("none"), Not(HasSubstr("warning")));
+  WriteOneTrainVertex(path_);
+  EXPECT_THAT(cut("one"), HasSubstr("warning: of 2 owners, without a train "
+                                    "vertex: 1"));
 }
 
 }  // namespace

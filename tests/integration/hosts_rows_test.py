@@ -1,0 +1,109 @@
+"""Hosts that share the features of a dataset out: each has a host folder."""
+
+import shutil
+import unittest
+
+from host_services import HostsTest
+
+JOB = {'training.batches_per_step': 2, 'training.epochs': 3}
+LONG = {**JOB, 'training.epochs': 40}
+TWO = {'devices': '[cpu:0, host1/cpu:0]'}
+
+
+class HostRowsTest(HostsTest):
+    undisturbed = LONG
+
+    def setUp(self):
+        super().setUp()
+        self.whole = self.service.dataset
+        self.addCleanup(setattr, self.service, 'dataset', self.whole)
+
+    def cut(self, name, owners):
+        """Cuts the dataset; the folder of each owner."""
+        cut = self.service.folder / name
+        said = self.service.json('dataset', 'partition', self.whole, '--hosts',
+                                 str(owners), '--out', cut)
+        self.assertEqual([folder['folder'] for folder in said['hosts']],
+                         [str(cut / f'host{i}') for i in range(owners)])
+        return [cut / f'host{i}' for i in range(owners)]
+
+    def give(self, host, folder):
+        """Puts the folder where the host alone finds it."""
+        root = self.service.folder / f'data-{host}'
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(folder, root / 'shared')
+        self.hosts.flags[host] = ['--dataset-root', root]
+        if host == 'head':
+            self.service.dataset = root / 'shared'
+
+    def refused(self, settings, code=2):
+        """What is said of a job that is refused, or fails with code 1."""
+        answer = self.service.fgnn(
+            'run', *self.service.job_words(settings), check=False)
+        self.assertEqual(answer.returncode, code, answer.stderr)
+        return answer.stderr
+
+    def waits_for(self, job, words):
+        self.service.wait_for(
+            lambda: words in self.service.json('show', job).get(
+                'waiting_for', ''), words)
+
+    def test_two_hosts_end_with_the_bits_of_the_whole_dataset(self):
+        expected = self.service.run(JOB, '--digest')
+        first, second = self.cut('cut', 2)
+        self.give('head', first)
+        self.give('host1', second)
+        self.hosts.join('host1')
+        for shares in ('[1, 1]', '[2, 0]', '[0, 2]'):
+            with self.subTest(shares=shares):
+                self.assert_same_run(
+                    self.service.run({**JOB, **TWO, 'hosts.shares': shares},
+                                     '--digest'), expected)
+        # A host with the whole dataset has the rows of all.
+        self.service.dataset = self.whole
+        shutil.copytree(self.whole, self.service.folder / 'data-host1' /
+                        self.whole.name)
+        self.assert_same_run(self.service.run({**JOB, **TWO}, '--digest'),
+                             expected)
+
+    def test_what_hosts_cannot_share_is_refused(self):
+        first, second = self.cut('cut', 2)
+        others = self.cut('others', 3)
+        self.give('head', first)
+        self.give('host1', first)
+        self.hosts.join('host1')
+        said = self.refused(JOB)
+        self.assertIn('owner 0 of 2', said)
+        self.assertIn('; name devices of the hosts with the others', said)
+        self.assertIn('no host of the job has the rows of owner 1 of 2',
+                      self.refused({**JOB, **TWO}, code=1))
+        self.give('host1', others[1])
+        said = self.refused({**JOB, **TWO}, code=1)
+        for words in ('host head has the rows of owner 0 of 2',
+                      'host host1 has the rows of owner 1 of 3',
+                      "'fgnn dataset partition DIR --hosts 2 --out DIR2'"):
+            self.assertIn(words, said)
+        self.give('host1', second)
+        self.service.run({**JOB, **TWO})
+
+    def test_a_job_waits_for_the_only_host_with_some_rows(self):
+        first, second = self.cut('cut', 2)
+        self.give('head', first)
+        self.give('host1', second)
+        # It may go on without the other host, but for the rows.
+        run_dir, job = self.service.submit_run('rows', {
+            **LONG, 'devices': '[]', 'hosts.min': 1, 'hosts.max': 2,
+            'limits.host_wait': 0})
+        self.waits_for(job, 'no host of the job has the rows of owner 1 of 2')
+        self.hosts.join('host1')
+        self.service.wait_for_batches(run_dir, 30)
+        self.hosts.kill_host('host1')
+        # The head may have let go of host1 before it looks at the rows.
+        self.waits_for(job, 'has the rows of owner 1 of 2')
+        self.hosts.start_member('host1')
+        self.service.fgnn('watch', job)
+        self.assert_same_run(run_dir, self.expected)
+
+
+if __name__ == '__main__':
+    unittest.main()
