@@ -23,7 +23,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/segment.h"
-#include "trainer_service/features/hosts/linked_hosts.h"
+#include "trainer_service/features/hosts/partitioned_store.h"
 #include "trainer_service/infer/evaluate.h"
 #include "trainer_service/infer/rank_edges.h"
 #include "trainer_service/infer/shared_inference.h"
@@ -115,9 +115,6 @@ class TrainerBackend {
   virtual const ModelOptions& model_options() const = 0;
   // The parameters in the order of their offsets; at least one.
   virtual const std::vector<ParameterInfo>& parameters() const = 0;
-  uint64_t num_parameters() const {  // P
-    return parameters().back().offset + parameters().back().size();
-  }
   // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
   virtual uint32_t code_crc32c() const = 0;
   // Name of the GPU's model, on which the bits of gradients depend; "": the
@@ -127,13 +124,10 @@ class TrainerBackend {
   // Names the service's folder, where files derived from the dataset may be.
   // Called at most once, before any plan.
   virtual void FindDerivedIn(const std::filesystem::path& /*state_dir*/) {}
-  // Says which hosts have the rows that the dataset's folder has not, where it
-  // is a host folder. Called at most once, before any extraction. Without the
-  // call, those rows are zeros: a profile measures so.
-  virtual void LinkRows(LinkedHosts /*hosts*/) {}
-  // Lets calls that wait for rows of other hosts end soon, with Cancelled. Any
-  // thread.
-  virtual void StopReading() {}
+  // The store of the features if the dataset's folder has a part of the rows;
+  // else null. Link it before any extraction; without links, a profile measures
+  // with zeros.
+  virtual PartitionedStore* partitioned() const { return nullptr; }
   // Says where the shared tables of later plans are. Called at most once,
   // before any plan.
   virtual void ShareTables(HotTableSource source) = 0;
@@ -213,6 +207,12 @@ class TrainerBackend {
   // on its behalf, works. Any thread.
   virtual uint64_t progress(TrainerThread thread) const = 0;
 };
+
+// Returns the number of the model's parameters: P.
+inline uint64_t NumParameters(const TrainerBackend& backend) {
+  return backend.parameters().back().offset +
+         backend.parameters().back().size();
+}
 
 // A function that makes the back end of a job, with num_threads >= 1 threads.
 // The program knows its device and chooses the function. Returns NotFound,

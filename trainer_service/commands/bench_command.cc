@@ -55,7 +55,7 @@ class Loop {
         backend_(backend),
         optimizer_(OptimizerOf(spec.training)),
         features_(backend->NewFeatures()),
-        gradient_(backend->num_parameters()),
+        gradient_(NumParameters(*backend)),
         weights_(gradient_.size()),
         next_weights_(gradient_.size()),
         state_(gradient_.size() * StateFloatsPerParameter(optimizer_)),

@@ -29,15 +29,15 @@ absl::Status JobTrainer::CheckSegment(const Segment& segment,
                                       const TrainingSpec& training) {
   const SegmentOptions& options = segment.options();
   const uint32_t state_floats = StateFloatsPerParameter(OptimizerOf(training));
-  if (options.num_parameters == backend.num_parameters() &&
+  if (options.num_parameters == NumParameters(backend) &&
       options.optimizer_floats_per_parameter == state_floats) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the job's segment was planned for ", options.num_parameters,
       " parameters with ", options.optimizer_floats_per_parameter,
-      " floats of state each; the model has ", backend.num_parameters(),
-      " with ", state_floats, "; did the dataset change?"));
+      " floats of state each; the model has ", NumParameters(backend), " with ",
+      state_floats, "; did the dataset change?"));
 }
 
 JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,

@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
       executor_.NumThreads(start.spec.training.threads);
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
                         parts_.open(start.spec, static_cast<int>(num_threads)));
-  const bool has_part = backend->dataset().host_rows().has_value();
+  const bool has_part = backend->partitioned() != nullptr;
   if (has_part) FGNN_RETURN_IF_ERROR(LinkRows(attachment, *backend));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment, start.segment());
   backend->ShareTables(
@@ -84,9 +84,9 @@ absl::Status TrainerDaemon::LinkRows(const AttachJobRequest& attachment,
   FGNN_ASSIGN_OR_RETURN(
       std::unique_ptr<RowLinks> links,
       fgnn::LinkRows(attachment.job_id, attachment.hosts, shown));
-  backend.LinkRows({.links = std::move(links),
-                    .hosts = attachment.hosts,
-                    .totals = &remote_totals_});
+  backend.partitioned()->Link({.links = std::move(links),
+                               .hosts = attachment.hosts,
+                               .totals = &remote_totals_});
   return absl::OkStatus();
 }
 

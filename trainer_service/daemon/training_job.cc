@@ -150,7 +150,7 @@ TrainingJob::~TrainingJob() { Stop(); }
 
 void TrainingJob::Stop() {
   stopping_ = true;
-  backend_->StopReading();
+  if (backend_->partitioned() != nullptr) backend_->partitioned()->Stop();
   stopped_.Notify();
 }
 

@@ -113,8 +113,8 @@ struct OwnSegment {
 
 absl::Status MakeFirstWeights(const JobSpec& spec, TrainerBackend& backend,
                               OwnSegment& own) {
-  own.weights.resize(backend.num_parameters());
-  own.gradient.resize(backend.num_parameters());
+  own.weights.resize(NumParameters(backend));
+  own.gradient.resize(NumParameters(backend));
   StepTensors step;
   step.new_weights = absl::MakeSpan(own.weights);
   return backend.Step(spec.training.seed, OptimizerOf(spec.training), step);
@@ -195,7 +195,7 @@ absl::Status TryParts(const JobSpec& spec, absl::Span<const HopSize> hops,
   const uint64_t taken = before.host - std::min(before.host, program_bytes);
   StepBound bound(memory.have_bytes() - std::min(memory.have_bytes(), taken),
                   GuessStepBytes(hops, backend.model_options()),
-                  backend.num_parameters() * sizeof(float));
+                  NumParameters(backend) * sizeof(float));
   std::optional<uint64_t> parts = bound.NextParts();
   for (; parts.has_value() && *parts > 1; parts = bound.NextParts()) {
     FGNN_ASSIGN_OR_RETURN(own.batch, MakeBatch(spec, backend, hops, *parts));
@@ -269,7 +269,7 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   FGNN_ASSIGN_OR_RETURN(needs.program_bytes, AnonymousMemoryBytes());
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainerBackend> backend,
                         open(spec, num_threads));
-  const uint64_t parameters = backend->num_parameters();
+  const uint64_t parameters = NumParameters(*backend);
   const uint32_t state_floats =
       StateFloatsPerParameter(OptimizerOf(spec.training));
   FGNN_RETURN_IF_ERROR(CheckHops(hops, backend->dataset().num_nodes()));

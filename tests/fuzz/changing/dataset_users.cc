@@ -75,7 +75,7 @@ struct Trainer {
   Scratch<float> weights;
 
   absl::Span<float> values() {
-    const uint64_t size = backend->num_parameters();
+    const uint64_t size = NumParameters(*backend);
     return absl::MakeSpan(weights.Reserve(size), size);
   }
 };
@@ -99,7 +99,7 @@ absl::Status Train(const JobSpec& spec) {
   FGNN_ASSIGN_OR_RETURN(Trainer trainer, OpenTrainer(spec));
   ScratchBlock block(MaxTaskBytesOf(job.dataset.graph(), job.options));
   const std::unique_ptr<TaskFeatures> features = trainer.backend->NewFeatures();
-  std::vector<float> gradient(trainer.backend->num_parameters());
+  std::vector<float> gradient(NumParameters(*trainer.backend));
   SeedAnswers answers;
   for (BatchSeq seq(0); seq < BatchSeq(kBatches); ++seq) {
     FGNN_RETURN_IF_ERROR(block.Sample(*sampler, seq).status());

@@ -30,20 +30,9 @@ absl::StatusOr<std::vector<EdgeRanking>> HostedBackend::RankEdges(
   return fgnn::RankEdges(host_->ForInference(weights), splits);
 }
 
-void HostedBackend::LinkRows(LinkedHosts hosts) {
-  if (host_->partitioned() != nullptr) {
-    host_->partitioned()->Link(std::move(hosts));
-  }
-}
-
-void HostedBackend::StopReading() {
-  if (host_->partitioned() != nullptr) host_->partitioned()->Stop();
-}
-
 uint64_t HostedBackend::progress(TrainerThread thread) const {
-  const PartitionedStore* const partitioned = host_->partitioned();
   return host_->team(thread).tasks_begun() +
-         (partitioned == nullptr ? 0 : partitioned->progress());
+         (partitioned() == nullptr ? 0 : partitioned()->progress());
 }
 
 absl::StatusOr<PlacedBytes> HostedBackend::BytesInUse() const {

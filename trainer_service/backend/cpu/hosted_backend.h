@@ -34,8 +34,7 @@ class HostedBackend : public TrainerBackend {
     host_->FindDerivedIn(state_dir);
   }
 
-  void LinkRows(LinkedHosts hosts) final;
-  void StopReading() final;
+  PartitionedStore* partitioned() const final { return host_->partitioned(); }
 
   absl::Status Step(uint64_t seed, const OptimizerOptions& options,
                     const StepTensors& step) final;

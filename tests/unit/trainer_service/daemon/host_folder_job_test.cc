@@ -26,9 +26,9 @@ class HostFolderJobTest : public TrainingJobTest {
     prepare_ = [this, served = std::move(served)](TrainerBackend& backend) {
       auto links = std::make_unique<FakeRowLinks>(served);
       links_ = links.get();
-      backend.LinkRows({.links = std::move(links),
-                        .hosts = NamedHosts(served.size(), 0),
-                        .totals = &totals_});
+      backend.partitioned()->Link({.links = std::move(links),
+                                   .hosts = NamedHosts(served.size(), 0),
+                                   .totals = &totals_});
     };
   }
   std::shared_ptr<ServedRows> Host1() {

@@ -117,7 +117,7 @@ class CudaBackendTest : public testing::Test {
     EXPECT_THAT(
         answers.Gather(backend.dataset(), backend.model_options(), task),
         IsOk());
-    weights_.resize(backend.num_parameters());
+    weights_.resize(NumParameters(backend));
     StepTensors first;
     first.new_weights = absl::MakeSpan(weights_);
     EXPECT_THAT(
@@ -129,7 +129,7 @@ class CudaBackendTest : public testing::Test {
     training.epoch = 1;
     training.batch = task.seq.value();
     answers.AddTo(training);
-    gradient->assign(backend.num_parameters(), -1);
+    gradient->assign(NumParameters(backend), -1);
     return backend.Gradient({0, weights_}, training, features,
                             absl::MakeSpan(*gradient));
   }

@@ -209,8 +209,8 @@ class CudaEvaluationTest : public CudaBackendTest {
   }
   // Weights that the job begins with.
   absl::Span<const float> Weights() {
-    float* const values = floats_.Reserve(cpu_->num_parameters());
-    const auto weights = absl::MakeSpan(values, cpu_->num_parameters());
+    float* const values = floats_.Reserve(NumParameters(*cpu_));
+    const auto weights = absl::MakeSpan(values, NumParameters(*cpu_));
     StepTensors first;
     first.new_weights = weights;
     EXPECT_THAT(cpu_->Step(1, OptimizerOf(spec_.training), first), IsOk());
@@ -296,7 +296,7 @@ TEST_F(CudaEvaluationTest, LeavesItToCoresWithoutMemory) {
                             cpu_->Evaluate(Scored(), Splits()));
   // For the weights, or for nothing.
   for (const size_t more :
-       {size_t{0}, 4 * cpu_->num_parameters() * sizeof(float)}) {
+       {size_t{0}, 4 * NumParameters(*cpu_) * sizeof(float)}) {
     SetDevice(AllocatedBytes() + more);
     FGNN_ASSERT_OK_AND_ASSIGN(const auto scores,
                               cuda_->Evaluate(Scored(), Splits()));

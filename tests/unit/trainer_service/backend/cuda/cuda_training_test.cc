@@ -239,7 +239,7 @@ TEST_F(CudaTrainingTest, EndsAJobWhoseNumbersAreNotFinite) {
     trained = job.trainer.DoNext().status();
   }
   EXPECT_THAT(trained, Aborted("the loss is "));
-  std::vector<float> old(cuda_->num_parameters());
+  std::vector<float> old(NumParameters(*cuda_));
   std::vector<float> state(2 * old.size());
   const std::vector<float> wrong(old.size(), INFINITY);
   std::vector<float> made(old.size());
