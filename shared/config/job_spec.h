@@ -130,6 +130,8 @@ struct FeaturesSpec {
   // Batches whose features are extracted while another batch is trained.
   uint32_t ahead = 0;
   std::string match;  // "auto", "on" or "off"; see ChooseMatch().
+  // Type that features are rounded to, "f16" or "bf16"; "stored": they are not.
+  std::string wire = "";
 
   friend bool operator==(const FeaturesSpec&, const FeaturesSpec&) = default;
 };

@@ -118,6 +118,7 @@ void CopyFeatures(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(store);
   FGNN_FIELD(ahead);
   FGNN_FIELD(match);
+  FGNN_FIELD(wire);
 }
 
 template <typename Copy, typename Spec, typename Message>

@@ -39,7 +39,9 @@ absl::StatusOr<std::unique_ptr<FeatureStore>> OpenStored(
 
 absl::StatusOr<std::unique_ptr<FeatureStore>> OpenFeatureStore(
     const Dataset& dataset, const FeaturesSpec& features) {
-  return OpenStored(dataset, features.store);
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<FeatureStore> store,
+                        OpenStored(dataset, features.store));
+  return RoundAsWire(std::move(store), features.wire);
 }
 
 }  // namespace fgnn

@@ -33,6 +33,21 @@ TEST_F(HostModelTest, ReadsFeaturesWhereTheJobSays) {
   EXPECT_EQ(on_disk->features().data(), nullptr);
 }
 
+TEST_F(HostModelTest, RoundsFeaturesAsTheJobSays) {
+  JobSpec spec = SmallJob(folder_ / "data");
+  for (const std::string store : {"memory", "disk"}) {
+    spec.features.store = store;
+    spec.features.wire = "bf16";
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto rounded,
+                              HostModel::OpenForJob(spec, 1));
+    EXPECT_EQ(rounded->features().type(), FeatureType::kBfloat16);
+    spec.features.wire = "stored";
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto stored,
+                              HostModel::OpenForJob(spec, 1));
+    EXPECT_EQ(stored->features().type(), FeatureType::kFloat32);
+  }
+}
+
 TEST_F(HostModelTest, RefusesADatasetOfAnotherWidth) {
   ++options_.input_columns;
   EXPECT_THAT(HostModel::OpenForModel(folder_ / "data", options_, 1),

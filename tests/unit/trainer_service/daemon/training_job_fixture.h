@@ -62,6 +62,7 @@ class TrainingJobTest : public testing::Test {
     TrainingJobOptions options;
     options.job_id = kJobId;
     options.spec = SmallJob(dataset);
+    options.spec.features.wire = wire_;
     if (change_) change_(options.spec.training);
     if (!degree_norm_.empty()) {
       options.spec.model.kind = "gcn";
@@ -120,6 +121,7 @@ class TrainingJobTest : public testing::Test {
 
   TempFolder folder_;
   std::function<void(TrainingSpec&)> change_;  // Of the job's spec.
+  std::string wire_ = "stored";
   std::function<void(TrainerBackend&)> prepare_;
   std::string degree_norm_;  // Makes the model a GCN.
   std::unique_ptr<Segment> segment_;
