@@ -44,8 +44,9 @@ absl::Status JobRun::RunToEnd() {
       why.has_value()) {
     LogInfo("job {}: stops early: {}", run_.job.id, *why);
   }
-  // The last checkpoint is written, and this host tests alone.
-  parts_.hosts.Release();
+  // The last checkpoint is written, and this host tests alone. It may need rows
+  // of features from the others.
+  if (!run_.dataset->facts.host_rows.has_value()) parts_.hosts.Release();
   preemption_.AllowAnywhere(true);
   FGNN_RETURN_IF_ERROR(Test());
   // A scheduler that died right after the last checkpoint has removed none of

@@ -3,6 +3,7 @@
 import shutil
 import unittest
 
+import harness
 from host_services import HostsTest
 
 JOB = {'training.batches_per_step': 2, 'training.epochs': 3}
@@ -65,6 +66,34 @@ class HostRowsTest(HostsTest):
                         self.whole.name)
         self.assert_same_run(self.service.run({**JOB, **TWO}, '--digest'),
                              expected)
+
+    def test_killed_daemons_change_no_bit(self):
+        first, second = self.cut('cut', 2)
+        self.give('head', first)
+        self.give('host1', second)
+        self.hosts.join('host1')
+        run_dir, job = self.service.submit_run('rows', {**LONG, **TWO})
+        self.service.wait_for_batches(run_dir, 30)
+        for host in ('host1', 'head'):
+            for role in ('exchange', 'trainer'):
+                self.hosts.kill(host, role)
+                self.service.wait_for_batches(
+                    run_dir, harness.committed_of(run_dir) + 10)
+        self.service.fgnn('watch', job)
+        self.assert_same_run(run_dir, self.expected)
+
+    def test_rounded_features_are_those_of_one_host(self):
+        rounded = {**JOB, 'features.wire': 'f16'}
+        stored = self.service.run(JOB)
+        expected = self.service.run(rounded, '--digest')
+        self.assertNotEqual(harness.metrics_of(stored),
+                            harness.metrics_of(expected))
+        first, second = self.cut('cut', 2)
+        self.give('head', first)
+        self.give('host1', second)
+        self.hosts.join('host1')
+        self.assert_same_run(
+            self.service.run({**rounded, **TWO}, '--digest'), expected)
 
     def test_what_hosts_cannot_share_is_refused(self):
         first, second = self.cut('cut', 2)

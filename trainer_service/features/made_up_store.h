@@ -12,8 +12,8 @@ namespace fgnn {
 // FeaturesSpec::store of a measurement with such features. No job may say it.
 inline constexpr char kMadeUpStore[] = "made-up";
 
-// Returns f32 numbers in [-.5, .5) that depend on row and column alone. So hosts
-// that have other rows of a dataset can compare what they compute.
+// Returns f32 numbers in [-.5, .5) that depend on row and column alone. So
+// hosts that have other rows of a dataset can compare what they compute.
 std::unique_ptr<FeatureStore> MakeMadeUpStore(uint64_t rows, uint64_t columns);
 
 }  // namespace fgnn

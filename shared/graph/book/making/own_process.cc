@@ -59,7 +59,8 @@ UniqueFd OpenForWriting(const char* path) {
 
 [[noreturn]] void RunChild(
     pid_t parent, int out,
-    absl::FunctionRef<absl::StatusOr<std::string>(StageCallback)> body) {
+    absl::FunctionRef<absl::StatusOr<std::string>(StageCallback)>
+        body) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   const UniqueFd score = OpenForWriting("/proc/self/oom_score_adj");
