@@ -208,8 +208,8 @@ void AddPartitionCommand(Command dataset, const bool& json,
            flags->chooses = true;
          },
          "metis (default): fewest edges between parts, about 90 bytes of "
-         "memory for each neighbour; stream: four passes, little memory; "
-         "random")
+         "memory for each neighbour. stream: four passes, little memory. "
+         "random: no pass")
       .OneOf({"metis", "stream", "random"});
   app.AddOption("--balance", flags->balance, "What parts have equally much of")
       .OneOf({"vertices", "work", "train"})
