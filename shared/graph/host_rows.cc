@@ -15,7 +15,7 @@ std::optional<HostRows> MissingRows(absl::Span<const HostRows> hosts) {
   if (hosts.empty()) return std::nullopt;
   for (uint32_t owner = 0; owner < hosts.front().owners; ++owner) {
     if (std::none_of(hosts.begin(), hosts.end(), [&](const HostRows& host) {
-          return host.book == 0 || host.owner == owner;
+          return host.is_whole() || host.owner == owner;
         })) {
       HostRows missing = hosts.front();
       missing.owner = owner;

@@ -34,6 +34,7 @@ struct HostRows {
   uint32_t owners = 1;  // Number of owners, in [1, kMostOwners].
   uint32_t owner = 0;   // Index of the owner, in [0, owners).
 
+  bool is_whole() const { return book == 0; }
   friend bool operator==(const HostRows&, const HostRows&) = default;
 };
 

@@ -62,6 +62,24 @@ Arithmetic FromProto(const v1::Arithmetic& message) {
           .step_crc = message.step_crc()};
 }
 
+v1::HostRows ToProto(const HostRows& rows) {
+  v1::HostRows message;
+  message.set_book(rows.book);
+  message.set_owners(rows.owners);
+  message.set_owner(rows.owner);
+  return message;
+}
+
+absl::StatusOr<HostRows> FromProto(const v1::HostRows& message) {
+  if (message.owners() == 0 || message.owners() > kMostOwners ||
+      message.owner() >= message.owners()) {
+    return absl::InvalidArgumentError("rows are those of no owner");
+  }
+  return HostRows{.book = message.book(),
+                  .owners = message.owners(),
+                  .owner = message.owner()};
+}
+
 HostReachMessages ToProto(const std::vector<HostReach>& reaches) {
   HostReachMessages messages;
   for (const HostReach& reach : reaches) {

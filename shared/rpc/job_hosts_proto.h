@@ -5,8 +5,10 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "fgnn/v1/executor.pb.h"
 #include "shared/executors/executor_messages.h"
+#include "shared/graph/host_rows.h"
 #include "shared/measured/host_reach.h"
 #include "shared/measured/profiles.h"
 
@@ -17,6 +19,10 @@ JobHosts FromProto(const v1::JobHosts& message);
 
 v1::Arithmetic ToProto(const Arithmetic& arithmetic);
 Arithmetic FromProto(const v1::Arithmetic& message);
+
+v1::HostRows ToProto(const HostRows& rows);
+// InvalidArgument: they are those of no owner.
+absl::StatusOr<HostRows> FromProto(const v1::HostRows& message);
 
 using HostReachMessages = google::protobuf::RepeatedPtrField<v1::HostReach>;
 HostReachMessages ToProto(const std::vector<HostReach>& reaches);

@@ -16,6 +16,7 @@
 #include "shared/graph/dataset.h"
 #include "shared/rpc/build_server.h"
 #include "shared/rpc/channel.h"
+#include "shared/rpc/job_hosts_proto.h"
 #include "shared/rpc/status.h"
 #include "trainer_service/rpc/host_calls.h"
 #include "trainer_service/rpc/host_channels.h"
@@ -55,11 +56,7 @@ class GrpcRowLinks final : public RowLinks {
     RowsOfHost rows;
     rows.type = *type;
     rows.columns = response.columns();
-    if (response.has_part()) {
-      rows.part = {.book = response.part().book(),
-                   .owners = response.part().owners(),
-                   .owner = response.part().owner()};
-    }
+    FGNN_ASSIGN_OR_RETURN(rows.rows, FromProto(response.rows()));
     return rows;
   }
 

@@ -11,6 +11,7 @@
 #include "fgnn/v1/exchange.grpc.pb.h"
 #include "shared/base/status.h"
 #include "shared/base/types.h"
+#include "shared/rpc/job_hosts_proto.h"
 #include "shared/rpc/server.h"
 #include "trainer_service/features/hosts/served_rows.h"
 
@@ -62,11 +63,7 @@ class RowService final : public v1::RowService::Service {
                             v1::DescribeRowsResponse* response) override {
     return Serve(*context, *request, [&](const ServedRows& rows) {
       const RowsOfHost has = rows.Describe();
-      if (has.part.has_value()) {
-        response->mutable_part()->set_book(has.part->book);
-        response->mutable_part()->set_owners(has.part->owners);
-        response->mutable_part()->set_owner(has.part->owner);
-      }
+      *response->mutable_rows() = ToProto(has.rows);
       response->set_type(std::string(NameOf(has.type)));
       response->set_columns(has.columns);
       return absl::OkStatus();

@@ -51,13 +51,7 @@ absl::StatusOr<MemberJobReport> JobOf(const v1::MemberJob& message) {
                    .reaches = FromProto(message.reaches()),
                    .batches_per_second = message.batches_per_second()}};
   if (message.has_rows()) {
-    const v1::FeatureRows& rows = message.rows();
-    if (rows.owners() == 0 || rows.owners() > kMostOwners ||
-        rows.owner() >= rows.owners()) {
-      return absl::InvalidArgumentError("rows are those of no owner");
-    }
-    job.findings.rows = {
-        .book = rows.book(), .owners = rows.owners(), .owner = rows.owner()};
+    FGNN_ASSIGN_OR_RETURN(job.findings.rows, FromProto(message.rows()));
   }
   job.executors.restarts = message.restarts();
   job.executors.clock_start = message.clock_start();
@@ -97,10 +91,7 @@ v1::ReportMemberRequest ToProto(const MemberReport& report) {
   *job.mutable_reaches() = ToProto(report.job->findings.reaches);
   job.set_batches_per_second(report.job->findings.batches_per_second);
   if (const auto& rows = report.job->findings.rows; rows.has_value()) {
-    v1::FeatureRows& own = *job.mutable_rows();
-    own.set_book(rows->book);
-    own.set_owners(rows->owners);
-    own.set_owner(rows->owner);
+    *job.mutable_rows() = ToProto(*rows);
   }
   job.set_restarts(report.job->executors.restarts);
   job.set_clock_start(report.job->executors.clock_start);

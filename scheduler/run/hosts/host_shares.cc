@@ -85,12 +85,8 @@ absl::Status ShareSeeds(RunContext& run, RunHosts& hosts) {
                           hosts.Measure());
     std::vector<HostOfShare> shares;
     for (size_t host = 0; host < run.hosts.size(); ++host) {
-      shares.push_back(
-          {.num_places = run.hosts[host].num_places, .rows = found[host].rows});
-      // A whole folder has no book.
-      if (shares.back().rows.value_or(HostRows()).book == 0) {
-        shares.back().rows.reset();
-      }
+      shares.push_back({.num_places = run.hosts[host].num_places,
+                        .rows = found[host].rows.value_or(HostRows())});
     }
     seeds = MakeSeedShares(dataset.book, shares);
   }

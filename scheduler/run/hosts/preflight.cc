@@ -68,7 +68,7 @@ absl::Status Preflight::CheckBooks(std::string* misfit) const {
   const Host* first = nullptr;
   for (const Host& host : hosts_) {
     const std::optional<HostRows>& rows = host.findings.rows;
-    if (!rows.has_value() || rows->book == 0) continue;
+    if (!rows.has_value() || rows->is_whole()) continue;
     if (first == nullptr) first = &host;
     const HostRows& others = *first->findings.rows;
     if (rows->book == others.book && rows->owners == others.owners) continue;

@@ -34,15 +34,15 @@ SeedShares MakeSeedShares(uint64_t book, absl::Span<const HostOfShare> hosts) {
     shares.places.push_back(hosts[host].num_places);
     if (hosts[host].num_places == 0) continue;
     with_places.push_back(static_cast<uint8_t>(host));
-    if (!hosts[host].rows.has_value()) whole.push_back(with_places.back());
+    if (hosts[host].rows.is_whole()) whole.push_back(with_places.back());
   }
   std::vector<uint32_t> without_owner;
   for (uint32_t part = 0; part < kFineParts; ++part) {
     const auto owner =
         std::find_if(with_places.begin(), with_places.end(), [&](uint8_t host) {
-          const std::optional<HostRows>& rows = hosts[host].rows;
-          return rows.has_value() &&
-                 OwnerOfPart(part, rows->owners) == rows->owner;
+          const HostRows& rows = hosts[host].rows;
+          return !rows.is_whole() &&
+                 OwnerOfPart(part, rows.owners) == rows.owner;
         });
     if (owner != with_places.end()) {
       shares.share_of_part[part] = *owner;

@@ -35,8 +35,7 @@ struct SeedShares {
 // A host that a run begins with.
 struct HostOfShare {
   uint64_t num_places = 0;
-  // Rows of its host folder; nullopt: its folder is whole.
-  std::optional<HostRows> rows = std::nullopt;
+  HostRows rows = {};  // Rows that its folder has.
 };
 
 // Returns the shares of hosts, at least one of which has places. `book` is not

@@ -37,6 +37,11 @@ class Cutter {
   absl::Status Cut() {
     FGNN_ASSIGN_OR_RETURN(metadata_, ReadMetadata(dataset_.folder()));
     FGNN_ASSIGN_OR_RETURN(content_, dataset_.ContentFingerprint());
+    std::vector<uint8_t> parts(book_.num_nodes());
+    for (uint64_t v = 0; v < parts.size(); ++v) {
+      parts[v] = static_cast<uint8_t>(book_.PartOf(static_cast<GlobalId>(v)));
+    }
+    FGNN_ASSIGN_OR_RETURN(book_bytes_, PartitionBook::ToBytes(parts));
     FGNN_RETURN_IF_ERROR(CopyFiles());
     FGNN_RETURN_IF_ERROR(WriteFeatures());
     for (const int64_t v : dataset_.train()) {
@@ -66,6 +71,7 @@ class Cutter {
   const CutOptions& options_;
   DatasetMetadata metadata_;
   uint64_t content_ = 0;
+  std::string book_bytes_;  // The file of each folder.
   std::vector<HostFolderSummary> hosts_;
 };
 
@@ -124,12 +130,7 @@ absl::Status Cutter::WriteFeatures() {
 absl::Status Cutter::Finish(uint32_t owner) {
   const fs::path& folder = hosts_[owner].folder;
   Report("checking", owner, options_.owners);
-  std::vector<uint8_t> parts(book_.num_nodes());
-  for (uint64_t v = 0; v < parts.size(); ++v) {
-    parts[v] = static_cast<uint8_t>(book_.PartOf(static_cast<GlobalId>(v)));
-  }
-  FGNN_ASSIGN_OR_RETURN(const std::string book, PartitionBook::ToBytes(parts));
-  FGNN_RETURN_IF_ERROR(WriteFileAtomically(folder / kBookFile, book));
+  FGNN_RETURN_IF_ERROR(WriteFileAtomically(folder / kBookFile, book_bytes_));
   HostFolder host = {
       .host = {.book = book_.key(), .owners = options_.owners, .owner = owner},
       .num_rows = hosts_[owner].num_rows,

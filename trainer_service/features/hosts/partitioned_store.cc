@@ -264,17 +264,16 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::ChooseHosts(
           " of ", std::string(NameOf(type())),
           "; give both hosts the same dataset"));
     }
-    if (!has.part.has_value()) {
+    if (has.rows.is_whole()) {
       whole = host;
       continue;
     }
-    if (has.part->book != own.book || has.part->owners != own.owners ||
-        has.part->owner >= own.owners) {
+    if (has.rows.book != own.book || has.rows.owners != own.owners) {
       return absl::FailedPreconditionError(absl::StrCat(
-          HostName(host), " has ", Describe(*has.part), ", and this host ",
+          HostName(host), " has ", Describe(has.rows), ", and this host ",
           Describe(own), "; ", HowToCut(own.owners)));
     }
-    of_owners[has.part->owner] = host;
+    of_owners[has.rows.owner] = host;
   }
   HostOfPart found = {};
   for (uint32_t part = 0; part < kFineParts; ++part) {

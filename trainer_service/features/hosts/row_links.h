@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -20,7 +19,7 @@ namespace fgnn {
 
 // The rows that a host has.
 struct RowsOfHost {
-  std::optional<HostRows> part;              // nullopt: all rows.
+  HostRows rows;
   FeatureType type = FeatureType::kFloat32;  // Type of what the host sends.
   uint64_t columns = 0;
 };

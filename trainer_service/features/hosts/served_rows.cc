@@ -32,7 +32,7 @@ RowsOfHost ServedRows::Describe() const {
   RowsOfHost has;
   has.type = store_->type();
   has.columns = store_->num_columns();
-  if (part_.has_value()) has.part = part_->rows;
+  if (part_.has_value()) has.rows = part_->rows;
   return has;
 }
 

@@ -54,7 +54,7 @@ TEST(MemberProtoTest, RowsOfNoOwnerAreRefused) {
   message.set_exchange("host1:7071");
   message.mutable_job();
   EXPECT_EQ(FromProto(message)->job->findings.rows, std::nullopt);
-  v1::FeatureRows& rows = *message.mutable_job()->mutable_rows();
+  v1::HostRows& rows = *message.mutable_job()->mutable_rows();
   EXPECT_THAT(FromProto(message).status(), InvalidArgument("no owner"));
   rows.set_owners(65);
   EXPECT_THAT(FromProto(message).status(), InvalidArgument("no owner"));
