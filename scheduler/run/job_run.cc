@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/executors/shortage_wait.h"
@@ -172,6 +173,12 @@ absl::Status JobRun::Validate(uint32_t epoch, EpochFacts& facts) {
     return absl::OkStatus();
   }
   parts_.progress.EnterEvaluation(absl::StrCat("evaluating epoch ", epoch + 1));
+  // A trainer waits for the rows of a host that is lost. So the evaluation is
+  // given up, and the job goes on from its newest checkpoint later.
+  preemption_.AllowWithoutRows(true);
+  const absl::Cleanup between_steps = [this] {
+    preemption_.AllowWithoutRows(false);
+  };
   FGNN_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate("", {"valid"}));
   facts.valid = evaluation.ScoresOf("valid").value_or(Scores());
   facts.evaluate_seconds = evaluation.seconds;

@@ -36,9 +36,12 @@ PreemptionCause RunPreemption::Cause() const {
 }
 
 absl::Status RunPreemption::AnywhereIfAsked() {
-  if (!may_anywhere_) return absl::OkStatus();
   const PreemptionCause why = Cause();
-  if (why == PreemptionCause::kNone) return absl::OkStatus();
+  const bool lacks_rows = why == PreemptionCause::kHostLost &&
+                          parts_.hosts.lacks_rows() && may_without_rows_;
+  if (why == PreemptionCause::kNone || !(may_anywhere_ || lacks_rows)) {
+    return absl::OkStatus();
+  }
   why_ = why;
   return Preempted();
 }

@@ -29,8 +29,11 @@ class RunPreemption {
   // Sets whether the run may be preempted at any point: only the work under way
   // would be lost.
   void AllowAnywhere(bool is_allowed) { may_anywhere_ = is_allowed; }
+  // Sets whether the run may be preempted at any point once a host is lost that
+  // alone has some rows of features.
+  void AllowWithoutRows(bool is_allowed) { may_without_rows_ = is_allowed; }
 
-  // Returns Aborted if the job is to be preempted and may be at any point;
+  // Returns Aborted if the job is to be preempted and may be at this point;
   // why() has the reason. Otherwise returns OK.
   absl::Status AnywhereIfAsked();
   // Preempts the run between two steps if the job is to be preempted. Writes
@@ -56,6 +59,7 @@ class RunPreemption {
   RunContext& run_;
   PreemptionCause why_ = PreemptionCause::kNone;
   bool may_anywhere_ = false;
+  bool may_without_rows_ = false;
   // Time from which on a host that is lost counts again.
   Deadline lost_again_ = Deadline::min();
 };

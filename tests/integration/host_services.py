@@ -4,6 +4,7 @@ ports of its own: a head, and members that join it."""
 import collections
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -88,6 +89,23 @@ class HostServices:
     def exchange_of(self, host):
         address = self.addresses.get(host, self.network.address(host))
         return f'{address}:{self.ports[host]}'
+
+    def cut_rows(self, owners, name='cut'):
+        """Cuts the head's dataset; the folder of each owner."""
+        head = self.services['head']
+        cut = self.folder / name
+        said = head.json('dataset', 'partition', head.dataset, '--hosts',
+                         str(owners), '--out', cut)
+        return [pathlib.Path(folder['folder']) for folder in said['hosts']]
+
+    def give_folder(self, host, folder):
+        """Puts the folder where the host alone finds it once it starts, by a
+        name that all such folders have; its new path."""
+        root = self.folder / f'data-{host}'
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(folder, root / 'shared')
+        self.flags[host] = ['--dataset-root', root]
+        return root / 'shared'
 
     def _start(self, host, *words, name=None):
         service = self.services[host]

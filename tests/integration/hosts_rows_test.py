@@ -12,6 +12,10 @@ TWO = {'devices': '[cpu:0, host1/cpu:0]'}
 
 
 class HostRowsTest(HostsTest):
+    # Its evaluation and its test take longer than hosts take to let go, and
+    # than a host takes to be missed.
+    graph = ('--nodes', '40000', '--features', '16', '--classes', '4',
+             '--train-fraction', '0.02', '--seed', '7')
     undisturbed = LONG
 
     def setUp(self):
@@ -21,21 +25,16 @@ class HostRowsTest(HostsTest):
 
     def cut(self, name, owners):
         """Cuts the dataset; the folder of each owner."""
+        folders = self.hosts.cut_rows(owners, name)
         cut = self.service.folder / name
-        said = self.service.json('dataset', 'partition', self.whole, '--hosts',
-                                 str(owners), '--out', cut)
-        self.assertEqual([folder['folder'] for folder in said['hosts']],
-                         [str(cut / f'host{i}') for i in range(owners)])
-        return [cut / f'host{i}' for i in range(owners)]
+        self.assertEqual(folders, [cut / f'host{i}' for i in range(owners)])
+        return folders
 
     def give(self, host, folder):
         """Puts the folder where the host alone finds it."""
-        root = self.service.folder / f'data-{host}'
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(folder, root / 'shared')
-        self.hosts.flags[host] = ['--dataset-root', root]
+        shared = self.hosts.give_folder(host, folder)
         if host == 'head':
-            self.service.dataset = root / 'shared'
+            self.service.dataset = shared
 
     def refused(self, settings, code=2):
         """What is said of a job that is refused, or fails with code 1."""

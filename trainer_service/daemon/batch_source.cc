@@ -228,15 +228,17 @@ absl::Status BatchSource::LoopAhead() {
       continue;
     }
     if (!WaitForEarlier(claimed->slot.seq())) break;
-    FGNN_ASSIGN_OR_RETURN(
-        ExtractedBatch batch,
-        features_.Extract(*std::move(claimed), TrainerThread::kAhead));
+    absl::StatusOr<ExtractedBatch> batch =
+        features_.Extract(*std::move(claimed), TrainerThread::kAhead);
     {
       const MutexLock lock(&mutex_);
-      waiting_.push_back(std::move(batch));
+      if (batch.ok()) waiting_.push_back(*std::move(batch));
       ahead_.extracts.reset();
     }
     changed_.NotifyAll();
+    // Another host does not answer. The batch is in the queue again.
+    if (absl::IsUnavailable(batch.status())) continue;
+    FGNN_RETURN_IF_ERROR(batch.status());
   }
   return absl::OkStatus();
 }

@@ -61,8 +61,10 @@ class BatchSource {
 
   // Returns a batch of the open steps; nullopt: there is none now. Waits at
   // most 100 ms for a batch that is being extracted. Cancelled: the job was
-  // stopped. DataLoss: a batch arrives damaged again and again. Otherwise
-  // returns errors of TrainerBackend::Extract() and of FollowCachePlan().
+  // stopped. DataLoss: a batch arrives damaged again and again. Unavailable:
+  // another host that has rows of it does not answer; worth another try.
+  // Otherwise returns errors of TrainerBackend::Extract() and of
+  // FollowCachePlan().
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
 
   // Sets the limit: the source claims no batch beyond it from now on. One batch

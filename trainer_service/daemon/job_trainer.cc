@@ -79,7 +79,12 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
   }
   FGNN_ASSIGN_OR_RETURN(const bool stepped, MakeStep());
   if (stepped) return true;
-  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch, Fetch());
+  absl::StatusOr<std::optional<ExtractedBatch>> fetched = Fetch();
+  // Another host does not answer. Between two tries the trainer does what its
+  // scheduler asks for, which may be a checkpoint.
+  if (absl::IsUnavailable(fetched.status())) return false;
+  FGNN_ASSIGN_OR_RETURN(std::optional<ExtractedBatch> batch,
+                        std::move(fetched));
   if (batch.has_value()) {
     if (slice_.has_value()) slice_->Fetched();
     // `wait` is the time in which this trainer had nothing to train. An

@@ -239,6 +239,7 @@ void RunHosts::NoteLoss(const absl::Status& why, const std::string& host) {
   }
   LogWarning("job {}: {}; lets go of its devices", run_.job.id, MessageOf(why));
   is_one_lost_ = true;
+  lacks_rows_ = !lacks.empty();
 }
 
 absl::Status RunHosts::WaitUntilPrepared() {
@@ -367,6 +368,7 @@ void RunHosts::Release() {
   if (!are_others()) return;
   attempt_ = 0;
   is_one_lost_ = false;
+  lacks_rows_ = false;
   run_.others.clear();
   members().Leave(run_.job.id);
 }

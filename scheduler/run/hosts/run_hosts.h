@@ -65,6 +65,8 @@ class RunHosts {
   // Whether a host has gone since it was ordered to prepare, so that no further
   // step can be made.
   bool is_one_lost() const { return is_one_lost_; }
+  // Whether that host alone has some rows of features.
+  bool lacks_rows() const { return lacks_rows_; }
   // Takes the job from the hosts. They let go of it by themselves.
   void Release();
 
@@ -103,6 +105,7 @@ class RunHosts {
   // Whether all hosts evaluate; nullopt: it was not chosen yet.
   std::optional<bool> do_all_evaluate_;
   bool is_one_lost_ = false;
+  bool lacks_rows_ = false;  // See lacks_rows().
   Preflight preflight_ = Preflight({});
   std::string
       unreached_;  // What clients were told of hosts that are not reached.

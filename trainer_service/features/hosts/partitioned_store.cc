@@ -35,7 +35,8 @@ absl::Status Stopped() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PartitionedStore>> PartitionedStore::Make(
-    std::unique_ptr<FeatureStore> own, OwnPart part) {
+    std::unique_ptr<FeatureStore> own, OwnPart part,
+    std::chrono::milliseconds patience) {
   if (own->row_bytes() > kMostRowBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("a row of features has ", own->row_bytes(),
@@ -43,7 +44,7 @@ absl::StatusOr<std::unique_ptr<PartitionedStore>> PartitionedStore::Make(
                      "; use the whole dataset on each host"));
   }
   return absl::WrapUnique(
-      new PartitionedStore(std::move(own), std::move(part)));
+      new PartitionedStore(std::move(own), std::move(part), patience));
 }
 
 absl::Status PartitionedStore::CopyRows(absl::Span<const GlobalId> nodes,
@@ -51,7 +52,7 @@ absl::Status PartitionedStore::CopyRows(absl::Span<const GlobalId> nodes,
   const auto take = [&](uint32_t place, const std::byte* row) {
     WidenToFloats(type(), row, num_columns(), out + place * num_columns());
   };
-  return Load({nodes, {}, 0}, take, [&](const Wanted& own) {
+  return Load({nodes, {}, 0}, Waits::kUntilStop, take, [&](const Wanted& own) {
     return CopyOwn(own, 0, own.nodes.size(), take);
   });
 }
@@ -61,7 +62,7 @@ absl::Status PartitionedStore::CopyStoredRows(absl::Span<const GlobalId> nodes,
   const auto take = [&](uint32_t place, const std::byte* row) {
     std::memcpy(out + place * row_bytes(), row, row_bytes());
   };
-  return Load({nodes, {}, 0}, take, [&](const Wanted& own) {
+  return Load({nodes, {}, 0}, Waits::kUntilStop, take, [&](const Wanted& own) {
     return CopyOwn(own, 0, own.nodes.size(), take);
   });
 }
@@ -72,21 +73,22 @@ absl::Status PartitionedStore::LoadStoredRows(absl::Span<const GlobalId> nodes,
   const auto take = [&](uint32_t place, const std::byte* row) {
     std::memcpy(out + place * row_bytes(), row, row_bytes());
   };
-  return Load({nodes, {}, 0}, take, [&](const Wanted& own) {
-    const size_t count = own.nodes.size();
-    const auto num_tasks = static_cast<size_t>(
-        NumTasks(static_cast<int64_t>(count), kExtractedRowsPerTask));
-    FirstError failed;
-    FGNN_RETURN_IF_ERROR(
-        team.Run(static_cast<int64_t>(num_tasks), [&](int64_t task, int) {
-          const size_t first =
-              static_cast<size_t>(task) * kExtractedRowsPerTask;
-          failed.Note(CopyOwn(own, first,
-                              std::min(first + kExtractedRowsPerTask, count),
-                              take));
-        }));
-    return failed.status();
-  });
+  return Load(
+      {nodes, {}, 0}, Waits::kForPatience, take, [&](const Wanted& own) {
+        const size_t count = own.nodes.size();
+        const auto num_tasks = static_cast<size_t>(
+            NumTasks(static_cast<int64_t>(count), kExtractedRowsPerTask));
+        FirstError failed;
+        FGNN_RETURN_IF_ERROR(
+            team.Run(static_cast<int64_t>(num_tasks), [&](int64_t task, int) {
+              const size_t first =
+                  static_cast<size_t>(task) * kExtractedRowsPerTask;
+              failed.Note(CopyOwn(
+                  own, first, std::min(first + kExtractedRowsPerTask, count),
+                  take));
+            }));
+        return failed.status();
+      });
 }
 
 absl::Status PartitionedStore::ExtractMisses(const BatchMisses& misses,
@@ -95,7 +97,7 @@ absl::Status PartitionedStore::ExtractMisses(const BatchMisses& misses,
   const auto take = [&](uint32_t place, const std::byte* row) {
     WidenToFloats(type(), row, num_columns(), out + place * num_columns());
   };
-  return Load(misses, take, [&](const Wanted& own) {
+  return Load(misses, Waits::kForPatience, take, [&](const Wanted& own) {
     // The own store knows own rows. All other places are no misses of its.
     std::vector<GlobalId> rows(misses.nodes.size(), 0);
     std::vector<uint32_t> is_own(misses.nodes.size(), 0);
@@ -109,9 +111,9 @@ absl::Status PartitionedStore::ExtractMisses(const BatchMisses& misses,
 }
 
 absl::Status PartitionedStore::Load(
-    const BatchMisses& misses, TakeRow take,
+    const BatchMisses& misses, Waits waits, TakeRow take,
     absl::FunctionRef<absl::Status(const Wanted& own)> load_own) const {
-  FGNN_ASSIGN_OR_RETURN(const HostOfPart hosts, FindHosts());
+  FGNN_ASSIGN_OR_RETURN(const HostOfPart hosts, FindHosts(waits));
   Wanted own;
   std::vector<Wanted> of_hosts(*std::max_element(hosts.begin(), hosts.end()) +
                                1);
@@ -133,7 +135,7 @@ absl::Status PartitionedStore::Load(
     if (of_hosts[host].nodes.empty()) continue;
     absl::StatusOr<Thread> thread = Thread::Start("fgnn-rows", [&, host] {
       failed.Note(CatchExceptions(
-          [&] { return Ask(host, of_hosts[host], take, is_stopped); }));
+          [&] { return Ask(host, of_hosts[host], waits, take, is_stopped); }));
     });
     failed.Note(thread.status());
     if (thread.ok()) threads.push_back(*std::move(thread));
@@ -144,7 +146,7 @@ absl::Status PartitionedStore::Load(
 }
 
 absl::Status PartitionedStore::Ask(
-    uint32_t host, const Wanted& wanted, TakeRow take,
+    uint32_t host, const Wanted& wanted, Waits waits, TakeRow take,
     const std::function<bool()>& is_stopped) const {
   const size_t count = wanted.nodes.size();
   if (hosts_.links == nullptr) {
@@ -154,6 +156,7 @@ absl::Status PartitionedStore::Ask(
   }
   const Stopwatch watch;
   size_t done = 0;
+  std::optional<Stopwatch> broken;
   const auto take_rows = [&](absl::Span<const std::byte> rows) {
     const size_t more = rows.size() / row_bytes();
     if (rows.size() % row_bytes() != 0 || more > count - done) {
@@ -163,6 +166,7 @@ absl::Status PartitionedStore::Ask(
       take(wanted.places[done], rows.data() + i * row_bytes());
     }
     ++progress_;
+    broken.reset();
     return absl::OkStatus();
   };
   while (done < count) {
@@ -172,7 +176,9 @@ absl::Status PartitionedStore::Ask(
     if (asked.ok() && done < count) asked = OtherRowsThanAsked();
     if (!asked.ok() && is_stopped()) return Stopped();
     if (absl::IsUnavailable(asked)) {
-      NoteBreak(host, absl::StrCat(count - done, " rows of features"), asked);
+      FGNN_RETURN_IF_ERROR(NoteBreak(
+          host, waits, absl::StrCat(count - done, " rows of features"), asked,
+          &broken));
       continue;
     }
     FGNN_RETURN_IF_ERROR(
@@ -208,8 +214,8 @@ absl::Status PartitionedStore::CopyOwn(const Wanted& own, size_t first,
   return absl::OkStatus();
 }
 
-absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::FindHosts()
-    const {
+absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::FindHosts(
+    Waits waits) const {
   if (hosts_.links == nullptr) return HostOfPart{};
   {
     const MutexLock lock(&mutex_);
@@ -220,7 +226,7 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::FindHosts()
   for (uint32_t host = 0; host < hosts_.hosts.all.size(); ++host) {
     rows.emplace_back();
     if (host == hosts_.hosts.self) continue;
-    FGNN_ASSIGN_OR_RETURN(rows.back(), AskWhatItHas(host));
+    FGNN_ASSIGN_OR_RETURN(rows.back(), AskWhatItHas(host, waits));
   }
   FGNN_ASSIGN_OR_RETURN(const HostOfPart found, ChooseHosts(rows));
   const MutexLock lock(&mutex_);
@@ -228,7 +234,9 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::FindHosts()
   return found;
 }
 
-absl::StatusOr<RowsOfHost> PartitionedStore::AskWhatItHas(uint32_t host) const {
+absl::StatusOr<RowsOfHost> PartitionedStore::AskWhatItHas(uint32_t host,
+                                                          Waits waits) const {
+  std::optional<Stopwatch> broken;
   const std::function<bool()> is_stopped = [this] {
     ++progress_;
     return stopped_.HasBeenNotified();
@@ -242,7 +250,8 @@ absl::StatusOr<RowsOfHost> PartitionedStore::AskWhatItHas(uint32_t host) const {
           rows.status(), absl::StrCat("features of ", HostName(host))));
       return rows;
     }
-    NoteBreak(host, "a word on its rows of features", rows.status());
+    FGNN_RETURN_IF_ERROR(NoteBreak(
+        host, waits, "a word on its rows of features", rows.status(), &broken));
   }
 }
 
@@ -288,8 +297,9 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::ChooseHosts(
   return found;
 }
 
-void PartitionedStore::NoteBreak(uint32_t host, const std::string& what,
-                                 const absl::Status& why) const {
+absl::Status PartitionedStore::NoteBreak(
+    uint32_t host, Waits waits, const std::string& what,
+    const absl::Status& why, std::optional<Stopwatch>* broken) const {
   bool is_news = false;
   {
     const MutexLock lock(&mutex_);
@@ -299,7 +309,14 @@ void PartitionedStore::NoteBreak(uint32_t host, const std::string& what,
     LogWarning("waits for {} of {}: {}; it is asked again", what,
                HostName(host), MessageOf(why));
   }
+  if (!broken->has_value()) broken->emplace();
+  if (waits == Waits::kForPatience &&
+      (*broken)->Seconds() >=
+          std::chrono::duration<double>(patience_).count()) {
+    return Annotate(why, absl::StrCat("features of ", HostName(host)));
+  }
   stopped_.WaitUntil(DeadlineIn(kTick));
+  return absl::OkStatus();
 }
 
 void PartitionedStore::NoteAnswer(uint32_t host) const {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "shared/base/clock.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/types.h"
@@ -34,6 +36,10 @@
 
 namespace fgnn {
 
+// Time for which LoadStoredRows() and ExtractMisses() wait for a broken link. A
+// trainer that holds a batch is to hear its scheduler meanwhile.
+inline constexpr std::chrono::milliseconds kLinkPatience{1000};
+
 // A row of another host is asked for again after a break of the link, until it
 // is there or Stop() was called. The errors of all reads are those of the own
 // store and of RowLinks, naming the host. FailedPrecondition: another host has
@@ -41,10 +47,11 @@ namespace fgnn {
 // called.
 class PartitionedStore final : public FeatureStore {
  public:
-  // Row r of `own` is own row r of the part. InvalidArgument: a row is larger
-  // than what hosts send each other.
+  // Row r of `own` is own row r of the part. `patience`: see kLinkPatience.
+  // InvalidArgument: a row is larger than what hosts send each other.
   static absl::StatusOr<std::unique_ptr<PartitionedStore>> Make(
-      std::unique_ptr<FeatureStore> own, OwnPart part);
+      std::unique_ptr<FeatureStore> own, OwnPart part,
+      std::chrono::milliseconds patience = kLinkPatience);
 
   // Called at most once, before any other thread reads rows. Without links, all
   // rows of other hosts are zeros: a profile is measured so.
@@ -63,6 +70,8 @@ class PartitionedStore final : public FeatureStore {
                         float* out) const override;
   absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
                               std::byte* out) const override;
+  // This function and the next one wait no longer than the patience for a link.
+  // Unavailable, naming the host: it was broken for longer; worth another try.
   absl::Status LoadStoredRows(absl::Span<const GlobalId> nodes, std::byte* out,
                               ThreadTeam& team) const override;
   absl::Status ExtractMisses(const BatchMisses& misses, float* out,
@@ -79,28 +88,36 @@ class PartitionedStore final : public FeatureStore {
   // The host that has the rows of each fine part.
   using HostOfPart = std::array<uint32_t, kFineParts>;
 
-  PartitionedStore(std::unique_ptr<FeatureStore> own, OwnPart part)
-      : own_(std::move(own)), part_(std::move(part)) {}
+  // Whether a read waits for a broken link until Stop(), or only for the
+  // patience.
+  enum class Waits : uint8_t { kUntilStop, kForPatience };
+
+  PartitionedStore(std::unique_ptr<FeatureStore> own, OwnPart part,
+                   std::chrono::milliseconds patience)
+      : own_(std::move(own)), part_(std::move(part)), patience_(patience) {}
 
   // Asks the other hosts for their rows of the misses, and calls `load_own`
   // meanwhile.
   absl::Status Load(
-      const BatchMisses& misses, TakeRow take,
+      const BatchMisses& misses, Waits waits, TakeRow take,
       absl::FunctionRef<absl::Status(const Wanted& own)> load_own) const;
-  absl::Status Ask(uint32_t host, const Wanted& wanted, TakeRow take,
-                   const std::function<bool()>& is_stopped) const;
+  absl::Status Ask(uint32_t host, const Wanted& wanted, Waits waits,
+                   TakeRow take, const std::function<bool()>& is_stopped) const;
   // Copies own rows [first, last) of `own` on the calling thread.
   absl::Status CopyOwn(const Wanted& own, size_t first, size_t last,
                        TakeRow take) const;
   // Returns the hosts of all parts, once all hosts have told which rows they
   // have.
-  absl::StatusOr<HostOfPart> FindHosts() const;
+  absl::StatusOr<HostOfPart> FindHosts(Waits waits) const;
   absl::StatusOr<HostOfPart> ChooseHosts(
       const std::vector<std::optional<RowsOfHost>>& rows) const;
-  absl::StatusOr<RowsOfHost> AskWhatItHas(uint32_t host) const;
+  absl::StatusOr<RowsOfHost> AskWhatItHas(uint32_t host, Waits waits) const;
   // Waits before the host is asked again. `what`: such as "7 rows of features".
-  void NoteBreak(uint32_t host, const std::string& what,
-                 const absl::Status& why) const;
+  // `broken`: since when the link is; set at the first break. Returns an error
+  // if the host is not to be asked again.
+  absl::Status NoteBreak(uint32_t host, Waits waits, const std::string& what,
+                         const absl::Status& why,
+                         std::optional<Stopwatch>* broken) const;
   void NoteAnswer(uint32_t host) const;
   const std::string& HostName(uint32_t host) const {
     return hosts_.hosts.all[host].name;
@@ -108,6 +125,7 @@ class PartitionedStore final : public FeatureStore {
 
   const std::unique_ptr<FeatureStore> own_;
   const OwnPart part_;
+  const std::chrono::milliseconds patience_;
   LinkedHosts hosts_;
   Notification stopped_;
   mutable std::atomic<uint64_t> progress_ = 0;

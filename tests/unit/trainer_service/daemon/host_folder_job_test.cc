@@ -80,6 +80,7 @@ TEST_F(HostFolderJobTest, WeightsAndScoresAreThoseOfTheWholeDataset) {
   EXPECT_EQ(totals_.OfHosts().at("host1").rows, sent_.rows);
 }
 
+// The loop itself extracts, since nothing is extracted ahead.
 TEST_F(HostFolderJobTest, AWaitForAnotherHostIsProgressAndEndsWithTheJob) {
   LinkTo({nullptr, nullptr});
   std::unique_ptr<TrainingJob> job = Attach(folder_ / "hosts/host0");
@@ -96,6 +97,11 @@ TEST_F(HostFolderJobTest, AWaitForAnotherHostIsProgressAndEndsWithTheJob) {
     ASSERT_LT(MonotonicClock::now(), end);
     std::this_thread::yield();
   }
+  // A scheduler that has lost the host wants a checkpoint.
+  const fs::path path = folder_ / "epoch-0000.safetensors";
+  FGNN_ASSERT_OK(job->SaveCheckpoint(
+      Saving(path, /*epochs_done=*/0, /*version=*/0), Patient()));
+  EXPECT_TRUE(fs::exists(path));
   job->Stop();
   job.reset();
   EXPECT_FALSE(failed_.HasBeenNotified());

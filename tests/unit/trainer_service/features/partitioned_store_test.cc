@@ -36,7 +36,8 @@ class PartitionedStoreTest : public testing::Test {
     OwnPart part = rows_->PartOf(owner, owners);
     own_ = rows_->PartOf(owner, owners).index;
     std::unique_ptr<FeatureStore> own = rows_->OwnStore(part);
-    store_ = PartitionedStore::Make(std::move(own), std::move(part)).value();
+    store_ = PartitionedStore::Make(std::move(own), std::move(part), patience_)
+                 .value();
     const size_t num_hosts = served.size();
     auto links = std::make_unique<FakeRowLinks>(std::move(served));
     links_ = links.get();
@@ -97,6 +98,7 @@ class PartitionedStoreTest : public testing::Test {
   std::optional<OwnRows> own_;
   std::unique_ptr<PartitionedStore> store_;
   FakeRowLinks* links_ = nullptr;
+  std::chrono::milliseconds patience_ = std::chrono::hours(1);
 };
 
 TEST_F(PartitionedStoreTest, RowsAreThoseOfTheWholeStoreForAnyOwners) {
@@ -204,6 +206,31 @@ TEST_F(PartitionedStoreTest, AStopEndsAWaitForAHostAndTheWaitIsProgress) {
     reader.Join();
     EXPECT_THAT(ended, Cancelled());
   }
+}
+
+TEST_F(PartitionedStoreTest, ATrainersReadWaitsNoLongerThanItsPatience) {
+  patience_ = std::chrono::milliseconds(0);
+  std::vector<float> rows(kAllRows * kRowNumbers);
+  std::vector<std::byte> bytes(kAllRows * 4 * kRowNumbers);
+  ThreadTeam team(2);
+  const auto expect_unavailable = [&] {
+    EXPECT_THAT(store_->Extract(All(), rows.data(), team),
+                Unavailable("features of host1", "the link is broken"));
+    EXPECT_THAT(store_->LoadStoredRows(All(), bytes.data(), team),
+                Unavailable("features of host1"));
+  };
+  MakeWith(0, 2, 0, {rows_->Served(0, 2), nullptr});
+  expect_unavailable();
+  MakeOwners(0, 2);
+  links_->BreakAfter(0);
+  expect_unavailable();
+  links_->BreakAfter(kAllRows);
+  ExpectRows(All());
+  // Rows that come end a break. Each call brings some of them.
+  patience_ = std::chrono::minutes(1);
+  MakeOwners(0, 2);
+  links_->BreakAfter(200);
+  EXPECT_THAT(store_->Extract(All(), rows.data(), team), IsOk());
 }
 
 TEST_F(PartitionedStoreTest, RowsComeFromTheFirstHostThatHasThem) {
