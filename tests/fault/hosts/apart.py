@@ -10,13 +10,21 @@ MEMBERS = ('host1', 'host2', 'host3')
 
 
 @contextlib.contextmanager
-def hosts_in(options, network, members, graph=None, devices=None):
+def hosts_in(options, network, members, graph=None, devices=None,
+             shares_rows=False):
     """The services of a head and of these members, which have joined it. The
-    head's own is `.services['head']`. `devices`: what hosts lend, by host."""
+    head's own is `.services['head']`. `devices`: what hosts lend, by host.
+    `shares_rows`: each host also has a host folder, in `.shared` on the head.
+    """
     graphs = types.SimpleNamespace(graph=graph or options.graph)
     with service_in(graphs) as service:
         hosts = HostServices(service, network)
         hosts.devices.update(devices or {})
+        if shares_rows:
+            folders = hosts.cut_rows(1 + len(members))
+            hosts.shared, *_ = [
+                hosts.give_folder(host, folder)
+                for host, folder in zip(('head', *members), folders)]
         try:
             hosts.start_head()
             hosts.join(*members)

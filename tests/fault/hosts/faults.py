@@ -57,14 +57,18 @@ class JobOverHosts:
 
 
 @contextlib.contextmanager
-def three_hosts(options, chance, **more):
+def three_hosts(options, chance, shares_rows=False, **more):
     """Hosts in a network, and a function that begins a job on them. `more`:
     fields of a job that goes on for as long as it is wanted, so that there is
-    nothing to compare it with."""
+    nothing to compare it with. `shares_rows`: each host has a host folder, and
+    the job is compared with one that has the whole dataset."""
     with Network(*HOSTS) as network, \
-            hosts_in(options, network, MEMBERS) as hosts:
-        expected = None if more else hosts.services['head'].run(JOB,
-                                                                '--digest')
+            hosts_in(options, network, MEMBERS,
+                     shares_rows=shares_rows) as hosts:
+        head = hosts.services['head']
+        expected = None if more else head.run(JOB, '--digest')
+        if shares_rows:
+            head.dataset = hosts.shared
         yield hosts, network, lambda: JobOverHosts(hosts, network, expected,
                                                    chance, **more)
 
@@ -153,12 +157,17 @@ def restarts(options, chance):
     return f'{count} schedulers ended and came back: all bits equal'
 
 
-def campaigns(options, chance):
+def row_campaigns(options, chance):
+    """the same where hosts share the features out: bits of the whole dataset"""
+    return campaigns(options, chance, shares_rows=True)
+
+
+def campaigns(options, chance, shares_rows=False):
     """bits of one host, whatever happens in whatever order: one job a campaign"""
     kinds = kinds_of_kills() + [restart(host) for host in HOSTS]
     kinds += [cut(host, seconds) for host in HOSTS for seconds in options.cuts]
     faults = in_any_order(kinds, FAULTS_PER_JOB * options.campaigns, chance)
-    with three_hosts(options, chance) as (_, _, make):
+    with three_hosts(options, chance, shares_rows) as (_, _, make):
         for number in range(options.campaigns):
             mine = faults[number::options.campaigns]
             run_in_turn(mine, FAULTS_PER_JOB, make, FAULTS_PER_JOB)
