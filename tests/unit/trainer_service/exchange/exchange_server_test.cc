@@ -54,7 +54,7 @@ TEST_F(ExchangeServerTest, HostsEndInTheWeightsOfOne) {
   RunInThreads(hosts, kSamplerAndTrainer);
   ExpectResultsOfOne(hosts);
   for (const Exchange& exchange : exchanges_) {
-    EXPECT_GT(exchange.job->batches(), 0U);
+    WaitForBatches(*exchange.job);
     WaitForProgress(*exchange.job);
   }
 }

@@ -46,6 +46,15 @@ inline void WaitForProgress(const ExchangeJob& job) {
   }
 }
 
+// A batch is counted after the steps that it lets others make.
+inline void WaitForBatches(const ExchangeJob& job) {
+  const Deadline end = FarDeadline();
+  while (job.batches() == 0) {
+    ASSERT_LT(MonotonicClock::now(), end) << "no batch came";
+    std::this_thread::yield();
+  }
+}
+
 }  // namespace fgnn
 
 #endif  // FGNN_TESTS_UNIT_TRAINER_SERVICE_EXCHANGE_EXCHANGES_OF_A_JOB_H_

@@ -83,7 +83,7 @@ TEST_F(ServedStreamsTest, ChunksOfAnEvaluationComeFromTheOtherHosts) {
   ChunkTotals totals;
   std::atomic<bool> is_over = false;
   // It asks before the other host has the evaluation, and its link breaks.
-  const Thread follower =
+  Thread follower =
       Thread::Start("follower", [&] {
         EXPECT_THAT(FollowChunks(&one.board(), links.get(), 0, &totals,
                                  [&] { return is_over.load(); }),
@@ -98,6 +98,7 @@ TEST_F(ServedStreamsTest, ChunksOfAnEvaluationComeFromTheOtherHosts) {
   zero.Compute(1);
   FGNN_ASSERT_OK(one.board().WaitForAll(1, UntilFarDeadline()));
   EXPECT_EQ(one.NumRight(), kAllChunks);
+  follower.Join();  // It ends by itself, once it has seen that all are there.
 }
 
 TEST_F(ServedStreamsTest, StrangersGetNoChunks) {
