@@ -29,7 +29,8 @@ absl::Status Preempted() {
 PreemptionCause RunPreemption::Cause() const {
   const PreemptionCause why =
       run_.environment.dispatcher->PreemptCause(run_.job.id);
-  return why == PreemptionCause::kNone && parts_.hosts.is_one_lost() &&
+  return why == PreemptionCause::kNone &&
+                 parts_.hosts.loss() != HostLoss::kNone &&
                  MonotonicClock::now() >= lost_again_
              ? PreemptionCause::kHostLost
              : why;
@@ -38,7 +39,8 @@ PreemptionCause RunPreemption::Cause() const {
 absl::Status RunPreemption::AnywhereIfAsked() {
   const PreemptionCause why = Cause();
   const bool lacks_rows = why == PreemptionCause::kHostLost &&
-                          parts_.hosts.lacks_rows() && may_without_rows_;
+                          parts_.hosts.loss() == HostLoss::kRows &&
+                          may_without_rows_;
   if (why == PreemptionCause::kNone || !(may_anywhere_ || lacks_rows)) {
     return absl::OkStatus();
   }

@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<HostFindings>> RunHosts::Measure() {
   SetPeers();
   OrderAll(/*has_places=*/false);
   while (true) {
-    if (!is_one_lost_) {
+    if (loss_ == HostLoss::kNone) {
       FGNN_RETURN_IF_ERROR(ArePrepared().status());
       std::vector<HostFindings> found;
       for (size_t host = 0; host < run_.hosts.size(); ++host) {
@@ -176,14 +176,14 @@ absl::Status RunHosts::TakeOver(uint64_t dataset_content,
   const std::vector<std::string> names = NamesOfOthers(run_);
   const auto attempt = members().AttemptOf(names.front(), run_.job.id);
   for (const std::string& name : names) {
-    if (is_one_lost_) return absl::OkStatus();
+    if (loss_ != HostLoss::kNone) return absl::OkStatus();
     if (!attempt.has_value() ||
         members().AttemptOf(name, run_.job.id) != attempt) {
       NoteLoss(absl::UnavailableError(
           absl::StrCat("host ", name, " does not have the job any more")));
     }
   }
-  if (is_one_lost_) return absl::OkStatus();
+  if (loss_ != HostLoss::kNone) return absl::OkStatus();
   attempt_ = *attempt;
   dataset_content_ = dataset_content;
   first_version_ = first_version;
@@ -219,7 +219,7 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
     const absl::Status error =
         Annotate((*report)->error, absl::StrCat("host ", name));
     FGNN_RETURN_IF_ERROR(LeaveOutIfMay(name, error));
-    if (is_one_lost_) return false;
+    if (loss_ != HostLoss::kNone) return false;
     TakeFindings(name, (*report)->findings);
     run_.others[name] = (*report)->executors;
     are_prepared = are_prepared && (*report)->is_prepared;
@@ -227,8 +227,8 @@ absl::StatusOr<bool> RunHosts::ArePrepared() {
   std::string misfit;
   const absl::Status fit = preflight_.Check(MonotonicClock::now(), &misfit);
   FGNN_RETURN_IF_ERROR(LeaveOutIfMay(misfit, fit));
-  if (!is_one_lost_) FGNN_RETURN_IF_ERROR(CheckRows());
-  return are_prepared && !is_one_lost_;
+  if (loss_ == HostLoss::kNone) FGNN_RETURN_IF_ERROR(CheckRows());
+  return are_prepared && loss_ == HostLoss::kNone;
 }
 
 void RunHosts::NoteLoss(const absl::Status& why, const std::string& host) {
@@ -238,14 +238,13 @@ void RunHosts::NoteLoss(const absl::Status& why, const std::string& host) {
                                            lacks);
   }
   LogWarning("job {}: {}; lets go of its devices", run_.job.id, MessageOf(why));
-  is_one_lost_ = true;
-  lacks_rows_ = !lacks.empty();
+  loss_ = lacks.empty() ? HostLoss::kHost : HostLoss::kRows;
 }
 
 absl::Status RunHosts::WaitUntilPrepared() {
   if (!are_others()) return absl::OkStatus();
   while (true) {
-    if (!is_one_lost_) {
+    if (loss_ == HostLoss::kNone) {
       if (!ReachesAll(run_.findings, run_.hosts.size())) {
         FGNN_ASSIGN_OR_RETURN(run_.findings.reaches,
                               run_.executors.calls().ReadReach());
@@ -278,7 +277,7 @@ void RunHosts::Open(const MemberOpening& opening) {
 }
 
 bool RunHosts::DoAllEvaluate() {
-  if (attempt_ == 0 || is_one_lost_) return false;
+  if (attempt_ == 0 || loss_ != HostLoss::kNone) return false;
   if (do_all_evaluate_.has_value()) return *do_all_evaluate_;
   const std::string& wanted = run_.spec.hosts.evaluation;
   if (wanted != "auto" || !run_.planned_by.has_value()) {
@@ -334,15 +333,15 @@ absl::StatusOr<Evaluation> RunHosts::Evaluate(
   const HostEvaluation over = {
       .division = DivisionOf(run_, number),
       .goes_on = [this]() -> absl::Status {
-        if (!is_one_lost_) return absl::OkStatus();
+        if (loss_ == HostLoss::kNone) return absl::OkStatus();
         return absl::UnavailableError("a host of the evaluation is lost");
       }};
   absl::StatusOr<Evaluation> scores =
       evaluation.Evaluate(checkpoint, splits, &over);
   evaluation_.reset();
   // Hosts that are lost, or that the job leaves, have no orders to change.
-  if (attempt_ != 0 && !is_one_lost_) OrderAll();
-  if (scores.ok() || !is_one_lost_) return scores;
+  if (attempt_ != 0 && loss_ == HostLoss::kNone) OrderAll();
+  if (scores.ok() || loss_ == HostLoss::kNone) return scores;
   LogInfo("job {}: evaluates on this host alone", run_.job.id);
   return evaluation.Evaluate(checkpoint, splits);
 }
@@ -360,15 +359,14 @@ ChunkDivision DivisionOf(const RunContext& run, uint64_t evaluation) {
 }
 
 absl::Status RunHosts::Check() {
-  if (attempt_ == 0 || is_one_lost_) return absl::OkStatus();
+  if (attempt_ == 0 || loss_ != HostLoss::kNone) return absl::OkStatus();
   return ArePrepared().status();
 }
 
 void RunHosts::Release() {
   if (!are_others()) return;
   attempt_ = 0;
-  is_one_lost_ = false;
-  lacks_rows_ = false;
+  loss_ = HostLoss::kNone;
   run_.others.clear();
   members().Leave(run_.job.id);
 }

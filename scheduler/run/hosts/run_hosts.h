@@ -21,6 +21,10 @@ namespace fgnn {
 // Returns how the run's hosts divide an evaluation, as this one sees it.
 ChunkDivision DivisionOf(const RunContext& run, uint64_t evaluation);
 
+// kHost: no further step can be made. kRows: nor can a trainer read some rows
+// of features, which that host alone has.
+enum class HostLoss : uint8_t { kNone, kHost, kRows };
+
 // For a job of one host no function does anything. Not thread-safe: for the
 // job's thread.
 class RunHosts {
@@ -60,13 +64,10 @@ class RunHosts {
   absl::Status CheckRows();
   // Returns OK while the hosts work. Else returns why one cannot go on; the
   // message names the host. A host that is lost, or that the job can go on
-  // without, is no error: is_one_lost() tells it.
+  // without, is no error: loss() tells it.
   absl::Status Check();
-  // Whether a host has gone since it was ordered to prepare, so that no further
-  // step can be made.
-  bool is_one_lost() const { return is_one_lost_; }
-  // Whether that host alone has some rows of features.
-  bool lacks_rows() const { return lacks_rows_; }
+  // What the run lacks since a host has gone that was ordered to prepare.
+  HostLoss loss() const { return loss_; }
   // Takes the job from the hosts. They let go of it by themselves.
   void Release();
 
@@ -104,8 +105,7 @@ class RunHosts {
   uint64_t num_evaluations_ = 0;  // Evaluations by all hosts so far.
   // Whether all hosts evaluate; nullopt: it was not chosen yet.
   std::optional<bool> do_all_evaluate_;
-  bool is_one_lost_ = false;
-  bool lacks_rows_ = false;  // See lacks_rows().
+  HostLoss loss_ = HostLoss::kNone;
   Preflight preflight_ = Preflight({});
   std::string
       unreached_;  // What clients were told of hosts that are not reached.
