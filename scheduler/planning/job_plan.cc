@@ -12,6 +12,7 @@
 #include "scheduler/planning/role_range.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/rules/match_rules.h"
 #include "shared/minibatch/task.h"
 
 namespace fgnn {
@@ -25,12 +26,16 @@ constexpr uint32_t kSlotsPerTurn = 8;
 // Part of memory, one in kQueueShare, that the queue of a single device may
 // take; it samples an epoch and then trains it.
 constexpr uint64_t kQueueShare = 8;
+// Slots for a trainer that looks ahead: some 16 batches that it has not claimed
+// yet, and those that are sampled and trained.
+constexpr uint64_t kSlotsOfWindow = 24;
 constexpr uint32_t kMaxSlots = 4096;
 
 // Returns enough slots that no executor waits for one while another holds its
 // own. That is the batches of the open steps and of the next one, and one more
 // for each batch that an executor may hold.
-uint32_t WantedSlots(const JobSpec& spec, const SegmentOptions& segment) {
+uint32_t WantedSlots(const PlanInput& input, const SegmentOptions& segment) {
+  const JobSpec& spec = input.spec;
   if (spec.queue_slots > 0) return spec.queue_slots;
   const uint32_t sampler_threads = std::max<uint32_t>(spec.sampling.threads, 1);
   const uint64_t hands =
@@ -38,6 +43,9 @@ uint32_t WantedSlots(const JobSpec& spec, const SegmentOptions& segment) {
       uint64_t{spec.num_samplers()} * sampler_threads +
       uint64_t{2} * spec.num_trainers();
   uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
+  if (ChooseMatch(spec, LoadsRows(input)).looks_ahead) {
+    wanted = std::max(wanted, kSlotsOfWindow);
+  }
   if (spec.takes_turns()) {
     wanted = std::max(wanted, kSlotsPerTurn * uint64_t{spec.devices.size()});
   }
@@ -70,14 +78,14 @@ uint64_t RowsIn(const PlanInput& input, uint64_t left_bytes,
 // memory need no cache.
 bool HasAutoCache(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
-  return ReadsFromDisk(input) && !cache.capacity.has_value() &&
+  return LoadsRows(input) && !cache.capacity.has_value() &&
          cache.policy != "none";
 }
 
 // Returns whether the trainers share one table. Mapped features are shared
 // anyway, and a table of a trainer's own has huge pages. GPUs have their own.
 bool SharesTable(const PlanInput& input) {
-  return ReadsFromDisk(input) && input.spec.num_trainers() > 1 &&
+  return LoadsRows(input) && input.spec.num_trainers() > 1 &&
          !TrainsOnGpus(input.spec);
 }
 
@@ -150,7 +158,7 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
   segment.num_hosts = input.num_hosts;
   segment.places_before = input.places_before;
   segment.places_after = input.places_after;
-  segment.num_slots = WantedSlots(spec, segment);
+  segment.num_slots = WantedSlots(input, segment);
   segment.cache_rows = rows.trainer;
   segment.standby_cache_rows = rows.standby;
   segment.topology_on_host = topology_on_host ? 1 : 0;

@@ -274,6 +274,10 @@ bool ReadsFromDisk(const PlanInput& input) {
           FeatureBytes(input.dataset) > input.available_bytes);
 }
 
+bool LoadsRows(const PlanInput& input) {
+  return ReadsFromDisk(input) || input.dataset.own_rows.has_value();
+}
+
 JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                    const RoleRange& roles) {
   JobPlan plan;

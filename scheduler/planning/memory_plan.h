@@ -32,6 +32,8 @@ bool PinsFeatures(const PlanInput& input);
 
 // Returns whether the dataset's features are read past the page cache.
 bool ReadsFromDisk(const PlanInput& input);
+// Returns whether trainers load rows from the disk or from other hosts.
+bool LoadsRows(const PlanInput& input);
 
 }  // namespace fgnn
 

@@ -18,7 +18,7 @@ std::optional<std::string> NoteOnOrder(const PlanInput& input) {
         "sampling.window above ",
         chains);
   }
-  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  const MatchChoice match = ChooseMatch(input.spec, LoadsRows(input));
   const bool reads_in_place = match.matches && input.training.match_bytes == 0;
   if (!match.matches || reads_in_place) {
     return absl::StrCat(

@@ -129,7 +129,7 @@ struct FeaturesSpec {
   std::string store;  // "auto", "memory" or "disk".
   // Batches whose features are extracted while another batch is trained.
   uint32_t ahead = 0;
-  std::string match;  // "auto", "on" or "off"; see ChooseMatch().
+  std::string match;  // "auto", "on", "off" or "window"; see ChooseMatch().
   // Type that features are rounded to, "f16" or "bf16"; "stored": they are not.
   std::string wire = "";
 

@@ -104,7 +104,8 @@ class HostServices:
         root = self.folder / f'data-{host}'
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(folder, root / 'shared')
-        self.flags[host] = ['--dataset-root', root]
+        if host != 'head':  # Which would then read no other dataset.
+            self.flags[host] = ['--dataset-root', root]
         return root / 'shared'
 
     def _start(self, host, *words, name=None):

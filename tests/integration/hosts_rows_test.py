@@ -6,7 +6,9 @@ import unittest
 import harness
 from host_services import HostsTest
 
-JOB = {'training.batches_per_step': 2, 'training.epochs': 3}
+# A cache would have the rows of so small a graph, all of them.
+JOB = {'training.batches_per_step': 2, 'training.epochs': 3,
+       'cache.policy': 'none'}
 LONG = {**JOB, 'training.epochs': 40}
 TWO = {'devices': '[cpu:0, host1/cpu:0]'}
 
@@ -53,12 +55,25 @@ class HostRowsTest(HostsTest):
         first, second = self.cut('cut', 2)
         self.give('head', first)
         self.give('host1', second)
+        self.hosts.devices['host1'] = 'cpu:0,cpu:1'
         self.hosts.join('host1')
         for shares in ('[1, 1]', '[2, 0]', '[0, 2]'):
             with self.subTest(shares=shares):
                 self.assert_same_run(
                     self.service.run({**JOB, **TWO, 'hosts.shares': shares},
                                      '--digest'), expected)
+        # Each trainer's own cache with a window, and one of two trainers.
+        cached = {**JOB, 'cache.policy': 'degree', 'cache.capacity': 0.2}
+        for devices in ('[cpu:0, host1/cpu:0]',
+                        '[cpu:0, host1/cpu:0, host1/cpu:1]'):
+            with self.subTest(devices=devices):
+                run_dir = self.service.run(
+                    {**cached, 'devices': devices, 'hosts.shares': '[1, 1]'},
+                    '--digest')
+                self.assert_same_run(run_dir, expected)
+                last = harness.lines_of(run_dir)[-1]
+                self.assertGreater(last['cache_hit_rate'], 0.1)
+                self.assertGreater(last['match_rate'], 0)
         # A host with the whole dataset has the rows of all.
         self.service.dataset = self.whole
         shutil.copytree(self.whole, self.service.folder / 'data-host1' /

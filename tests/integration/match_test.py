@@ -1,5 +1,5 @@
-"""Rows that a trainer's batch before has change where features come from, and
-nothing else."""
+"""Rows that a trainer keeps from one batch for others change where features come
+from, and nothing else."""
 
 import harness
 
@@ -38,6 +38,29 @@ class MatchTest(harness.ServiceTest):
                     cache__policy='degree', cache__capacity=capacity)
                 self.assert_same_run(run_dir, plain)
                 self.assert_adds_up(run_dir, matches=True)
+
+    def test_a_window_keeps_rows_and_changes_no_batch_or_weight(self):
+        cache = {'cache.policy': 'degree', 'cache.capacity': 0.2}
+        plain = self.run_job(features__match='off')
+        for ahead in (0, 1, 3):
+            run_dir = self.run_job({**JOB, **cache}, features__ahead=ahead)
+            self.assert_same_run(run_dir, plain)
+            self.assert_adds_up(run_dir, matches=True)
+        # More trainers than one look at no batch ahead.
+        run_dir = self.run_job({**JOB, **cache}, trainers=2,
+                               features__match='window')
+        self.assert_same_run(run_dir, plain)
+
+    def test_a_trainer_with_a_window_is_killed(self):
+        job = {**LONG, 'features.match': 'window', 'cache.policy': 'degree',
+               'cache.capacity': 0.2}
+        plain = self.run_job(LONG, features__match='off')
+        self.service.fgnn('up')
+        run_dir, job = self.service.submit_run('killed', job)
+        self.service.kill_in_turn(run_dir, ['fgnn-trainer'] * 3, 500)
+        self.service.fgnn('watch', job)
+        self.assert_same_run(run_dir, plain)
+        self.assert_adds_up(run_dir, matches=True)
 
     # They give batches back at the ends of turns.
     def test_devices_that_take_turns_match_too(self):
@@ -79,6 +102,7 @@ class MatchTest(harness.ServiceTest):
         for ahead in (0, 1, 1, 1):
             run_dir = self.run_job(features__ahead=ahead,
                                    sampling__threads=1,
+                                   features__match='on',
                                    cache__policy='degree',
                                    cache__capacity=0.2)
             rows = [line['rows_loaded'] for line in harness.lines_of(run_dir)]
@@ -112,10 +136,14 @@ class MatchTest(harness.ServiceTest):
         match, text = plan()
         self.assertTrue(match['on'])
         self.assertGreater(match['bytes'], 0)
-        self.assertIn('are copied: features are read from the disk', text)
+        self.assertIn('where they lie: features are not all in memory', text)
         self.assertIn("of each trainer's memory", text)
+        match, text = plan(cache__policy='degree')
+        self.assertTrue(match['window'])
+        self.assertIn('half of the cache keeps rows that the next batches '
+                      'need', text)
         match, text = plan(features__store='memory')
-        self.assertEqual(match, {'on': False, 'bytes': 0,
+        self.assertEqual(match, {'on': False, 'window': False, 'bytes': 0,
                                  'reason': 'features are in memory'})
         self.assertIn('are loaded again: features are in memory', text)
         match, _ = plan(model__input_dropout=0.5)

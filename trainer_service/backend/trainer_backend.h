@@ -50,7 +50,8 @@ class TaskFeatures {
 // Where the features of a task's input nodes came from. The others were loaded.
 struct ExtractedRows {
   uint64_t num_cached = 0;
-  uint64_t num_matched = 0;  // Copied from the batch before.
+  // Number of rows copied from the batch before, or kept since an earlier one.
+  uint64_t num_matched = 0;
 };
 
 // Weights for an evaluation. Borrowed.
@@ -66,6 +67,15 @@ struct ScoredWeights {
   bool keeps_on_device = false;
   // See InferenceInput.
   std::atomic<uint32_t>* permille = nullptr;
+};
+
+// What gradients depend on beside weights and batch.
+struct GradientOrigin {
+  // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
+  uint32_t code_crc32c = 0;
+  // Name of the GPU's model, on which their bits depend; "": the device is
+  // cores of the host.
+  std::string gpu;
 };
 
 // Bytes for each memory in which they lie.
@@ -115,11 +125,7 @@ class TrainerBackend {
   virtual const ModelOptions& model_options() const = 0;
   // The parameters in the order of their offsets; at least one.
   virtual const std::vector<ParameterInfo>& parameters() const = 0;
-  // CRC32C of the user's code that defines the model; 0: it is a model of FGNN.
-  virtual uint32_t code_crc32c() const = 0;
-  // Name of the GPU's model, on which the bits of gradients depend; "": the
-  // device is cores of the host.
-  virtual std::string gpu() const { return ""; }
+  virtual GradientOrigin origin() const = 0;
 
   // Names the service's folder, where files derived from the dataset may be.
   // Called at most once, before any plan.
@@ -162,6 +168,11 @@ class TrainerBackend {
                                                 const TaskFeatures* before,
                                                 TrainerThread thread,
                                                 TaskFeatures* features) = 0;
+
+  // Returns a function that is to be told of the tasks that come next, in their
+  // order, so that rows which they need are kept until then. Any of them may
+  // never come. Empty: no rows are kept. Any thread, now and later.
+  virtual std::function<void(const TaskView&)> expect() const { return {}; }
 
   // Writes the gradient [P] of the task's mean loss. The back end adds what the
   // task lacks: features and indptr. `features`: the result of

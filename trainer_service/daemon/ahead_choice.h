@@ -32,6 +32,8 @@ class AheadChoice {
 
   // Sets the limit. Returns whether other batches may be claimed now.
   bool SetLimit(AheadLimit limit);
+  // Number of trainers that train now.
+  uint32_t num_trainers() const { return limit_.num_trainers; }
   // Whether any batch may be claimed.
   bool may_claim() const { return limit_.batches != AheadLimit::kNothing; }
 

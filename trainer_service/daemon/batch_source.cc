@@ -14,6 +14,7 @@ BatchSource::BatchSource(const BatchSourceOptions& options,
                          TrainerBackend* backend, Segment* segment)
     : options_(options),
       claims_(segment, options.owner, options.report),
+      look_ahead_(&claims_, backend, segment->shape().num_batches()),
       board_(segment, options.owner),
       features_(backend, segment, options.device, options.ahead),
       choice_(*segment, options.limit) {
@@ -74,6 +75,10 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
   // already.
   absl::StatusOr<std::optional<ClaimedBatch>> batch =
       claims_.Claim(BatchSeq(0), end);
+  if (batch.ok() && batch->has_value()) {
+    const absl::Status looked = LookBehind((*batch)->slot.seq());
+    if (!looked.ok()) batch = looked;
+  }
   {
     const MutexLock lock(&mutex_);
     loop_.claims = false;
@@ -83,6 +88,14 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
   }
   changed_.NotifyAll();
   return batch;
+}
+
+absl::Status BatchSource::LookBehind(BatchSeq seq) {
+  {
+    const MutexLock lock(&mutex_);
+    if (choice_.num_trainers() > 1) return absl::OkStatus();
+  }
+  return look_ahead_.Behind(seq);
 }
 
 // Returns the first waiting batch of the open steps. `may_claim`, if not null:
@@ -217,6 +230,9 @@ absl::Status BatchSource::LoopAhead() {
     }
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed, ClaimAhead());
+    if (claimed.has_value()) {
+      FGNN_RETURN_IF_ERROR(LookBehind(claimed->slot.seq()));
+    }
     {
       const MutexLock lock(&mutex_);
       ahead_.claims = false;

@@ -28,6 +28,7 @@
 #include "trainer_service/daemon/ahead_choice.h"
 #include "trainer_service/daemon/batch_features.h"
 #include "trainer_service/daemon/checked_claims.h"
+#include "trainer_service/daemon/look_ahead.h"
 #include "trainer_service/daemon/training_totals.h"
 
 namespace fgnn {
@@ -100,6 +101,9 @@ class BatchSource {
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
       const OpenSteps& open, bool* may_claim);
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimNow(BatchSeq end);
+  // Shows the back end what comes behind a batch that was claimed, if this
+  // trainer is the only one.
+  absl::Status LookBehind(BatchSeq seq);
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();
@@ -111,6 +115,7 @@ class BatchSource {
 
   const BatchSourceOptions options_;
   CheckedClaims claims_;
+  LookAhead look_ahead_;  // For the thread that claims.
   GradientBoard board_;
   BatchFeatures features_;
 

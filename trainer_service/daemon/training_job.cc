@@ -64,13 +64,14 @@ std::string SyncOf(const TrainingSpec& training) {
 // of GPU. Returns a warning; empty: it does.
 std::string WarningOfOtherBits(const CheckpointInfo& info,
                                const TrainerBackend& backend) {
-  if (info.gpu == backend.gpu()) return "";
-  return absl::StrCat("the checkpoint is of ",
-                      info.gpu.empty() ? "cores" : PrintableText(info.gpu),
-                      ", and goes on with ",
-                      backend.gpu().empty() ? "cores" : backend.gpu(),
-                      ": weights will differ by rounding from those of a run "
-                      "that stays on one of them");
+  if (info.gpu == backend.origin().gpu) return "";
+  return absl::StrCat(
+      "the checkpoint is of ",
+      info.gpu.empty() ? "cores" : PrintableText(info.gpu),
+      ", and goes on with ",
+      backend.origin().gpu.empty() ? "cores" : backend.origin().gpu,
+      ": weights will differ by rounding from those of a run "
+      "that stays on one of them");
 }
 
 // Returns true if the job's weights have the same bits for any number of
@@ -85,7 +86,7 @@ bool PromisesBits(const TrainingSpec& training) {
 absl::Status CheckKind(const TrainingSpec& training,
                        const TrainerBackend& backend, Segment& segment) {
   if (!PromisesBits(training)) return absl::OkStatus();
-  const std::string gpu = backend.gpu();
+  const std::string gpu = backend.origin().gpu;
   const uint64_t kind =
       uint64_t{1} << 32 | ExtendCrc32c(0, gpu.data(), gpu.size());
   if (segment.AgreeOnTrainers(kind) == kind) return absl::OkStatus();
@@ -265,12 +266,12 @@ absl::Status TrainingJob::SaveCheckpoint(const SaveCheckpointRequest& request,
   info.job_id = options_.job_id;
   info.model = backend_->model_options();
   info.parameters = backend_->parameters();
-  info.code_crc32c = backend_->code_crc32c();
+  info.code_crc32c = backend_->origin().code_crc32c;
   info.version = snapshot.version;
   info.epoch = request.epochs_done;
   info.seed = options_.spec.training.seed;
   info.sync = SyncOf(options_.spec.training);
-  info.gpu = backend_->gpu();
+  info.gpu = backend_->origin().gpu;
   info.run_state = request.run_state;
   info.names = names_;
   // Users may have put a link in the place of the checkpoint's folder, or of
@@ -298,10 +299,10 @@ absl::StatusOr<Checkpoint> TrainingJob::ReadOfThisModel(
                      same.message(),
                      "; set it back, or train in another run folder"));
   }
-  FGNN_RETURN_IF_ERROR(
-      Annotate(CheckCode(checkpoint.info, backend_->model_options(),
-                         backend_->parameters(), backend_->code_crc32c()),
-               absl::StrCat("checkpoint ", path.string())));
+  FGNN_RETURN_IF_ERROR(Annotate(
+      CheckCode(checkpoint.info, backend_->model_options(),
+                backend_->parameters(), backend_->origin().code_crc32c),
+      absl::StrCat("checkpoint ", path.string())));
   return checkpoint;
 }
 
@@ -312,7 +313,7 @@ absl::StatusOr<std::string> TrainingJob::LoadCheckpoint(
   FGNN_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadOfThisModel(path));
   std::vector<std::string> warnings = {
       WarningOfOtherCode(checkpoint.info, backend_->model_options(),
-                         backend_->code_crc32c()),
+                         backend_->origin().code_crc32c),
       WarningOfOtherBits(checkpoint.info, *backend_)};
   std::erase(warnings, "");
   FGNN_RETURN_IF_ERROR(Annotate(

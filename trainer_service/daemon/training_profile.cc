@@ -253,7 +253,7 @@ absl::StatusOr<Arithmetic> FindArithmetic(JobSpec spec, size_t num_hops,
   FGNN_RETURN_IF_ERROR(
       Train(spec, *backend, /*times=*/1, own, *features).status());
   Arithmetic found;
-  found.kind = backend->gpu().empty() ? "cores" : backend->gpu();
+  found.kind = backend->origin().gpu.empty() ? "cores" : backend->origin().gpu;
   found.gradient_crc =
       ExtendCrc32c(0, own.gradient.data(), own.gradient.size() * sizeof(float));
   FGNN_ASSIGN_OR_RETURN(found.step_crc,

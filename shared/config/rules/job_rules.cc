@@ -231,14 +231,22 @@ absl::Status CheckCache(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
-// Rows that training has changed are no features of the next batch.
+// Rows that training has changed are no features of the next batch. A window is
+// a part of a cache.
 absl::Status CheckMatch(const v1::JobSpec& spec) {
-  if (spec.features().match() != "on") return absl::OkStatus();
+  if (spec.features().match() == "window" && spec.cache().policy() == "none") {
+    return absl::InvalidArgumentError(
+        "features.match is window, which is half of a trainer's cache, but "
+        "cache.policy is none; set it to presc, or features.match to on");
+  }
+  if (spec.features().match() != "on" && spec.features().match() != "window") {
+    return absl::OkStatus();
+  }
   const std::string why =
       WhyFeaturesChange(spec.model().kind(), spec.model().input_dropout());
   if (why.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("features.match is on, but ", why,
+      absl::StrCat("features.match is ", spec.features().match(), ", but ", why,
                    ", so that the next batch cannot copy them; use auto, or "
                    "off"));
 }

@@ -1,5 +1,5 @@
-// Whether the trainers of a job match rows: take from the batch before what it
-// has loaded (FastGL, section 4.1).
+// Which rows the trainers of a job keep from one batch for others: those of the
+// batch before (FastGL, section 4.1), or those that the next batches need.
 #ifndef FGNN_SHARED_CONFIG_RULES_MATCH_RULES_H_
 #define FGNN_SHARED_CONFIG_RULES_MATCH_RULES_H_
 
@@ -15,13 +15,19 @@ std::string WhyFeaturesChange(const std::string& model_kind,
                               double input_dropout);
 
 struct MatchChoice {
+  // Whether rows of the batch before are copied.
   bool matches = false;
-  std::string reason;  // A clause, "features are read from the disk".
+  // Whether half of the cache also keeps rows that the next batches need.
+  bool looks_ahead = false;
+  std::string reason = {};  // A clause, "features are in memory".
 };
 
-// Decides by features.match. `from_disk`: whether features are read from the
-// disk, past the page cache.
-MatchChoice ChooseMatch(const JobSpec& spec, bool from_disk);
+// Decides by features.match. `are_loaded`: whether features are read from the
+// disk, past the page cache, or come from other hosts.
+MatchChoice ChooseMatch(const JobSpec& spec, bool are_loaded);
+
+// Returns the choice in words, without a stop.
+std::string Describe(const MatchChoice& match);
 
 }  // namespace fgnn
 

@@ -54,30 +54,29 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items,
   return array;
 }
 
-// Whether trainers copy rows of the batch before, why, and what it takes.
+// Which rows trainers keep, why, and what it takes.
 nlohmann::ordered_json MatchToJson(const PlanInput& input) {
-  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  const MatchChoice match = ChooseMatch(input.spec, LoadsRows(input));
   // The model may read rows where they lie.
   return {{"on", match.matches && input.training.match_bytes > 0},
+          {"window", match.looks_ahead},
           {"reason", match.reason},
           {"bytes", input.training.match_bytes}};
 }
 
 std::string MatchText(const PlanInput& input) {
-  const MatchChoice match = ChooseMatch(input.spec, ReadsFromDisk(input));
+  const MatchChoice match = ChooseMatch(input.spec, LoadsRows(input));
   const uint64_t bytes = input.training.match_bytes;
   if (match.matches && bytes == 0) {
-    return "rows that the batch before has are not copied: the model reads "
-           "all rows where they lie\n";
+    return "no rows are kept for other batches: the model reads all rows where "
+           "they lie\n";
   }
-  return absl::StrCat(
-      "rows that the batch before has are ",
-      match.matches ? "copied: " : "loaded again: ", match.reason,
-      " (features.match)",
-      match.matches ? absl::StrCat("; this takes ", FormatBytes(bytes),
-                                   " of each trainer's memory")
-                    : "",
-      "\n");
+  return absl::StrCat(Describe(match), " (features.match)",
+                      match.matches && !match.looks_ahead
+                          ? absl::StrCat("; this takes ", FormatBytes(bytes),
+                                         " of each trainer's memory")
+                          : "",
+                      "\n");
 }
 
 // The plan of the devices' roles, and the times that it is based on.

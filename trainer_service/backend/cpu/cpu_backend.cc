@@ -4,7 +4,6 @@
 
 #include "absl/memory/memory.h"
 #include "shared/base/status.h"
-#include "shared/config/rules/match_rules.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_features.h"
 
@@ -24,15 +23,12 @@ absl::StatusOr<std::unique_ptr<CpuBackend>> CpuBackend::OpenForJob(
     const std::filesystem::path& plugins) {
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostModel> host,
                         HostModel::OpenForJob(spec, num_threads, plugins));
-  const bool from_disk = host->features().data() == nullptr;
-  const MatchChoice match = ChooseMatch(spec, from_disk);
-  if (match.matches || from_disk) {
-    LogInfo("rows of the batch before are {}: {}",
-            match.matches ? "copied, unless the model reads them where they lie"
-                          : "loaded again",
-            match.reason);
+  const bool are_loaded = host->features().data() == nullptr;
+  const MatchChoice match = ChooseMatch(spec, are_loaded);
+  if (match.matches || are_loaded) {
+    LogInfo("{}", Describe(match));
   }
-  return absl::WrapUnique(new CpuBackend(std::move(host), match.matches));
+  return absl::WrapUnique(new CpuBackend(std::move(host), match));
 }
 
 std::unique_ptr<TaskFeatures> CpuBackend::NewFeatures() const {
@@ -49,6 +45,14 @@ absl::StatusOr<ExtractedRows> CpuBackend::Extract(const TaskView& task,
        .before = static_cast<const CpuFeatures*>(before),
        .matches = matches_},
       host().model(), task, host().team(thread));
+}
+
+std::function<void(const TaskView&)> CpuBackend::expect() const {
+  std::shared_ptr<const LoadedCache> cached = cache_.now();
+  if (cached->window == nullptr) return {};
+  return [cached = std::move(cached)](const TaskView& task) {
+    cached->window->Expect(task.seq, cached->MissesOf(task));
+  };
 }
 
 absl::StatusOr<BatchResult> CpuBackend::Gradient(

@@ -3,6 +3,7 @@
 #define FGNN_TRAINER_SERVICE_BACKEND_CPU_CPU_BACKEND_H_
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "shared/base/files/unique_fd.h"
 #include "shared/config/job_spec.h"
+#include "shared/config/rules/match_rules.h"
 #include "trainer_service/backend/cpu/host_model.h"
 #include "trainer_service/backend/cpu/hosted_backend.h"
 #include "trainer_service/backend/cpu/planned_cache.h"
@@ -47,6 +49,7 @@ class CpuBackend final : public HostedBackend {
                                         const TaskFeatures* before,
                                         TrainerThread thread,
                                         TaskFeatures* features) override;
+  std::function<void(const TaskView&)> expect() const override;
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const TrainingBatch& task,
                                        TaskFeatures* features,
@@ -54,10 +57,10 @@ class CpuBackend final : public HostedBackend {
   PlacedBytes BytesOfFeatures(const TaskView& task) const override;
 
  private:
-  CpuBackend(std::unique_ptr<HostModel> opened, bool matches)
+  CpuBackend(std::unique_ptr<HostModel> opened, const MatchChoice& match)
       : HostedBackend(std::move(opened)),
-        cache_(&host().features()),
-        matches_(matches) {}
+        cache_(&host().features(), match.looks_ahead),
+        matches_(match.matches) {}
 
   PlannedCache cache_;
   const bool matches_;  // See ChooseMatch().

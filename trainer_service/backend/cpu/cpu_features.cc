@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "shared/base/status.h"
 
 namespace fgnn {
@@ -38,13 +39,9 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
   dense_ = {};
   stored_ = {};
   cached_ = std::move(from.cached);
-  // Ranks of another order do not fit this cache.
-  const bool is_marked = task.rank_order_version == cached_->rank_order_version;
-  const absl::Span<const uint32_t> ranks =
-      is_marked ? task.hot_rank : absl::Span<const uint32_t>();
+  const BatchMisses misses = cached_->MissesOf(task);
   if (!TakesStoredRows(*from.store, model, task)) {
-    absl::StatusOr<ExtractedRows> rows =
-        Copy(from, {task.input_nodes, ranks, cached_->cache.capacity()}, team);
+    absl::StatusOr<ExtractedRows> rows = Copy(from, task.seq, misses, team);
     cached_.reset();  // Copies keep no table that may be given up.
     return rows;
   }
@@ -53,21 +50,40 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
       memory_.Reserve(count * sizeof(const std::byte*)));
   stored_ = {absl::MakeConstSpan(rows, count), from.store->type()};
   FGNN_ASSIGN_OR_RETURN(const uint64_t num_cached,
-                        cached_->cache.Find(task.input_nodes, ranks, rows));
+                        cached_->cache.Find(misses.nodes, misses.ranks, rows));
   return ExtractedRows{.num_cached = num_cached};
 }
 
 absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
+                                                BatchSeq seq,
                                                 const BatchMisses& misses,
                                                 ThreadTeam& team) {
   const size_t count = misses.nodes.size();
   const size_t floats = count * from.store->num_columns();
+  RowWindow* window = cached_->window.get();
+  if (window != nullptr) {
+    window->Pass(seq, misses);
+    // While another batch is extracted with the window, this one does without.
+    if (!window->TryBegin()) window = nullptr;
+  }
+  const absl::Cleanup end = [window] {
+    if (window != nullptr) window->End();
+  };
   ExtractedRows rows;
   MatchedRows matched;
-  if (from.before != nullptr && !from.before->match_.empty()) {
+  const bool has_before =
+      from.before != nullptr && !from.before->match_.empty();
+  if (has_before || window != nullptr) {
     uint32_t* const places = places_.Reserve(count);
-    rows.num_matched = from.before->match_.Find(misses, places);
-    matched = {from.before->rows_, absl::MakeConstSpan(places, count)};
+    // Of no batch, nothing is found.
+    rows.num_matched =
+        (has_before ? from.before->match_ : match_).Find(misses, places);
+    matched.places = absl::MakeConstSpan(places, count);
+    if (has_before) matched.rows = from.before->rows_;
+    if (window != nullptr) {
+      rows.num_matched += window->Find(misses.nodes, places);
+      matched.window = window->rows();
+    }
   }
   dense_ = absl::MakeSpan(
       reinterpret_cast<float*>(memory_.Reserve(floats * sizeof(float))),
@@ -78,6 +94,14 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
   if (from.matches) {
     rows_ = dense_.data();
     match_.Keep(misses);
+  }
+  if (window != nullptr) {
+    const RowMatch none;
+    FGNN_RETURN_IF_ERROR(
+        window->Keep(matched.places, match_,
+                     {.match = has_before ? &from.before->match_ : &none,
+                      .rows = matched.rows},
+                     team));
   }
   return rows;
 }

@@ -52,7 +52,7 @@ class CpuFeatures final : public TaskFeatures {
 
  private:
   // Extract() for a model that takes copies.
-  absl::StatusOr<ExtractedRows> Copy(const FeatureSources& from,
+  absl::StatusOr<ExtractedRows> Copy(const FeatureSources& from, BatchSeq seq,
                                      const BatchMisses& misses,
                                      ThreadTeam& team);
 

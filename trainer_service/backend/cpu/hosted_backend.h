@@ -29,7 +29,9 @@ class HostedBackend : public TrainerBackend {
   const std::vector<ParameterInfo>& parameters() const final {
     return host_->model().parameters();
   }
-  uint32_t code_crc32c() const final { return host_->code_crc32c(); }
+  GradientOrigin origin() const override {
+    return {.code_crc32c = host_->code_crc32c(), .gpu = {}};
+  }
   void FindDerivedIn(const std::filesystem::path& state_dir) final {
     host_->FindDerivedIn(state_dir);
   }

@@ -20,9 +20,18 @@ FeatureCache CacheIn(const FeatureStore* store,
 
 }  // namespace
 
-PlannedCache::PlannedCache(const FeatureStore* store,
+BatchMisses LoadedCache::MissesOf(const TaskView& task) const {
+  // Ranks of another order do not fit this cache.
+  const bool is_marked = task.rank_order_version == rank_order_version;
+  return {task.input_nodes,
+          is_marked ? task.hot_rank : absl::Span<const uint32_t>(),
+          cache.capacity()};
+}
+
+PlannedCache::PlannedCache(const FeatureStore* store, bool looks_ahead,
                            std::chrono::milliseconds patience)
     : store_(store),
+      looks_ahead_(looks_ahead),
       patience_(patience),
       now_(std::make_shared<const LoadedCache>(
           LoadedCache{.plan = {}, .cache = FeatureCache(store)})) {}
@@ -90,14 +99,32 @@ absl::Status PlannedCache::Follow(const TrainerCache& plan,
 
 absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
                                      const RankOrder& order, ThreadTeam& team) {
-  FGNN_ASSIGN_OR_RETURN(
-      FeatureCache loaded,
-      FeatureCache::Load(store_, order.Hottest(plan.rows), team));
-  LogInfo("cached the features of {} vertices, {}", loaded.capacity(),
-          FormatBytes(loaded.bytes()));
+  // The window has half of the memory. That is near the best share: with less,
+  // rows are dropped before their next use; with more, the hottest rows are
+  // loaded again and again (trainer_service/features/window/README.md).
+  const uint64_t half = plan.rows / 2;
+  const uint64_t in_window =
+      looks_ahead_
+          ? RowWindow::RowsIn(half * store_->row_bytes(), store_->num_rows(),
+                              store_->num_columns())
+          : 0;
+  std::shared_ptr<RowWindow> window;
+  if (in_window > 0) {
+    FGNN_ASSIGN_OR_RETURN(window, RowWindow::Make(in_window, store_->num_rows(),
+                                                  store_->num_columns()));
+  }
+  const uint64_t rows = in_window > 0 ? plan.rows - half : plan.rows;
+  FGNN_ASSIGN_OR_RETURN(FeatureCache loaded,
+                        FeatureCache::Load(store_, order.Hottest(rows), team));
+  LogInfo("cached the features of {} vertices, {}{}", loaded.capacity(),
+          FormatBytes(loaded.bytes()),
+          in_window > 0 ? absl::StrCat("; keeps ", in_window,
+                                       " rows that the next batches need")
+                        : "");
   Set({.plan = plan,
        .cache = std::move(loaded),
-       .rank_order_version = order.version()});
+       .rank_order_version = order.version(),
+       .window = std::move(window)});
   return absl::OkStatus();
 }
 

@@ -16,12 +16,14 @@
 #include "shared/graph/dataset.h"
 #include "shared/graph/rank_order.h"
 #include "shared/hot_table/hot_table.h"
+#include "shared/minibatch/task.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cpu/feature_cache.h"
 #include "trainer_service/features/cpu/fill_hot_table.h"
 #include "trainer_service/features/feature_store.h"
+#include "trainer_service/features/window/row_window.h"
 
 namespace fgnn {
 
@@ -38,14 +40,21 @@ struct LoadedCache {
   // num_reclaims() before this trainer last filled it.
   std::shared_ptr<HotTable> table = nullptr;
   uint32_t num_reclaims = 0;
+  // Rows that the next batches need, in the memory of half of the plan's rows;
+  // null: the cache has all of them. Changes meanwhile.
+  std::shared_ptr<RowWindow> window = nullptr;
+
+  // Returns the rows of a task that must come from elsewhere.
+  BatchMisses MissesOf(const TaskView& task) const;
 };
 
 // now(), IsFollowed() and SharedTable(): any thread. The other functions: one
 // call at a time.
 class PlannedCache {
  public:
-  // Caches nothing. Borrows the store. `patience`: see FillHotTable().
-  explicit PlannedCache(const FeatureStore* store,
+  // Caches nothing. Borrows the store. `looks_ahead`: whether a cache of the
+  // trainer's own has a window. `patience`: see FillHotTable().
+  explicit PlannedCache(const FeatureStore* store, bool looks_ahead = false,
                         std::chrono::milliseconds patience = kFillPatience);
 
   // Returns the cache as it is now. Never null. What other trainers have filled
@@ -79,6 +88,7 @@ class PlannedCache {
   absl::StatusOr<std::shared_ptr<HotTable>> OpenTable(const TrainerCache& plan);
 
   const FeatureStore* const store_;
+  const bool looks_ahead_;
   const std::chrono::milliseconds patience_;
   HotTableSource source_;
   bool was_told_ = false;  // Whether the log has a line on another try.

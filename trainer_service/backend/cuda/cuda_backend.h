@@ -63,7 +63,9 @@ class CudaBackend final : public HostedBackend {
       const JobSpec& spec, int num_threads, const CudaBackendOptions& options);
   ~CudaBackend() override;
 
-  std::string gpu() const override { return gpu_name_; }
+  GradientOrigin origin() const override {
+    return {host().code_crc32c(), gpu_name_};
+  }
 
   // The device has a table of its own, also where the plan has a shared one.
   void ShareTables(HotTableSource /*source*/) override {}

@@ -87,8 +87,7 @@ absl::StatusOr<uint64_t> FeatureCache::ExtractMatched(
         for (size_t i = first; i < last; ++i) {
           const bool is_hit = may_hit && ranks[i] < capacity_;
           if (is_hit || loaded.Has(i)) continue;
-          std::memcpy(out + i * columns,
-                      matched.rows + matched.places[i] * columns,
+          std::memcpy(out + i * columns, matched.At(matched.places[i], columns),
                       columns * sizeof(float));
         }
       }));

@@ -65,23 +65,21 @@ void RowMatch::Keep(const BatchMisses& misses) {
   }
 }
 
+uint32_t RowMatch::PlaceOf(GlobalId node) const {
+  if (empty()) return kNotKept;
+  uint64_t slot = SlotOf(node);
+  while (Counts(entries_[slot])) {
+    if (entries_[slot].node == node) return entries_[slot].number - begin_;
+    slot = slot + 1 == entries_.size() ? 0 : slot + 1;
+  }
+  return kNotKept;
+}
+
 uint64_t RowMatch::Find(const BatchMisses& misses, uint32_t* places) const {
   uint64_t num_found = 0;
   for (size_t i = 0; i < misses.nodes.size(); ++i) {
-    places[i] = 0;
-    if (!misses.Has(i)) continue;
-    places[i] = kNotKept;
-    if (empty()) continue;
-    const GlobalId node = misses.nodes[i];
-    uint64_t slot = SlotOf(node);
-    while (Counts(entries_[slot])) {
-      if (entries_[slot].node == node) {
-        places[i] = entries_[slot].number - begin_;
-        ++num_found;
-        break;
-      }
-      slot = slot + 1 == entries_.size() ? 0 : slot + 1;
-    }
+    places[i] = misses.Has(i) ? PlaceOf(misses.nodes[i]) : 0;
+    if (misses.Has(i) && places[i] != kNotKept) ++num_found;
   }
   return num_found;
 }

@@ -43,6 +43,15 @@ class RowMatch {
   // Sets places[i] to the kept row of node i of `misses`, or to kNotKept; to 0
   // if node i is no miss. Returns how many misses are kept.
   uint64_t Find(const BatchMisses& misses, uint32_t* places) const;
+  // Returns the kept row of a node, or kNotKept.
+  uint32_t PlaceOf(GlobalId node) const;
+  // Calls found(node, row) for all rows that are kept, in no order.
+  template <typename Found>
+  void ForEach(Found found) const {
+    for (const Entry& entry : entries_) {
+      if (Counts(entry)) found(entry.node, entry.number - begin_);
+    }
+  }
 
  private:
   struct Entry {
@@ -68,11 +77,22 @@ class RowMatch {
   uint64_t num_kept_ = 0;
 };
 
+// A place of RowWindow::Find() is this number plus the row.
+inline constexpr uint32_t kInWindow = uint32_t{1} << 31;
+
 // Rows that lie in memory, for the nodes of a batch. Borrowed.
 struct MatchedRows {
-  const float* rows = nullptr;  // [rows of the batch before, F].
-  // From RowMatch::Find(), for each node of the batch; empty: none is kept.
+  const float* rows = nullptr;    // [rows of the batch before, F].
+  const float* window = nullptr;  // [rows of a window, F]
+  // From RowMatch::Find() and RowWindow::Find(), for each node of the batch;
+  // empty: none is kept.
   absl::Span<const uint32_t> places;
+
+  // Returns the row of a place that is not kNotKept.
+  const float* At(uint32_t place, uint64_t num_columns) const {
+    return place < kInWindow ? rows + place * num_columns
+                             : window + (place - kInWindow) * num_columns;
+  }
 };
 
 }  // namespace fgnn

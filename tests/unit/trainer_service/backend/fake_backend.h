@@ -40,7 +40,7 @@ class FakeBackend final : public TrainerBackend {
   const std::vector<ParameterInfo>& parameters() const override {
     return parameters_;
   }
-  uint32_t code_crc32c() const override { return 0; }
+  GradientOrigin origin() const override { return {}; }
   void ShareTables(HotTableSource /*source*/) override {}
   UniqueFd SharedTable() const override { return UniqueFd(); }
   absl::Status CacheAsPlanned(const TrainerCache& plan) override;

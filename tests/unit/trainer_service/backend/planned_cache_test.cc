@@ -44,7 +44,7 @@ class PlannedCacheTest : public testing::Test {
   }
 
   void UsePatience(std::chrono::milliseconds patience) {
-    cache_.emplace(store_.get(), patience);
+    cache_.emplace(store_.get(), /*looks_ahead=*/false, patience);
     cache_->ShareTables(
         {.owner = kOne,
          .job_key = kJob,

@@ -78,7 +78,7 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
     options.num_slots = kEpochBatches;
     options.batches_per_step = kEpochBatches;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
-    segment_->SetCachePlan({.rank_order_key = kRankOrder, .rows = kCachedRows});
+    segment_->SetCachePlan({.rank_order_key = kRankOrder, .rows = plan_rows_});
     GlobalQueue(segment_.get(), kNoOwner)
         .OpenForSampling(BatchSeq(kEpochBatches));
     GlobalQueue sampler(segment_.get(), kSamplerOwner, 0);
@@ -91,10 +91,11 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
     FGNN_ASSERT_OK((*std::move(lease)).Publish());
     GradientBoard(segment_.get(), kNoOwner).OpenForTraining(StepNumber(1));
   }
-  void MakeSource(uint32_t ahead) {
-    source_.emplace(
-        BatchSourceOptions{.owner = kMatchTrainer, .ahead = ahead, .limit = {}},
-        backend_.get(), segment_.get());
+  void MakeSource(uint32_t ahead, uint32_t num_trainers = 1) {
+    source_.emplace(BatchSourceOptions{.owner = kMatchTrainer,
+                                       .ahead = ahead,
+                                       .limit = {.num_trainers = num_trainers}},
+                    backend_.get(), segment_.get());
   }
 
   absl::Span<float> DenseOf(const ExtractedBatch& batch) {
@@ -103,7 +104,7 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   std::set<GlobalId> MissesOf(const TaskView& task) {
     std::set<GlobalId> misses;
     for (const GlobalId node : task.input_nodes) {
-      if (order_->ranks()[node] >= kCachedRows) misses.insert(node);
+      if (order_->ranks()[node] >= num_cached_) misses.insert(node);
     }
     return misses;
   }
@@ -165,6 +166,8 @@ class MatchTest : public testing::TestWithParam<FeatureType> {
   std::optional<RankOrder> order_;
   std::unique_ptr<Segment> segment_;
   std::optional<BatchSource> source_;
+  uint64_t plan_rows_ = kCachedRows;   // Rows of the segment's cache plan.
+  uint64_t num_cached_ = kCachedRows;  // Number of the hottest that are cached.
   // Of TakeAll(): whether batches came in their order; how many misses were
   // misses of the batch before.
   bool order_is_kept_ = false;
@@ -200,6 +203,27 @@ TEST_P(MatchTest, ByItselfWhereFeaturesAreOnTheDisk) {
     MakeSource(/*ahead=*/1);
     EXPECT_EQ(TakeAll() > 0, store == std::string("disk"));
   }
+}
+
+// All batches of the epoch are in the queue, so the trainer sees all of them.
+TEST_P(MatchTest, AWindowKeepsRowsForLaterBatches) {
+  for (const char* const store : {"disk", "memory"}) {
+    Use(JobOn(folder_ / "data", store, "window"));
+    plan_rows_ = 2 * num_cached_;  // The window has the other half.
+    for (const uint32_t ahead : {0U, 1U, 3U}) {
+      SCOPED_TRACE(absl::StrCat(store, " ahead ", ahead));
+      StartOver();
+      MakeSource(ahead);
+      const uint64_t matched = TakeAll();
+      EXPECT_TRUE(order_is_kept_);
+      EXPECT_GT(matched, num_expected_);
+    }
+  }
+  // Beside other trainers it looks at no batch that these could have.
+  StartOver();
+  MakeSource(/*ahead=*/1, /*num_trainers=*/2);
+  EXPECT_EQ(TakeAll(), num_expected_);
+  EXPECT_GT(num_expected_, 0U);
 }
 
 // The rows of a batch stay what they were while the batch lies in a buffer that

@@ -38,8 +38,8 @@ TEST_F(CudaErrorsTest, KnowsTheMemoryThatThereWas) {
   EXPECT_EQ(before->free_bytes, kMemory);
   EXPECT_EQ(before->pinned_bytes, kSmallNodes * kSmallColumns * sizeof(float));
   EXPECT_FALSE(cpu_->MemoryBefore().has_value());
-  EXPECT_EQ(cuda_->gpu(), "emulated");
-  EXPECT_EQ(cpu_->gpu(), "");
+  EXPECT_EQ(cuda_->origin().gpu, "emulated");
+  EXPECT_EQ(cpu_->origin().gpu, "");
   // As CUDA loads the code of a kernel.
   FGNN_ASSERT_OK_AND_ASSIGN(const PlacedBytes bytes, cuda_->BytesInUse());
   EXPECT_EQ(bytes.device, AllocatedBytes());
