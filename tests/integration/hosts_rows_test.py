@@ -129,6 +129,22 @@ class HostRowsTest(HostsTest):
         self.give('host1', second)
         self.service.run({**JOB, **TWO})
 
+    def test_a_plan_says_which_rows_are_here(self):
+        first, _ = self.cut('cut', 2)
+        self.give('head', first)
+        words = self.service.job_words(JOB)
+        rows = self.service.json('plan', *words)['rows']
+        self.assertEqual((rows['owner'], rows['owners'], rows['rows']),
+                         (0, 2, 40000))
+        self.assertAlmostEqual(rows['own_rows'], 20000, delta=2000)
+        # A partition keeps most of them, and a random half would keep half.
+        self.assertGreater(rows['local_edges'], 0.6)
+        text = self.service.fgnn('plan', *words).stdout
+        self.assertIn('this host has the rows of owner 0 of 2, book', text)
+        self.service.dataset = self.whole
+        self.assertNotIn('rows', self.service.json(
+            'plan', *self.service.job_words(JOB)))
+
     def test_a_job_waits_for_the_only_host_with_some_rows(self):
         first, second = self.cut('cut', 2)
         self.give('head', first)

@@ -27,6 +27,7 @@
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/evaluation_report.h"
 #include "tools/fgnn/reports/exchange_report.h"
+#include "tools/fgnn/reports/owner_report.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/measured_job.h"
@@ -323,8 +324,11 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
   FGNN_ASSIGN_OR_RETURN(const std::optional<DevicesPlan> devices,
                         PlanDevices(input, plan, context.place.state_dir));
   const std::optional<PlanOverHosts> hosts = PlanHosts(measured, context);
+  FGNN_ASSIGN_OR_RETURN(const std::optional<OwnerReport> owner,
+                        ReportOwner(input.spec.dataset));
   if (context.json) {
     nlohmann::ordered_json json = ToJson(input, plan);
+    if (owner.has_value()) json["rows"] = ToJson(*owner);
     if (hosts.has_value()) json["exchange"] = ToJson(hosts->exchange);
     if (hosts.has_value() && hosts->evaluation.has_value()) {
       json["evaluation"] = ToJson(*hosts->evaluation);
@@ -344,6 +348,7 @@ absl::Status Plan(const PlanFlags& flags, const CommandContext& context) {
       const std::string limits = DescribeRoleLimits(plan, input.spec);
       std::cout << limits << (limits.empty() ? "" : "\n") << ToText(*devices);
     }
+    if (owner.has_value()) std::cout << ToText(*owner);
     if (hosts.has_value()) std::cout << ToText(hosts->exchange);
     if (hosts.has_value() && hosts->evaluation.has_value()) {
       std::cout << ToText(*hosts->evaluation);
