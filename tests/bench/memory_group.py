@@ -15,9 +15,9 @@ class MemoryGroup:
     The group is gone at the end of the context, when they have to be, too.
     """
 
-    def __init__(self, limit):
+    def __init__(self, limit, name="memory"):
         parent, self.version = find_controller("memory")
-        self.folder = parent / f"fgnn-bench-{os.getpid()}-memory"
+        self.folder = parent / f"fgnn-bench-{os.getpid()}-{name}"
         self.parent, self.limit = parent, limit
 
     def __enter__(self):
