@@ -25,7 +25,7 @@ constexpr uint64_t kVertexBytes = RowWindow::kMostAhead / 8;
 // places and in the list of rows to copy.
 uint64_t BytesPerRow(uint64_t num_columns) {
   constexpr uint64_t kRows = 1000;
-  return num_columns * sizeof(float) + sizeof(GlobalId) + 2 * sizeof(size_t) +
+  return num_columns * sizeof(float) + sizeof(GlobalId) + 3 * sizeof(uint32_t) +
          RowMatch::BytesFor(kRows) / kRows;
 }
 
@@ -118,17 +118,12 @@ bool RowWindow::Choice::Takes(uint32_t distance) {
   return true;
 }
 
-RowWindow::Choice RowWindow::Choose(const RowMatch& arriving,
-                                    const LeavingRows& leaving) const {
+RowWindow::Choice RowWindow::Choose(const std::vector<Leaving>& leaving) const {
   std::array<uint64_t, kNoUse + 1> counts = {};
   for (const GlobalId node : node_in_) {
     if (node != kNoNode) ++counts[DistanceOf(node)];
   }
-  leaving.match->ForEach([&](GlobalId node, uint32_t)
-                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                               if (arriving.PlaceOf(node) == kNotKept)
-                                 ++counts[DistanceOf(node)];
-                             });
+  for (const Leaving& one : leaving) ++counts[DistanceOf(one.node)];
   Choice choice = {.last = 0, .num_of_last = node_in_.size()};
   while (choice.last < kNoUse && counts[choice.last] <= choice.num_of_last) {
     choice.num_of_last -= counts[choice.last];
@@ -137,28 +132,23 @@ RowWindow::Choice RowWindow::Choose(const RowMatch& arriving,
   return choice;
 }
 
-std::vector<RowWindow::Kept> RowWindow::Replace(const RowMatch& arriving,
-                                                const LeavingRows& leaving) {
-  std::vector<Kept> kept;
+void RowWindow::Replace(std::vector<Leaving>* leaving) {
   const MutexLock lock(&mutex_);
-  Choice choice = Choose(arriving, leaving);
+  Choice choice = Choose(*leaving);
   // Rows that are here go first: they need no copy.
   for (GlobalId& node : node_in_) {
     if (node != kNoNode && !choice.Takes(DistanceOf(node))) node = kNoNode;
   }
-  size_t place = 0;
-  leaving.match->ForEach(
-      [&](GlobalId node, uint32_t row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        const uint32_t distance = DistanceOf(node);
-        if (distance == kNoUse || arriving.PlaceOf(node) != kNotKept ||
-            !choice.Takes(distance)) {
-          return;
-        }
-        while (node_in_[place] != kNoNode) ++place;
-        node_in_[place] = node;
-        kept.push_back({row, place});
-      });
-  return kept;
+  uint32_t place = 0;
+  auto kept = leaving->begin();
+  for (const Leaving& one : *leaving) {
+    const uint32_t distance = DistanceOf(one.node);
+    if (distance == kNoUse || !choice.Takes(distance)) continue;
+    while (node_in_[place] != kNoNode) ++place;
+    node_in_[place] = one.node;
+    *kept++ = {one.node, one.row, place};
+  }
+  leaving->erase(kept, leaving->end());
 }
 
 uint64_t RowWindow::Find(absl::Span<const GlobalId> nodes,
@@ -187,14 +177,18 @@ absl::Status RowWindow::Keep(absl::Span<const uint32_t> places,
       node_in_[place - kInWindow] = kNoNode;
     }
   }
-  const std::vector<Kept> kept = Replace(arriving, leaving);
+  std::vector<Leaving> kept;
+  leaving.match->ForEach([&](GlobalId node, uint32_t row) {
+    if (arriving.PlaceOf(node) == kNotKept) kept.push_back({node, row});
+  });
+  Replace(&kept);
   const auto num_tasks =
       NumTasks(static_cast<int64_t>(kept.size()), kExtractedRowsPerTask);
   FGNN_RETURN_IF_ERROR(team.Run(num_tasks, [&](int64_t task, int) {
     const size_t first = static_cast<size_t>(task) * kExtractedRowsPerTask;
     const size_t last = std::min(first + kExtractedRowsPerTask, kept.size());
     for (size_t k = first; k < last; ++k) {
-      std::memcpy(rows_.get() + kept[k].place * num_columns_,
+      std::memcpy(rows_.get() + uint64_t{kept[k].place} * num_columns_,
                   leaving.rows + kept[k].row * num_columns_,
                   num_columns_ * sizeof(float));
     }

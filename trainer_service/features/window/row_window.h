@@ -97,10 +97,11 @@ class RowWindow {
     uint64_t num_of_last = 0;
     bool Takes(uint32_t distance);
   };
-  // A leaving row that is kept, and its place here.
-  struct Kept {
-    size_t row = 0;
-    size_t place = 0;
+  // A leaving row that may be kept.
+  struct Leaving {
+    GlobalId node = 0;
+    uint32_t row = 0;    // Row of its batch.
+    uint32_t place = 0;  // Row here, once it has one.
   };
 
   RowWindow(uint64_t num_nodes, uint64_t num_columns, uint64_t num_rows);
@@ -108,12 +109,11 @@ class RowWindow {
   // Returns how many batches lie before the next one that needs the vertex.
   uint32_t DistanceOf(GlobalId node) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Choice Choose(const RowMatch& arriving, const LeavingRows& leaving) const
+  Choice Choose(const std::vector<Leaving>& leaving) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes places from rows that are needed late, and gives them to leaving
-  // rows.
-  std::vector<Kept> Replace(const RowMatch& arriving,
-                            const LeavingRows& leaving);
+  // rows. Removes the others of these.
+  void Replace(std::vector<Leaving>* leaving);
   // Takes its number from a batch that passes no more.
   void Forget(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
