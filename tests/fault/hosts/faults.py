@@ -26,6 +26,9 @@ FAULTS_PER_JOB = 5
 AGAIN_SECONDS = 2  # After an exchange died.
 SILENT_SECONDS = 6  # The time-out of 5 s, and one more.
 KILLED_SECONDS = 1
+# After a cut: the steps whose gradients were there are made, and the head, which
+# writes them down ten times a second, has done so.
+SETTLED_SECONDS = 1
 # A host starts a daemon again at once, then waits for longer with each death in
 # ten minutes: .4 s after the fourth one.
 DEATHS_WITHOUT_WAIT = 4
@@ -93,8 +96,9 @@ def cut(host, seconds, went_on=None):
     """Cuts the host's link. Adds the seconds to the next step to `went_on`."""
     def down(job):
         with job.network.cut(host):
+            time.sleep(SETTLED_SECONDS)
             before = committed_of(job.run_dir)
-            time.sleep(seconds)
+            time.sleep(seconds - SETTLED_SECONDS)
             stood = committed_of(job.run_dir)
             # No further step than those whose gradients were there.
             check(stood - before <= 2 * JOB['training.batches_per_step'],
