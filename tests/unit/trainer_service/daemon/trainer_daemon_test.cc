@@ -10,9 +10,11 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fgnn/v1/executor.grpc.pb.h"
@@ -20,10 +22,12 @@
 #include "shared/config/job_spec_proto.h"
 #include "shared/config/state_dir.h"
 #include "shared/device/device.h"
+#include "shared/graph/rank_order.h"
 #include "shared/queue/gradient_board.h"
 #include "shared/rpc/channel.h"
 #include "shared/rpc/server.h"
 #include "shared/rpc/sockets/descriptors.h"
+#include "tests/fakes/certificates.h"
 #include "tests/fakes/devices.h"
 #include "tests/fakes/fake_host_service.h"
 #include "tests/fakes/status_matchers.h"
@@ -64,13 +68,18 @@ class TrainerDaemonTest : public testing::Test {
                }
                return absl::NotFoundError("closed");
              }}));
+    StartDaemon({CpuFactory()});
+  }
+
+  void StartDaemon(TrainerParts parts) {
+    daemon_.reset();
     ExecutorDaemonOptions options;
     options.name = "trainer.0";
     options.device = Dev(AllCoresDevice());
     options.state_dir = state_dir();
     options.version = "0.1.0";
     FGNN_ASSERT_OK_AND_ASSIGN(
-        daemon_, TrainerDaemon::Start(options, {CpuFactory()}, &stop_));
+        daemon_, TrainerDaemon::Start(options, std::move(parts), &stop_));
     FGNN_ASSERT_OK_AND_ASSIGN(
         const auto channel,
         MakeChannel(ExecutorSocketPath(state_dir(), "trainer.0")));
@@ -188,6 +197,27 @@ TEST_F(TrainerDaemonTest, RegistersAndProfilesTrainingWithoutAJob) {
   EXPECT_THAT(Call(*trainer_, &v1::TrainerService::Stub::ProfileTraining,
                    request, &response),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// Each host attaches its daemons in its own time. So no cache is filled with
+// rows of other hosts before steps are open.
+TEST_F(TrainerDaemonTest, AHostFolderIsAttachedBeforeOtherHostsAnswer) {
+  CutInTwo(folder_ / "data", folder_ / "hosts");
+  dataset_ = "hosts/host0";
+  const Certificates made;
+  StartDaemon({.open = CpuFactory(), .tls_dir = made.Host("host0")});
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const Dataset dataset,
+      Dataset::Open(folder_ / dataset_, Validation::kShapes));
+  std::vector<GlobalId> hottest(dataset.num_nodes());
+  std::iota(hottest.begin(), hottest.end(), 0);
+  constexpr uint64_t kRankOrder = 5;
+  FGNN_ASSERT_OK(RankOrder::Save(dataset, kRankOrder, hottest));
+  segment_->SetCachePlan(
+      {.rank_order_key = kRankOrder, .rows = hottest.size()});
+  // Nobody listens at their addresses.
+  EXPECT_THAT(Attach(kJobId, {"host0", "host1"}), IsOk());
+  EXPECT_THAT(Detach(kJobId), IsOk());
 }
 
 TEST_F(TrainerDaemonTest, AHostFolderNeedsOtherHostsAndACertificate) {
