@@ -99,9 +99,7 @@ absl::Status PlannedCache::Follow(const TrainerCache& plan,
 
 absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
                                      const RankOrder& order, ThreadTeam& team) {
-  // The window has half of the memory. That is near the best share: with less,
-  // rows are dropped before their next use; with more, the hottest rows are
-  // loaded again and again (trainer_service/features/window/README.md).
+  // A window has half of the memory, and its table of vertices is in that half.
   const uint64_t half = plan.rows / 2;
   const uint64_t in_window =
       looks_ahead_

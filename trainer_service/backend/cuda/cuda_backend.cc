@@ -39,9 +39,10 @@ absl::StatusOr<std::unique_ptr<CudaBackend>> CudaBackend::OpenForJob(
   const BackendGpu gpu(options.device, options.on_lost);
   // The device may be lost since an earlier job.
   FGNN_RETURN_IF_ERROR(gpu.ReportIfLost(CheckCudaDevice(options.device)));
-  if (spec.features.match == "on") {
+  if (spec.features.match == "on" || spec.features.match == "window") {
     LogWarning(
-        "features.match is on; a GPU's trainer loads all rows of a batch");
+        "features.match is {}; a GPU's trainer loads all rows of a batch",
+        spec.features.match);
   }
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<HostModel> host,
                         HostModel::OpenForJob(spec, num_threads));
