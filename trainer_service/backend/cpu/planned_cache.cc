@@ -116,7 +116,7 @@ absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
                         FeatureCache::Load(store_, order.Hottest(rows), team));
   LogInfo("cached the features of {} vertices, {}{}", loaded.capacity(),
           FormatBytes(loaded.bytes()),
-          in_window > 0 ? absl::StrCat("; keeps ", in_window,
+          in_window > 0 ? absl::StrCat(", and keeps ", in_window,
                                        " rows that the next batches need")
                         : "");
   Set({.plan = plan,
