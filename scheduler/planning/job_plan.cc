@@ -43,7 +43,10 @@ uint32_t WantedSlots(const PlanInput& input, const SegmentOptions& segment) {
       uint64_t{spec.num_samplers()} * sampler_threads +
       uint64_t{2} * spec.num_trainers();
   uint64_t wanted = std::max<uint64_t>(hands, kUsualSlots);
-  if (ChooseMatch(spec, LoadsRows(input)).looks_ahead) {
+  // Tasks have no ranks that are in the queue when online counts become an
+  // order of the cache.
+  if (ChooseMatch(spec, LoadsRows(input)).looks_ahead &&
+      spec.cache.policy != "online") {
     wanted = std::max(wanted, kSlotsOfWindow);
   }
   if (spec.takes_turns()) {

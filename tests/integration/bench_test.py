@@ -316,7 +316,8 @@ class BenchTest(harness.ServiceTest):
         job = {'sampling.fanouts': '[4, 3]', 'sampling.batch_size': 31,
                'sampling.threads': 1, 'training.batches_per_step': 1,
                'training.evaluate_every': 0, 'training.seed': 1,
-               'features.store': 'disk', 'cache.capacity': 0.2}
+               'features.store': 'disk', 'features.match': 'on',
+               'cache.capacity': 0.2}
         counted = json.loads(self.service.fgnn(
             'bench', 'match', '--dataset', self.service.dataset, '--fanouts',
             '4,3', '--batch-size', '31', '--batches', '40', '--window', '16',

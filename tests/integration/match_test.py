@@ -140,7 +140,7 @@ class MatchTest(harness.ServiceTest):
         self.assertIn("of each trainer's memory", text)
         match, text = plan(cache__policy='degree')
         self.assertTrue(match['window'])
-        self.assertIn('half of the cache keeps rows that the next batches '
+        self.assertIn('a part of the cache keeps rows that the next batches '
                       'need', text)
         match, text = plan(features__store='memory')
         self.assertEqual(match, {'on': False, 'window': False, 'bytes': 0,

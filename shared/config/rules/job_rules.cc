@@ -236,7 +236,7 @@ absl::Status CheckCache(const v1::JobSpec& spec) {
 absl::Status CheckMatch(const v1::JobSpec& spec) {
   if (spec.features().match() == "window" && spec.cache().policy() == "none") {
     return absl::InvalidArgumentError(
-        "features.match is window, which is half of a trainer's cache, but "
+        "features.match is window, which is a part of a trainer's cache, but "
         "cache.policy is none; set it to presc, or features.match to on");
   }
   if (spec.features().match() != "on" && spec.features().match() != "window") {

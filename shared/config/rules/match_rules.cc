@@ -43,7 +43,8 @@ MatchChoice ChooseMatch(const JobSpec& spec, bool are_loaded) {
 std::string Describe(const MatchChoice& match) {
   const char* const what =
       match.looks_ahead
-          ? "rows of the batch before are copied, and half of the cache keeps "
+          ? "rows of the batch before are copied, and a part of the cache "
+            "keeps "
             "rows that the next batches need, unless the model reads rows "
             "where they lie"
       : match.matches

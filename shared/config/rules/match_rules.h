@@ -17,7 +17,7 @@ std::string WhyFeaturesChange(const std::string& model_kind,
 struct MatchChoice {
   // Whether rows of the batch before are copied.
   bool matches = false;
-  // Whether half of the cache also keeps rows that the next batches need.
+  // Whether a part of the cache also keeps rows that the next batches need.
   bool looks_ahead = false;
   std::string reason = {};  // A clause, "features are in memory".
 };

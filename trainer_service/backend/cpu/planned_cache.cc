@@ -99,19 +99,17 @@ absl::Status PlannedCache::Follow(const TrainerCache& plan,
 
 absl::Status PlannedCache::FollowOwn(const TrainerCache& plan,
                                      const RankOrder& order, ThreadTeam& team) {
-  // A window has half of the memory, and its table of vertices is in that half.
-  const uint64_t half = plan.rows / 2;
+  const uint64_t of_window =
+      looks_ahead_ ? RowWindow::ShareOf(plan.rows, store_->num_rows()) : 0;
   const uint64_t in_window =
-      looks_ahead_
-          ? RowWindow::RowsIn(half * store_->row_bytes(), store_->num_rows(),
-                              store_->num_columns())
-          : 0;
+      RowWindow::RowsIn(of_window * store_->row_bytes(), store_->num_rows(),
+                        store_->num_columns());
   std::shared_ptr<RowWindow> window;
   if (in_window > 0) {
     FGNN_ASSIGN_OR_RETURN(window, RowWindow::Make(in_window, store_->num_rows(),
                                                   store_->num_columns()));
   }
-  const uint64_t rows = in_window > 0 ? plan.rows - half : plan.rows;
+  const uint64_t rows = in_window > 0 ? plan.rows - of_window : plan.rows;
   FGNN_ASSIGN_OR_RETURN(FeatureCache loaded,
                         FeatureCache::Load(store_, order.Hottest(rows), team));
   LogInfo("cached the features of {} vertices, {}{}", loaded.capacity(),

@@ -40,8 +40,8 @@ struct LoadedCache {
   // num_reclaims() before this trainer last filled it.
   std::shared_ptr<HotTable> table = nullptr;
   uint32_t num_reclaims = 0;
-  // Rows that the next batches need, in the memory of half of the plan's rows;
-  // null: the cache has all of them. Changes meanwhile.
+  // Rows that the next batches need, in the memory of RowWindow::ShareOf() rows
+  // of the plan; null: the cache has all of them. Changes meanwhile.
   std::shared_ptr<RowWindow> window = nullptr;
 
   // Returns the rows of a task that must come from elsewhere.

@@ -16,6 +16,12 @@
 namespace fgnn {
 namespace {
 
+// A window has at most this share of the vertices, divided by the share that is
+// cached: see README.md.
+constexpr double kShareTimesCapacity = 0.005;
+// A window may always have so many rows: they cost nothing.
+constexpr uint64_t kFewestRows = 64;
+
 constexpr GlobalId kNoNode = std::numeric_limits<GlobalId>::max();
 
 // Bytes for each vertex of the dataset: its uses.
@@ -30,6 +36,17 @@ uint64_t BytesPerRow(uint64_t num_columns) {
 }
 
 }  // namespace
+
+uint64_t RowWindow::ShareOf(uint64_t cached_rows, uint64_t num_nodes) {
+  if (cached_rows == 0 || cached_rows >= num_nodes) return 0;
+  // The more of the hottest rows are cached, the fewer a batch misses, and the
+  // fewer are worth a place until their next use.
+  const auto nodes = static_cast<double>(num_nodes);
+  const double most =
+      kShareTimesCapacity * nodes * nodes / static_cast<double>(cached_rows);
+  return std::min(cached_rows / 2,
+                  std::max(kFewestRows, static_cast<uint64_t>(most)));
+}
 
 uint64_t RowWindow::RowsIn(uint64_t bytes, uint64_t num_nodes,
                            uint64_t num_columns) {

@@ -51,6 +51,9 @@ class RowWindow {
   // Most batches that may be expected at a time.
   static constexpr uint32_t kMostAhead = 16;
 
+  // Returns how many of the rows that a trainer may cache give their memory to
+  // its window.
+  static uint64_t ShareOf(uint64_t cached_rows, uint64_t num_nodes);
   // Returns R, the number of rows for which so many bytes suffice; 0: there is
   // no room for one.
   static uint64_t RowsIn(uint64_t bytes, uint64_t num_nodes,

@@ -217,6 +217,18 @@ TEST_F(RowWindowTest, OneExtractionAtATimeUsesTheRows) {
   EXPECT_TRUE(window_->TryBegin());
 }
 
+TEST_F(RowWindowTest, ALargerCacheLeavesLessToIt) {
+  constexpr uint64_t kMillion = 1'000'000;
+  EXPECT_EQ(RowWindow::ShareOf(0, kMillion), 0U);
+  EXPECT_EQ(RowWindow::ShareOf(10'000, kMillion), 5'000U);
+  EXPECT_EQ(RowWindow::ShareOf(100'000, kMillion), 50'000U);
+  EXPECT_EQ(RowWindow::ShareOf(200'000, kMillion), 25'000U);
+  EXPECT_EQ(RowWindow::ShareOf(900'000, kMillion), 5'555U);
+  EXPECT_EQ(RowWindow::ShareOf(100, 130), 50U);
+  // All rows are cached.
+  EXPECT_EQ(RowWindow::ShareOf(kMillion, kMillion), 0U);
+}
+
 TEST_F(RowWindowTest, TakesNoMoreThanItsBytes) {
   const uint64_t rows = RowWindow::RowsIn(100'000, 1000, 16);
   EXPECT_LE(rows * (16 * 4 + 4) + 1000 * 2, 100'000U);
