@@ -209,6 +209,17 @@ TEST_F(RowWindowTest, RowsAreRightWhateverComes) {
   EXPECT_GT(later, 0U);
 }
 
+TEST_F(RowWindowTest, BatchesThatNeverComeMakeRoomForOthers) {
+  for (GlobalId seq = 0; seq <= 22; ++seq) batches_.push_back({seq});
+  batches_[20] = batches_[22] = {100};
+  Make(4);
+  for (size_t seq = 1; seq <= RowWindow::kMostAhead; ++seq) Expect(seq);
+  EXPECT_EQ(Take(20), 0U);
+  Expect(22);
+  EXPECT_EQ(Take(21), 0U);
+  EXPECT_EQ(Take(22), 1U);
+}
+
 TEST_F(RowWindowTest, OneExtractionAtATimeUsesTheRows) {
   Make(2);
   EXPECT_TRUE(window_->TryBegin());
