@@ -99,10 +99,7 @@ void RowWindow::Expect(BatchSeq seq, const BatchMisses& misses) {
     // that was not expected.
     Forget(number);
   }
-  const auto bit = static_cast<Uses>(1U << number);
-  for (size_t i = 0; i < misses.nodes.size(); ++i) {
-    if (misses.Has(i)) uses_[misses.nodes[i]] |= bit;
-  }
+  SetUses(misses, number, /*is_used=*/true);
   expected_[number] = seq;
   next_number_ = (number + 1) % kMostAhead;
 }
@@ -114,9 +111,18 @@ void RowWindow::Pass(BatchSeq seq, const BatchMisses& misses) {
   if (found == expected_.end()) return;
   passed_ = static_cast<uint32_t>(found - expected_.begin());
   found->reset();
-  const auto others = static_cast<Uses>(~(1U << passed_));
+  SetUses(misses, passed_, /*is_used=*/false);
+}
+
+void RowWindow::SetUses(const BatchMisses& misses, uint32_t number,
+                        bool is_used) {
+  const auto bit = static_cast<Uses>(1U << number);
+  const auto others = static_cast<Uses>(~bit);
   for (size_t i = 0; i < misses.nodes.size(); ++i) {
-    if (misses.Has(i)) uses_[misses.nodes[i]] &= others;
+    // The extraction refuses a vertex that has no row.
+    if (!misses.Has(i) || misses.nodes[i] >= num_nodes_) continue;
+    Uses& uses = uses_[misses.nodes[i]];
+    uses = is_used ? uses | bit : uses & others;
   }
 }
 

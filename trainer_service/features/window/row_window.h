@@ -109,6 +109,9 @@ class RowWindow {
 
   RowWindow(uint64_t num_nodes, uint64_t num_columns, uint64_t num_rows);
 
+  // Notes for each of the misses whether the batch of this number needs it.
+  void SetUses(const BatchMisses& misses, uint32_t number, bool is_used)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many batches lie before the next one that needs the vertex.
   uint32_t DistanceOf(GlobalId node) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -220,6 +220,16 @@ TEST_F(RowWindowTest, BatchesThatNeverComeMakeRoomForOthers) {
   EXPECT_EQ(Take(22), 1U);
 }
 
+TEST_F(RowWindowTest, AVertexThatHasNoRowDoesNoHarm) {
+  batches_ = {{1}, {2, 4'000'000'000U, 1}};
+  Make(2);
+  Expect(1);
+  const BatchMisses misses = {batches_[1], {}, 0};
+  window_->Pass(BatchSeq(1), misses);
+  std::vector<uint32_t> places(3, kNotKept);
+  EXPECT_EQ(window_->Find(batches_[1], places.data()), 0U);
+}
+
 TEST_F(RowWindowTest, OneExtractionAtATimeUsesTheRows) {
   Make(2);
   EXPECT_TRUE(window_->TryBegin());
