@@ -76,7 +76,7 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
   absl::StatusOr<std::optional<ClaimedBatch>> batch =
       claims_.Claim(BatchSeq(0), end);
   if (batch.ok() && batch->has_value()) {
-    const absl::Status looked = LookBehind((*batch)->slot.seq());
+    const absl::Status looked = LookAheadOf((*batch)->slot.seq());
     if (!looked.ok()) batch = looked;
   }
   {
@@ -90,7 +90,7 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
   return batch;
 }
 
-absl::Status BatchSource::LookBehind(BatchSeq seq) {
+absl::Status BatchSource::LookAheadOf(BatchSeq seq) {
   {
     const MutexLock lock(&mutex_);
     if (choice_.num_trainers() > 1) return absl::OkStatus();
@@ -231,7 +231,7 @@ absl::Status BatchSource::LoopAhead() {
     const uint32_t seen = board_.changes();
     FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed, ClaimAhead());
     if (claimed.has_value()) {
-      FGNN_RETURN_IF_ERROR(LookBehind(claimed->slot.seq()));
+      FGNN_RETURN_IF_ERROR(LookAheadOf(claimed->slot.seq()));
     }
     {
       const MutexLock lock(&mutex_);

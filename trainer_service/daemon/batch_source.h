@@ -103,7 +103,7 @@ class BatchSource {
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimNow(BatchSeq end);
   // Shows the back end what comes behind a batch that was claimed, if this
   // trainer is the only one.
-  absl::Status LookBehind(BatchSeq seq);
+  absl::Status LookAheadOf(BatchSeq seq);
   void WorkAhead();
   absl::Status LoopAhead();
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();

@@ -44,9 +44,8 @@ std::string Describe(const MatchChoice& match) {
   const char* const what =
       match.looks_ahead
           ? "rows of the batch before are copied, and a part of the cache "
-            "keeps "
-            "rows that the next batches need, unless the model reads rows "
-            "where they lie"
+            "keeps rows that the next batches need, unless the model reads "
+            "rows where they lie"
       : match.matches
           ? "rows of the batch before are copied, unless the model reads them "
             "where they lie"

@@ -59,8 +59,9 @@ nlohmann::ordered_json ToJson(const std::vector<MemoryItem>& items,
 nlohmann::ordered_json MatchToJson(const PlanInput& input) {
   const MatchChoice match = ChooseMatch(input.spec, LoadsRows(input));
   // The model may read rows where they lie.
-  return {{"on", match.matches && input.training.match_bytes > 0},
-          {"window", match.looks_ahead},
+  const bool copies = input.training.match_bytes > 0;
+  return {{"on", match.matches && copies},
+          {"window", match.looks_ahead && copies},
           {"reason", match.reason},
           {"bytes", input.training.match_bytes}};
 }
@@ -72,12 +73,12 @@ std::string MatchText(const PlanInput& input) {
     return "no rows are kept for other batches: the model reads all rows where "
            "they lie\n";
   }
-  return absl::StrCat(Describe(match), " (features.match)",
-                      match.matches && !match.looks_ahead
-                          ? absl::StrCat("; this takes ", FormatBytes(bytes),
-                                         " of each trainer's memory")
-                          : "",
-                      "\n");
+  return absl::StrCat(
+      Describe(match), " (features.match)",
+      match.matches ? absl::StrCat("; the copies take ", FormatBytes(bytes),
+                                   " of each trainer's memory")
+                    : "",
+      "\n");
 }
 
 // The plan of the devices' roles, and the times that it is based on.

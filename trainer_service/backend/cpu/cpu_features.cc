@@ -71,15 +71,13 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
   };
   ExtractedRows rows;
   MatchedRows matched;
-  const bool has_before =
-      from.before != nullptr && !from.before->match_.empty();
-  if (has_before || window != nullptr) {
+  const RowMatch none;
+  const RowMatch& before = from.before != nullptr ? from.before->match_ : none;
+  if (!before.empty() || window != nullptr) {
     uint32_t* const places = places_.Reserve(count);
-    // Of no batch, nothing is found.
-    rows.num_matched =
-        (has_before ? from.before->match_ : match_).Find(misses, places);
+    rows.num_matched = before.Find(misses, places);
     matched.places = absl::MakeConstSpan(places, count);
-    if (has_before) matched.rows = from.before->rows_;
+    if (!before.empty()) matched.rows = from.before->rows_;
     if (window != nullptr) {
       rows.num_matched += window->Find(misses.nodes, places);
       matched.window = window->rows();
@@ -96,12 +94,9 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
     match_.Keep(misses);
   }
   if (window != nullptr) {
-    const RowMatch none;
-    FGNN_RETURN_IF_ERROR(
-        window->Keep(matched.places, match_,
-                     {.match = has_before ? &from.before->match_ : &none,
-                      .rows = matched.rows},
-                     team));
+    FGNN_RETURN_IF_ERROR(window->Keep(matched.places, match_,
+                                      {.match = &before, .rows = matched.rows},
+                                      team));
   }
   return rows;
 }
