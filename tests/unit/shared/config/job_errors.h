@@ -1,4 +1,5 @@
-// A job that sets many fields, and error messages for wrong jobs.
+// A job that sets many fields, effective specs, and error messages for wrong
+// jobs.
 #ifndef FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 #define FGNN_TESTS_UNIT_SHARED_CONFIG_JOB_ERRORS_H_
 
@@ -39,6 +40,15 @@ inline std::string ErrorOf(const std::string& yaml) {
 // Returns the error message of a job that is right except for `lines`.
 inline std::string ErrorIn(const std::string& lines) {
   return ErrorOf("dataset: /d\n" + lines);
+}
+
+// Returns the effective spec of a job that is right but for what `lines` add.
+inline JobSpec EffectiveOf(const std::string& lines) {
+  absl::StatusOr<v1::JobSpec> spec =
+      ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
+  if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
+  EXPECT_THAT(spec, IsOk()) << lines;
+  return spec.ok() ? FromProto(*spec) : JobSpec();
 }
 
 }  // namespace fgnn

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "shared/config/job_spec_proto.h"
-#include "shared/config/rules/match_rules.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/shared/config/job_errors.h"
 
@@ -158,62 +157,6 @@ TEST(JobRulesTest, EveryModelThatIsOursTrainsInBfloat16) {
     FGNN_ASSERT_OK(spec);
     EXPECT_THAT(MakeEffective(*spec, {"cpu:0"}), IsOk()) << model;
   }
-}
-
-// The effective spec of a job that is right but for what `lines` add.
-JobSpec EffectiveOf(const std::string& lines) {
-  absl::StatusOr<v1::JobSpec> spec =
-      ParseJobYaml("dataset: /d\n" + lines, "job.yaml");
-  if (spec.ok()) spec = MakeEffective(*spec, {"cpu:0"});
-  EXPECT_THAT(spec, IsOk()) << lines;
-  return spec.ok() ? FromProto(*spec) : JobSpec();
-}
-
-TEST(JobRulesTest, RowsThatTrainingChangesAreNotCopied) {
-  EXPECT_THAT(ErrorIn("features: {match: on}\nmodel: {input_dropout: 0.5}"),
-              AllOf(HasSubstr("features.match is on, but model.input_dropout"),
-                    HasSubstr("use auto, or off")));
-  EXPECT_THAT(ErrorIn("features: {match: on}\n"
-                      "model: {kind: plugin, plugin: sage}"),
-              HasSubstr("features.match is on, but a model of your own"));
-  const auto matches = [](const std::string& lines, bool from_disk) {
-    return ChooseMatch(EffectiveOf(lines), from_disk).matches;
-  };
-  EXPECT_TRUE(matches("", true));
-  EXPECT_FALSE(matches("", false));
-  EXPECT_FALSE(matches("model: {input_dropout: 0.5}", true));
-  EXPECT_FALSE(matches("model: {kind: plugin, plugin: sage}", true));
-  EXPECT_TRUE(matches("features: {match: on}", false));
-  EXPECT_FALSE(matches("features: {match: off}", true));
-  EXPECT_EQ(
-      ChooseMatch(
-          EffectiveOf("model: {input_dropout: 0.5}\ncache: {policy: none}"),
-          true)
-          .reason,
-      "model.input_dropout changes a batch's features in place");
-}
-
-TEST(JobRulesTest, ASingleTrainerWithACacheLooksAhead) {
-  const auto looks_ahead = [](const std::string& lines, bool are_loaded) {
-    return ChooseMatch(EffectiveOf(lines), are_loaded).looks_ahead;
-  };
-  EXPECT_TRUE(looks_ahead("", true));
-  EXPECT_FALSE(looks_ahead("", false));
-  EXPECT_FALSE(looks_ahead("model: {input_dropout: 0.5}", true));
-  EXPECT_FALSE(looks_ahead("cache: {policy: none}", true));
-  EXPECT_FALSE(looks_ahead("trainers: 2", true));
-  EXPECT_FALSE(looks_ahead("sampling: {order: matched}", true));
-  EXPECT_FALSE(looks_ahead("features: {match: on}", true));
-  EXPECT_FALSE(looks_ahead("features: {match: off}", true));
-  EXPECT_TRUE(looks_ahead("features: {match: window}", false));
-  EXPECT_TRUE(
-      ChooseMatch(EffectiveOf("features: {match: window}"), true).matches);
-  EXPECT_THAT(ErrorIn("features: {match: window}\n"
-                      "model: {input_dropout: 0.5}"),
-              HasSubstr("features.match is window, but model.input_dropout"));
-  EXPECT_THAT(ErrorIn("features: {match: window}\ncache: {policy: none}"),
-              AllOf(HasSubstr("features.match is window"),
-                    HasSubstr("set it to presc, or features.match to on")));
 }
 
 TEST(JobRulesTest, SeveralDevicesHaveOneRoleAtATimeUnlessTrainersAreNamed) {
