@@ -156,7 +156,7 @@ absl::Status PartitionedStore::Ask(
   }
   const Stopwatch watch;
   size_t done = 0;
-  std::optional<Stopwatch> broken;
+  Deadline give_up = GiveUpAt(waits);
   const auto take_rows = [&](absl::Span<const std::byte> rows) {
     const size_t more = rows.size() / row_bytes();
     if (rows.size() % row_bytes() != 0 || more > count - done) {
@@ -166,7 +166,7 @@ absl::Status PartitionedStore::Ask(
       take(wanted.places[done], rows.data() + i * row_bytes());
     }
     ++progress_;
-    broken.reset();
+    give_up = GiveUpAt(waits);
     return absl::OkStatus();
   };
   while (done < count) {
@@ -176,9 +176,9 @@ absl::Status PartitionedStore::Ask(
     if (asked.ok() && done < count) asked = OtherRowsThanAsked();
     if (!asked.ok() && is_stopped()) return Stopped();
     if (absl::IsUnavailable(asked)) {
-      FGNN_RETURN_IF_ERROR(NoteBreak(
-          host, waits, absl::StrCat(count - done, " rows of features"), asked,
-          &broken));
+      FGNN_RETURN_IF_ERROR(
+          NoteBreak(host, give_up,
+                    absl::StrCat(count - done, " rows of features"), asked));
       continue;
     }
     FGNN_RETURN_IF_ERROR(
@@ -236,7 +236,7 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::FindHosts(
 
 absl::StatusOr<RowsOfHost> PartitionedStore::AskWhatItHas(uint32_t host,
                                                           Waits waits) const {
-  std::optional<Stopwatch> broken;
+  const Deadline give_up = GiveUpAt(waits);
   const std::function<bool()> is_stopped = [this] {
     ++progress_;
     return stopped_.HasBeenNotified();
@@ -251,7 +251,7 @@ absl::StatusOr<RowsOfHost> PartitionedStore::AskWhatItHas(uint32_t host,
       return rows;
     }
     FGNN_RETURN_IF_ERROR(NoteBreak(
-        host, waits, "a word on its rows of features", rows.status(), &broken));
+        host, give_up, "a word on its rows of features", rows.status()));
   }
 }
 
@@ -297,9 +297,13 @@ absl::StatusOr<PartitionedStore::HostOfPart> PartitionedStore::ChooseHosts(
   return found;
 }
 
-absl::Status PartitionedStore::NoteBreak(
-    uint32_t host, Waits waits, const std::string& what,
-    const absl::Status& why, std::optional<Stopwatch>* broken) const {
+Deadline PartitionedStore::GiveUpAt(Waits waits) const {
+  return waits == Waits::kForPatience ? DeadlineIn(patience_) : Deadline::max();
+}
+
+absl::Status PartitionedStore::NoteBreak(uint32_t host, Deadline give_up,
+                                         const std::string& what,
+                                         const absl::Status& why) const {
   bool is_news = false;
   {
     const MutexLock lock(&mutex_);
@@ -309,10 +313,7 @@ absl::Status PartitionedStore::NoteBreak(
     LogWarning("waits for {} of {}: {}; it is asked again", what,
                HostName(host), MessageOf(why));
   }
-  if (!broken->has_value()) broken->emplace();
-  if (waits == Waits::kForPatience &&
-      (*broken)->Seconds() >=
-          std::chrono::duration<double>(patience_).count()) {
+  if (MonotonicClock::now() >= give_up) {
     return Annotate(why, absl::StrCat("features of ", HostName(host)));
   }
   stopped_.WaitUntil(DeadlineIn(kTick));

@@ -36,8 +36,8 @@
 
 namespace fgnn {
 
-// Time for which LoadStoredRows() and ExtractMisses() wait for a broken link. A
-// trainer that holds a batch is to hear its scheduler meanwhile.
+// Time without a row after which LoadStoredRows() and ExtractMisses() give up a
+// link that breaks. A trainer that holds a batch is to hear its scheduler.
 inline constexpr std::chrono::milliseconds kLinkPatience{1000};
 
 // A row of another host is asked for again after a break of the link, until it
@@ -71,7 +71,8 @@ class PartitionedStore final : public FeatureStore {
   absl::Status CopyStoredRows(absl::Span<const GlobalId> nodes,
                               std::byte* out) const override;
   // This function and the next one wait no longer than the patience for a link.
-  // Unavailable, naming the host: it was broken for longer; worth another try.
+  // Unavailable, naming the host: it broke, and no row came for so long; worth
+  // another try.
   absl::Status LoadStoredRows(absl::Span<const GlobalId> nodes, std::byte* out,
                               ThreadTeam& team) const override;
   absl::Status ExtractMisses(const BatchMisses& misses, float* out,
@@ -112,12 +113,13 @@ class PartitionedStore final : public FeatureStore {
   absl::StatusOr<HostOfPart> ChooseHosts(
       const std::vector<std::optional<RowsOfHost>>& rows) const;
   absl::StatusOr<RowsOfHost> AskWhatItHas(uint32_t host, Waits waits) const;
+  // Returns when a read that has just got a row gives up a link that breaks.
+  Deadline GiveUpAt(Waits waits) const;
   // Waits before the host is asked again. `what`: such as "7 rows of features".
-  // `broken`: since when the link is; set at the first break. Returns an error
-  // if the host is not to be asked again.
-  absl::Status NoteBreak(uint32_t host, Waits waits, const std::string& what,
-                         const absl::Status& why,
-                         std::optional<Stopwatch>* broken) const;
+  // Returns an error if the host is not to be asked again.
+  absl::Status NoteBreak(uint32_t host, Deadline give_up,
+                         const std::string& what,
+                         const absl::Status& why) const;
   void NoteAnswer(uint32_t host) const;
   const std::string& HostName(uint32_t host) const {
     return hosts_.hosts.all[host].name;
