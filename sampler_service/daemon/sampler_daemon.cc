@@ -8,6 +8,7 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "sampler_service/daemon/attached_job.h"
+#include "sampler_service/job/job_book.h"
 #include "sampler_service/job/job_profile.h"
 #include "sampler_service/job/job_ranking.h"
 #include "sampler_service/job/job_sampling.h"
@@ -121,6 +122,7 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
                                 .warning = std::move(warning).value_or("")};
   if (spec->training.has_own_seeds()) {
     dataset.FindDerivedIn(state_dir_);
+    FGNN_RETURN_IF_ERROR(MakeMissingBook(dataset, job_id, check));
     FGNN_ASSIGN_OR_RETURN(const TrainParts train, ReadTrainParts(dataset));
     validated.book = train.book;
     validated.train_of_parts.resize(kFineParts);

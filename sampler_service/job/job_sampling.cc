@@ -44,10 +44,15 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset) {
   const absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
   if (!book.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.seeds is own, which needs a partition book: ",
-        MessageOf(book.status()), "; make one with 'fgnn dataset partition ",
-        dataset.folder().string(), "'"));
+    // Of a host folder, the error has the way out.
+    const std::string way_out =
+        dataset.host_rows().has_value()
+            ? ""
+            : absl::StrCat("; make one with 'fgnn dataset partition ",
+                           dataset.folder().string(), "'");
+    return absl::InvalidArgumentError(
+        absl::StrCat("training.seeds is own, which needs a partition book: ",
+                     MessageOf(book.status()), way_out));
   }
   TrainParts train = {.book = book->key()};
   FGNN_ASSIGN_OR_RETURN(train.part_of, PartsOfTrain(*book, dataset));

@@ -77,8 +77,8 @@ struct TrainParts {
   uint64_t book = 0;                  // PartitionBook::key()
   std::vector<uint8_t> part_of = {};  // Fine part of each train vertex.
 };
-// Reads them for training.seeds own. InvalidArgument: the dataset has no sound
-// book; the message has the command that makes one.
+// Reads them for training.seeds own. InvalidArgument, with the way out: the
+// dataset has no sound book.
 absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset);
 
 }  // namespace fgnn

@@ -3,6 +3,7 @@ hosts on the loopback."""
 
 import json
 import unittest
+from pathlib import Path
 
 import harness
 from host_services import HostsTest
@@ -25,11 +26,30 @@ class OwnSeedsTest(HostsTest):
     def run_on_two(self, **settings):
         return self.service.run({**OWN, **TWO, **settings}, '--digest')
 
-    def test_without_a_book_a_job_says_what_makes_one(self):
-        refused = self.service.fgnn('run', *self.service.job_words(OWN),
-                                    check=False)
-        self.assert_user_error(refused, 'training.seeds',
-                               f'fgnn dataset partition {self.service.dataset}')
+    def test_a_job_makes_a_book_that_is_missing_or_damaged(self):
+        derived = Path(self.service.dataset) / 'derived'
+        first, job = self.service.submit_run('first', OWN, '--digest')
+        self.service.fgnn('watch', job)
+        book, = derived.glob('book-*.bin')
+        made = book.read_bytes()
+        self.assertIn('made the partition book ' + self.book_of(first),
+                      self.service.fgnn('logs', job).stdout)
+        with self.subTest('as the command makes it'):
+            self.make_book()
+            self.assertEqual(book.read_bytes(), made)
+        with self.subTest('damaged'):
+            book.write_bytes(made[:-1] + bytes([made[-1] ^ 1]))
+            second, job = self.service.submit_run('second', OWN, '--digest')
+            self.service.fgnn('watch', job)
+            self.assert_same_run(second, first)
+            self.assertEqual(book.read_bytes(), made)
+            self.assertIn(f'{book} is damaged',
+                          self.service.fgnn('logs', job).stdout)
+        with self.subTest('sound: it is left as it is'):
+            self.make_book('--method', 'random')
+            kept = book.read_bytes()
+            self.service.run(OWN)
+            self.assertEqual(book.read_bytes(), kept)
 
     def test_batches_are_those_of_shares_of_the_book(self):
         self.make_book('--method', 'random')

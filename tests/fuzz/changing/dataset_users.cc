@@ -170,7 +170,8 @@ absl::Status Partition(const JobSpec& spec) {
       MakeUndirected(dataset.graph(), INT32_MAX).status();
   FGNN_ASSIGN_OR_RETURN(
       const std::vector<uint8_t> parts,
-      MakeBookParts(dataset, BookMethod::kStream, {}, [](std::string_view) {}));
+      MakeBookParts(dataset, BookMethod::kStream, {},
+                    [](std::string_view) { return absl::OkStatus(); }));
   FGNN_RETURN_IF_ERROR(PartitionBook::Save(dataset, parts));
   FGNN_ASSIGN_OR_RETURN(const PartitionBook book, PartitionBook::Open(dataset));
   FGNN_RETURN_IF_ERROR(CountByParts(dataset, book).status());

@@ -78,17 +78,15 @@ absl::StatusOr<PartitionBook> MakeBook(const Dataset& dataset,
     printer.Show("visits", 0, 0);
     FGNN_ASSIGN_OR_RETURN(visits, CountVisits(dataset));
   }
-  FGNN_ASSIGN_OR_RETURN(const std::vector<uint8_t> parts,
-                        MakeBookParts(dataset, flags.method,
-                                      {.vertices = balances("vertices"),
-                                       .work = balances("work"),
-                                       .train = balances("train"),
-                                       .visits = visits},
-                                      [&printer](std::string_view stage) {
-                                        printer.Show(stage, 0, 0);
-                                      }));
-  FGNN_RETURN_IF_ERROR(PartitionBook::Save(dataset, parts));
-  return PartitionBook::Open(dataset);
+  return MakeBook(dataset, flags.method,
+                  {.vertices = balances("vertices"),
+                   .work = balances("work"),
+                   .train = balances("train"),
+                   .visits = visits},
+                  [&printer](std::string_view stage) {
+                    printer.Show(stage, 0, 0);
+                    return absl::OkStatus();
+                  });
 }
 
 // Returns the book that is there, unless a flag says how to make it.

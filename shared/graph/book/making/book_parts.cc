@@ -20,13 +20,23 @@ absl::StatusOr<std::vector<uint8_t>> MakeBookParts(const Dataset& dataset,
   } else {
     FGNN_ASSIGN_OR_RETURN(const BookWeights weights,
                           ReadBookWeights(dataset, balance));
-    if (method == BookMethod::kStream) stage("stream");
+    if (method == BookMethod::kStream) FGNN_RETURN_IF_ERROR(stage("stream"));
     FGNN_ASSIGN_OR_RETURN(parts,
                           method == BookMethod::kStream
                               ? StreamedParts(dataset.graph(), weights)
                               : MetisParts(dataset.graph(), weights, stage));
   }
   return std::vector<uint8_t>(parts.begin(), parts.end());
+}
+
+absl::StatusOr<PartitionBook> MakeBook(const Dataset& dataset,
+                                       BookMethod method,
+                                       const BookBalance& balance,
+                                       StageCallback stage) {
+  FGNN_ASSIGN_OR_RETURN(const std::vector<uint8_t> parts,
+                        MakeBookParts(dataset, method, balance, stage));
+  FGNN_RETURN_IF_ERROR(PartitionBook::Save(dataset, parts));
+  return PartitionBook::Open(dataset);
 }
 
 }  // namespace fgnn

@@ -72,14 +72,14 @@ absl::StatusOr<std::string> MetisParts(const CscView& graph,
   return RunInOwnProcess(
       "METIS", kAdvice, stage,
       [&](StageCallback tell) -> absl::StatusOr<std::string> {
-        tell("undirected graph");
+        FGNN_RETURN_IF_ERROR(tell("undirected graph"));
         FGNN_ASSIGN_OR_RETURN(UndirectedGraph undirected,
                               MakeUndirected(graph, kMostEntries));
         const uint64_t num_entries = undirected.num_entries;
         FGNN_RETURN_IF_ERROR(
             CheckLimit(num_entries, "neighbours, those of both directions"));
         FGNN_RETURN_IF_ERROR(CheckNeed(kMetisBytesAnEntry * num_entries));
-        tell("METIS");
+        FGNN_RETURN_IF_ERROR(tell("METIS"));
         return PartInThisProcess(std::move(undirected), weights);
       });
 }

@@ -19,7 +19,8 @@ namespace fgnn {
 //
 // InvalidArgument, with need and have: the graph is beyond 32 bits, or memory
 // is too small; or, naming file and element, the dataset has changed.
-// ResourceExhausted: the process ran out of memory, or was killed.
+// ResourceExhausted: the process ran out of memory, or was killed. Otherwise
+// returns the error of `stage`.
 absl::StatusOr<std::string> MetisParts(const CscView& graph,
                                        const BookWeights& weights,
                                        StageCallback stage);

@@ -72,6 +72,7 @@ UniqueFd OpenForWriting(const char* path) {
   try {
     result = body([out](std::string_view stage) {
       Send(out, /*is_result=*/false, absl::StatusCode::kOk, stage);
+      return absl::OkStatus();
     });
   } catch (const std::bad_alloc&) {
     // The empty error.
@@ -88,7 +89,8 @@ class ChildReader {
   ChildReader(UniqueFd in, StageCallback stage)
       : in_(std::move(in)), stage_(stage) {}
 
-  // Returns the result; Unavailable: the child is dead.
+  // Returns the result; Unavailable: the child is dead, or `stage` has ended
+  // the work.
   absl::StatusOr<std::string> ReadResult() {
     MessageHeader header = {};
     std::string text;
@@ -96,7 +98,8 @@ class ChildReader {
       text.resize(header.bytes);
       if (!Read(text.data(), text.size())) break;
       if (header.is_result == 0) {
-        stage_((name_ = text));
+        name_ = text;
+        if (!MayGoOn()) break;
       } else if (header.code == 0) {
         return text;
       } else {
@@ -105,14 +108,24 @@ class ChildReader {
     }
     return absl::UnavailableError("");
   }
+  // Returns the error of `stage`, if it has returned one.
+  const absl::Status& stopped() const { return stopped_; }
 
  private:
-  // Waits as long as the child lives.
+  bool MayGoOn() {
+    stopped_ = stage_(name_);
+    return stopped_.ok();
+  }
+
+  // Waits as long as the child lives. Returns false if it is dead, or if
+  // `stage` has ended the work.
   bool Read(void* data, size_t bytes) {
     char* at = static_cast<char*>(data);
     while (bytes > 0) {
       pollfd event = {in_.get(), POLLIN, 0};
-      if (::poll(&event, 1, kTickMs) == 0 && !name_.empty()) stage_(name_);
+      if (::poll(&event, 1, kTickMs) == 0 && !name_.empty() && !MayGoOn()) {
+        return false;
+      }
       if (event.revents == 0) continue;
       const ssize_t got = ::read(in_.get(), at, bytes);
       if (got < 0 && errno == EINTR) continue;
@@ -126,6 +139,7 @@ class ChildReader {
   UniqueFd in_;
   StageCallback stage_;
   std::string name_;
+  absl::Status stopped_;
 };
 
 }  // namespace
@@ -143,12 +157,14 @@ absl::StatusOr<std::string> RunInOwnProcess(
   if (child < 0) return ErrnoToStatus(errno, "start a process");
   if (child == 0) RunChild(parent, out.get(), body);
   out.Reset();
-  absl::StatusOr<std::string> result =
-      ChildReader(std::move(in), stage).ReadResult();
+  ChildReader reader(std::move(in), stage);
+  absl::StatusOr<std::string> result = reader.ReadResult();
+  if (!reader.stopped().ok()) ::kill(child, SIGKILL);
   int state = 0;
   rusage use = {};
   while (::wait4(child, &state, 0, &use) < 0 && errno == EINTR) {
   }
+  FGNN_RETURN_IF_ERROR(reader.stopped());
   if (result.ok() || !result.status().message().empty()) return result;
   std::string reason = "ran out of memory";
   if (absl::IsUnavailable(result.status())) {

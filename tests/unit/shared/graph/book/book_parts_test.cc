@@ -15,7 +15,7 @@
 namespace fgnn {
 namespace {
 
-void Ignore(std::string_view) {}
+absl::Status Ignore(std::string_view) { return absl::OkStatus(); }
 
 class BookPartsTest : public BookDatasetTest {
  protected:

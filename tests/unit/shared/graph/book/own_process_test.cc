@@ -7,10 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "shared/base/status.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -25,6 +28,7 @@ absl::StatusOr<std::string> RunBody(
       "METIS", "take another",
       [stages](std::string_view stage) {
         if (stages != nullptr) stages->push_back(std::string(stage));
+        return absl::OkStatus();
       },
       body);
 }
@@ -34,8 +38,8 @@ TEST(OwnProcessTest, PassesStagesAndAResultLongerThanAPipe) {
   std::vector<std::string> stages;
   const auto result = RunBody(
       [&](StageCallback tell) -> absl::StatusOr<std::string> {
-        tell("first");
-        tell("second");
+        FGNN_RETURN_IF_ERROR(tell("first"));
+        FGNN_RETURN_IF_ERROR(tell("second"));
         return long_result + std::to_string(::getpid() != 0);
       },
       &stages);
@@ -71,12 +75,50 @@ TEST(OwnProcessTest, SaysThatMemoryRanOut) {
 
 TEST(OwnProcessTest, SaysWhichSignalEndedIt) {
   EXPECT_THAT(RunBody([](StageCallback tell) -> absl::StatusOr<std::string> {
-                tell("at work");
+                FGNN_RETURN_IF_ERROR(tell("at work"));
                 ::raise(SIGKILL);
                 return "";
               }),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        "METIS was ended by signal 9, Killed; take another"));
+}
+
+TEST(OwnProcessTest, EndsWithTheErrorOfAStage) {
+  pid_t child = 0;
+  const auto result = RunInOwnProcess(
+      "METIS", "take another",
+      [&](std::string_view stage) -> absl::Status {
+        child = static_cast<pid_t>(std::stol(std::string(stage)));
+        return absl::CancelledError("the caller has gone");
+      },
+      [](StageCallback tell) -> absl::StatusOr<std::string> {
+        FGNN_RETURN_IF_ERROR(tell(std::to_string(::getpid())));
+        while (true) ::pause();
+      });
+  EXPECT_THAT(result,
+              StatusIs(absl::StatusCode::kCancelled, "the caller has gone"));
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(::kill(child, 0), -1);  // It has been waited for.
+}
+
+// A daemon has threads, which allocate while it forks.
+TEST(OwnProcessTest, TheBodyAllocatesWhileOtherThreadsDo) {
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) std::vector<char>(1 << 12).front() = 'x';
+  });
+  for (int round = 0; round < 50; ++round) {
+    const auto result =
+        RunBody([](StageCallback) -> absl::StatusOr<std::string> {
+          std::vector<std::string> all;
+          for (int i = 0; i < 100; ++i) all.emplace_back(1000, 'x');
+          return all.back().substr(0, 3);
+        });
+    EXPECT_THAT(result.status(), IsOk());
+    EXPECT_EQ(result.value_or(""), "xxx");
+  }
+  ends = true;
+  other.join();
 }
 
 // Ctrl-C, or a kill, of the program that waits for it.

@@ -1,0 +1,26 @@
+// Makes the partition book that a job needs and its dataset lacks.
+#ifndef FGNN_SAMPLER_SERVICE_JOB_JOB_BOOK_H_
+#define FGNN_SAMPLER_SERVICE_JOB_JOB_BOOK_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "shared/graph/dataset.h"
+
+namespace fgnn {
+
+// Makes the default book of `fgnn dataset partition` if the dataset has the
+// rows of all vertices, and its book is missing, damaged, or one of an earlier
+// state of the dataset. The log says why, each stage and the seconds. Equal
+// datasets get equal books, on each host that has the whole folder.
+//
+// `check`, which may be empty, is called about once a second; its error ends
+// the work and is returned. Otherwise returns errors of MakeBook(), with the
+// command that makes a book in little memory. A host folder is left as it is.
+absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
+                             const std::function<absl::Status()>& check);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SAMPLER_SERVICE_JOB_JOB_BOOK_H_
