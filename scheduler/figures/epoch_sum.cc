@@ -49,6 +49,7 @@ void EpochSum::Add(const BatchRecord& record) {
   input_nodes_ += record.num_input_nodes;
   cache_hits_ += record.num_cache_hits;
   matched_ += record.num_matched;
+  remote_ += record.num_remote;
   staleness_ += record.staleness;
   staleness_max_ = std::max(staleness_max_, record.staleness);
   loss_sum_ += double{record.loss} * record.num_seeds;
@@ -87,15 +88,12 @@ double EpochSum::staleness_mean() const {
 }
 
 std::string EpochSum::ToJson() const {
-  nlohmann::ordered_json json = {{"batches", batches_},
-                                 {"seeds", seeds_},
-                                 {"edges", edges_},
-                                 {"input_nodes", input_nodes_},
-                                 {"cache_hits", cache_hits_},
-                                 {"matched", matched_},
-                                 {"loss_sum", loss_sum_},
-                                 {"staleness", staleness_},
-                                 {"staleness_max", staleness_max_}};
+  nlohmann::ordered_json json = {
+      {"batches", batches_},       {"seeds", seeds_},
+      {"edges", edges_},           {"input_nodes", input_nodes_},
+      {"cache_hits", cache_hits_}, {"matched", matched_},
+      {"remote", remote_},         {"loss_sum", loss_sum_},
+      {"staleness", staleness_},   {"staleness_max", staleness_max_}};
   for (const auto& [name, member] : kStages) json[name] = stages_.*member;
   return json.dump();
 }
@@ -115,6 +113,8 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
   read("matched", sum.matched_);
+  // A checkpoint of release 0.1.0 has none.
+  if (!complete || json.contains("remote")) read("remote", sum.remote_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
@@ -140,6 +140,7 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
                              {"cache_hit_rate", sum.cache_hit_rate()},
                              {"match_rate", sum.match_rate()},
                              {"rows_loaded", sum.rows_loaded()},
+                             {"rows_remote", sum.rows_remote()},
                              {"samplers", facts.samplers},
                              {"trainers", facts.trainers},
                              {"switches", facts.switches},

@@ -41,6 +41,8 @@ class EpochSum {
   double match_rate() const;
   // Returns how many input nodes were neither found in a cache nor copied so.
   uint64_t rows_loaded() const { return input_nodes_ - cache_hits_ - matched_; }
+  // Returns how many of these another host sent.
+  uint64_t rows_remote() const { return remote_; }
   // Return the most and the mean staleness of the batches; 0 without any.
   // Staleness is the number of versions by which a batch's weights were older
   // than those that it changed.
@@ -60,6 +62,7 @@ class EpochSum {
   uint64_t input_nodes_ = 0;
   uint64_t cache_hits_ = 0;
   uint64_t matched_ = 0;
+  uint64_t remote_ = 0;
   uint64_t staleness_ = 0;
   uint32_t staleness_max_ = 0;
   double loss_sum_ = 0;

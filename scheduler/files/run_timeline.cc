@@ -140,7 +140,8 @@ void RunTimeline::AddSpan(const Span& span) {
                             .category = what,
                             .batch = span.seq.value(),
                             .begin_seconds = begin,
-                            .end_seconds = end}));
+                            .end_seconds = end,
+                            .remote_rows = span.remote_rows}));
 }
 
 void RunTimeline::Add(const BatchRecord& record, Executors executors) {
@@ -156,7 +157,8 @@ void RunTimeline::Add(const BatchRecord& record, Executors executors) {
            .first_row = FirstRow(executors.trainer, /*trains=*/true),
            .seq = seq,
            .end = SecondsOf(record.trained_ns) - zero_seconds_,
-           .seconds = double{record.train}});
+           .seconds = double{record.train},
+           .remote_rows = record.num_remote});
 }
 
 void RunTimeline::AddOf(const OtherHost& host, const BatchRecord& record) {
@@ -174,7 +176,8 @@ void RunTimeline::AddOf(const OtherHost& host, const BatchRecord& record) {
            .first_row = first + FirstRow(0, /*trains=*/true),
            .seq = seq,
            .end = SecondsOf(record.trained_ns) - zero,
-           .seconds = double{record.train}});
+           .seconds = double{record.train},
+           .remote_rows = record.num_remote});
 }
 
 void RunTimeline::EndEpoch(uint32_t epoch, BatchSeq last_seq) {

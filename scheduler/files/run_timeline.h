@@ -68,6 +68,7 @@ class RunTimeline {
     BatchSeq seq;
     double end = 0;  // Time of the end, in seconds since the start.
     double seconds = 0;
+    uint64_t remote_rows = 0;  // Number of rows that other hosts sent.
   };
   RunTimeline(double started_seconds, double zero_seconds)
       : lines_(kTimelineName),

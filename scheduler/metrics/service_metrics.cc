@@ -139,6 +139,9 @@ void ServiceMetrics::AddWork(MetricPage& page) const {
       "Cache misses of the committed batches that were copied from the batch "
       "before.",
       batches.matched());
+  add("fgnn_committed_remote_rows_total",
+      "Rows of features of the committed batches that another host sent.",
+      batches.rows_remote());
   add("fgnn_switches_total", "Wakes of standby trainers.", sums.switches);
   const StageSeconds& seconds = batches.stages();
   AddCounters(

@@ -13,10 +13,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<const char*, 10> kNumbers = {
-    "loss",        "seconds",         "batches",        "edges",
-    "samplers",    "trainers",        "cache_hit_rate", "match_rate",
-    "rows_loaded", "evaluate_seconds"};
+constexpr std::array<const char*, 11> kNumbers = {
+    "loss",        "seconds",     "batches",         "edges",
+    "samplers",    "trainers",    "cache_hit_rate",  "match_rate",
+    "rows_loaded", "rows_remote", "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
 constexpr std::array<const char*, 9> kStages = {"order",   "sample", "id_map",

@@ -63,7 +63,8 @@ struct BatchRecord {
   // the trainer's batch before had.
   uint32_t num_cache_hits = 0;
   uint32_t num_matched = 0;
-  float loss = 0;  // Mean loss over the seeds.
+  uint32_t num_remote = 0;  // Number of input nodes that another host sent.
+  float loss = 0;           // Mean loss over the seeds.
   uint32_t num_correct = 0;
   // Seconds of the sampler's stages, then of the trainer's stages.
   float order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;

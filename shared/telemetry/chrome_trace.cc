@@ -27,6 +27,8 @@ std::string TraceRow(uint32_t row, const std::string& name) {
 }
 
 std::string ToText(const TraceSpan& span) {
+  Json args = {{"batch", span.batch}};
+  if (span.remote_rows > 0) args["remote_rows"] = span.remote_rows;
   const Json event = {{"name", span.name},
                       {"cat", span.category},
                       {"ph", "X"},
@@ -34,7 +36,7 @@ std::string ToText(const TraceSpan& span) {
                       {"dur", (span.end_seconds - span.begin_seconds) * 1e6},
                       {"pid", 1},
                       {"tid", span.row},
-                      {"args", {{"batch", span.batch}}}};
+                      {"args", args}};
   return event.dump();
 }
 

@@ -16,6 +16,7 @@ struct TraceSpan {
   uint64_t batch = 0;
   double begin_seconds = 0;
   double end_seconds = 0;
+  uint64_t remote_rows = 0;  // Number of rows that other hosts sent.
 };
 
 struct TraceMark {  // A mark that is drawn across all rows.

@@ -1,5 +1,6 @@
 """Hosts that share the features of a dataset out: each has a host folder."""
 
+import json
 import shutil
 import unittest
 
@@ -62,6 +63,17 @@ class HostRowsTest(HostsTest):
                 self.assert_same_run(
                     self.service.run({**JOB, **TWO, 'hosts.shares': shares},
                                      '--digest'), expected)
+        with self.subTest('rows of other hosts are counted'):
+            run_dir = self.service.run({**JOB, **TWO}, '--trace')
+            remote = sum(line['rows_remote']
+                         for line in harness.lines_of(run_dir))
+            loaded = sum(line['rows_loaded']
+                         for line in harness.lines_of(run_dir))
+            self.assertGreater(remote, 0.3 * loaded)
+            self.assertLess(remote, 0.7 * loaded)
+            spans = json.loads((run_dir / 'trace.json').read_text())
+            self.assertEqual(sum(span.get('args', {}).get('remote_rows', 0)
+                                 for span in spans), remote)
         # Each trainer's own cache with a window, and one of two trainers.
         cached = {**JOB, 'cache.policy': 'degree', 'cache.capacity': 0.2}
         for devices in ('[cpu:0, host1/cpu:0]',

@@ -52,6 +52,7 @@ struct ExtractedRows {
   uint64_t num_cached = 0;
   // Number of rows copied from the batch before, or kept since an earlier one.
   uint64_t num_matched = 0;
+  uint64_t num_remote = 0;  // Number of loaded rows that another host sent.
 };
 
 // Weights for an evaluation. Borrowed.

@@ -203,6 +203,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);
   record.num_matched = static_cast<uint32_t>(batch.rows.num_matched);
+  record.num_remote = static_cast<uint32_t>(batch.rows.num_remote);
   record.order = task.seconds.order;
   record.sample = task.seconds.sample;
   record.id_map = task.seconds.id_map;

@@ -69,6 +69,11 @@ class FeatureStore {
   virtual absl::Status ExtractMisses(const BatchMisses& misses, float* out,
                                      ThreadTeam& team, OtherRows other) const;
 
+  // Returns how many rows of the misses another host of the job sends.
+  virtual uint64_t CountRemote(const BatchMisses& /*misses*/) const {
+    return 0;
+  }
+
   // Checks the nodes, then copies rows like CopyRows(), with all threads of
   // `team`. InvalidArgument: a global id is not below N.
   absl::Status Extract(absl::Span<const GlobalId> nodes, float* out,

@@ -21,13 +21,15 @@ export function charts(runs) {
   const isAbove = (name) => runs.some(({epochs}) => column(epochs, name).some((value) => value > 0));
   const hits = isAbove('cache_hit_rate');
   const matches = isAbove('match_rate');
+  const remote = isAbove('rows_remote');
   return h('div', {class: 'charts'},
       chart('Loss', 'mean of an epoch', 'loss', (value) => value.toFixed(4)),
       scores.map((name) => chart(`Validation ${words.scoreWords(name)}`, name === 'accuracy' ? 'share of vertices' : '', `valid_${name}`,
           words.scoreFormat(name), {share: name === 'accuracy'})),
       hits ? chart('Cache hit rate', 'share of vertices read', 'cache_hit_rate', (value) => words.percent(value, 2), {share: true}) : null,
       matches ? chart('Match rate', "share of the cache's misses", 'match_rate', (value) => words.percent(value, 2), {share: true}) : null,
-      hits || matches ? chart('Rows loaded', 'rows of an epoch', 'rows_loaded', words.count, {fromZero: true}) : null,
+      hits || matches || remote ? chart('Rows loaded', 'rows of an epoch', 'rows_loaded', words.count, {fromZero: true}) : null,
+      remote ? chart('Rows from other hosts', 'rows of an epoch', 'rows_remote', words.count, {fromZero: true}) : null,
       chart('Time', 'seconds of an epoch', 'seconds', words.seconds, {fromZero: true}),
       stageBars(runs));
 }

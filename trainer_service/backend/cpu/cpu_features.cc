@@ -89,6 +89,10 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
   FGNN_ASSIGN_OR_RETURN(rows.num_cached,
                         cached_->cache.Extract(misses.nodes, misses.ranks,
                                                dense_.data(), team, matched));
+  rows.num_remote = from.store->CountRemote(
+      matched.places.empty()
+          ? misses
+          : BatchMisses{misses.nodes, matched.places, kNotKept});
   if (from.matches) {
     rows_ = dense_.data();
     match_.Keep(misses);

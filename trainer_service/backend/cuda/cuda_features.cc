@@ -98,8 +98,10 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
   FGNN_ASSIGN_OR_RETURN(const uint64_t copied_hits, lane.Gather(wanted, team));
   FGNN_RETURN_IF_ERROR(task_.MarkReady(lane.stream()));
   // Rows that are not copied are hits too.
-  return ExtractedRows{.num_cached = copied_hits + task.input_nodes.size() -
-                                     wanted.nodes.size()};
+  return ExtractedRows{
+      .num_cached = copied_hits + task.input_nodes.size() - wanted.nodes.size(),
+      .num_remote = from.store->CountRemote(
+          {wanted.nodes, wanted.ranks, cache.capacity()})};
 }
 
 }  // namespace fgnn

@@ -110,6 +110,14 @@ absl::Status PartitionedStore::ExtractMisses(const BatchMisses& misses,
   });
 }
 
+uint64_t PartitionedStore::CountRemote(const BatchMisses& misses) const {
+  uint64_t count = 0;
+  for (size_t i = 0; i < misses.nodes.size(); ++i) {
+    if (misses.Has(i) && !part_.index.Has(misses.nodes[i])) ++count;
+  }
+  return count;
+}
+
 absl::Status PartitionedStore::Load(
     const BatchMisses& misses, Waits waits, TakeRow take,
     absl::FunctionRef<absl::Status(const Wanted& own)> load_own) const {

@@ -77,6 +77,7 @@ class PartitionedStore final : public FeatureStore {
                               ThreadTeam& team) const override;
   absl::Status ExtractMisses(const BatchMisses& misses, float* out,
                              ThreadTeam& team, OtherRows other) const override;
+  uint64_t CountRemote(const BatchMisses& misses) const override;
 
  private:
   // Rows that one host has, and their places in the caller's array.

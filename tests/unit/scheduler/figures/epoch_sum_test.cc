@@ -20,6 +20,7 @@ BatchRecord SomeRecord(uint64_t seq, uint32_t seeds, float loss) {
   record.num_input_nodes = 50;
   record.num_cache_hits = 10;
   record.num_matched = 8;
+  record.num_remote = 7;
   record.loss = loss;
   record.order = 0.125F;
   record.sample = 0.5F;
@@ -48,6 +49,7 @@ TEST(EpochSumTest, EveryInputNodeIsCachedMatchedOrLoaded) {
   EXPECT_EQ(sum.cache_hits() + sum.matched() + sum.rows_loaded(),
             sum.input_nodes());
   EXPECT_EQ(sum.rows_loaded(), 64U);
+  EXPECT_EQ(sum.rows_remote(), 14U);
 }
 
 TEST(EpochSumTest, ASumIsReadBackAndANumberOfAnotherKindIsDamage) {
@@ -56,8 +58,13 @@ TEST(EpochSumTest, ASumIsReadBackAndANumberOfAnotherKindIsDamage) {
   FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum again,
                             EpochSum::FromJson(sum.ToJson()));
   EXPECT_EQ(again.matched(), 8U);
+  EXPECT_EQ(again.rows_remote(), 7U);
   EXPECT_EQ(again.stages().order, 0.125);
   auto json = nlohmann::json::parse(sum.ToJson());
+  json.erase("remote");  // As release 0.1.0 wrote it.
+  FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum old,
+                            EpochSum::FromJson(json.dump()));
+  EXPECT_EQ(old.rows_remote(), 0U);
   json["matched"] = "8";
   EXPECT_THAT(EpochSum::FromJson(json.dump()),
               StatusIs(absl::StatusCode::kDataLoss));
@@ -106,7 +113,8 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   for (const char* key :
        {"epoch", "loss", "valid_accuracy", "valid_macro_f1", "valid_roc_auc",
         "seconds", "batches", "edges", "input_nodes", "cache_hit_rate",
-        "match_rate", "rows_loaded", "samplers", "trainers", "switches"}) {
+        "match_rate", "rows_loaded", "rows_remote", "samplers", "trainers",
+        "switches"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
   for (const char* stage : {"order", "sample", "id_map", "mark", "copy", "wait",

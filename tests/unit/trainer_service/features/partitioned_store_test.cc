@@ -142,6 +142,8 @@ TEST_F(PartitionedStoreTest, OnlyMissesAreReadAndTheCallerHandlesTheRest) {
               ranks[i] < 2 ? -1 : expected[i * kRowNumbers])
         << i;
   }
+  EXPECT_EQ(store_->CountRemote({nodes, ranks, 2}), links_->nodes());
+  EXPECT_GT(links_->nodes(), 0U);
 }
 
 TEST_F(PartitionedStoreTest, ABatchAsksEachHostOnceAndRowsAreCounted) {
