@@ -1,6 +1,6 @@
-"""Joins two network namespaces, and delays each packet between them.
+"""Joins network namespaces, and delays each packet between them.
 
-  delay_packets.py MILLISECONDS NAMESPACE=ADDRESS NAMESPACE=ADDRESS
+  delay_packets.py MILLISECONDS NAMESPACE=ADDRESS...
 
 Each gets a tun device. Packets are large, so that few pass: a kernel without
 netem can do no better. Prints "up"; ends once its stdin is closed.
@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import os
 import select
+import socket
 import struct
 import subprocess
 import sys
@@ -53,27 +54,35 @@ def write(device, packet):
         pass
 
 
+def destination(packet):
+    """The address of an IPv4 packet; None of any other."""
+    return packet[16:20] if packet[0] >> 4 == 4 else None
+
+
 def forward(devices, seconds):
-    """Packets of one way keep their order, so a line each will do."""
-    other = dict(zip(devices, reversed(devices)))
-    lines = {device: collections.deque() for device in devices}
+    """Packets keep their order. `devices`: those of addresses, four bytes."""
+    line = collections.deque()
     while True:
         now = time.monotonic()
-        for device, line in lines.items():
-            while line and line[0][0] <= now:
-                write(other[device], line.popleft()[1])
-        next_times = [line[0][0] for line in lines.values() if line]
-        wait = max(0, min(next_times) - now) if next_times else None
-        for device in select.select([*devices, sys.stdin], [], [], wait)[0]:
+        while line and line[0][0] <= now:
+            _, device, packet = line.popleft()
+            write(device, packet)
+        wait = max(0, line[0][0] - now) if line else None
+        for device in select.select([*devices.values(), sys.stdin], [], [],
+                                    wait)[0]:
             if device is sys.stdin:
                 return
             # No more than one packet: those that wait are due by their times.
             packet = os.read(device, 65536)
-            lines[device].append((time.monotonic() + seconds, packet))
+            to = devices.get(destination(packet))
+            if to is not None:
+                line.append((time.monotonic() + seconds, to, packet))
 
 
 def main():
-    devices = [tun(*words.split('=')) for words in sys.argv[2:]]
+    hosts = [words.split('=') for words in sys.argv[2:]]
+    devices = {socket.inet_aton(address): tun(name, address)
+               for name, address in hosts}
     print('up', flush=True)
     forward(devices, float(sys.argv[1]) / 1000)
 

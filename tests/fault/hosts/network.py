@@ -1,7 +1,7 @@
 """Hosts of one machine in network namespaces of their own.
 
-A Network is a bridge with a veth to each host. A DelayedPair is two hosts that
-a forwarder joins, which delays each packet. Both have what HostServices asks of
+A Network is a bridge with a veth to each host. A DelayedNetwork has a
+forwarder in its place, which delays each packet. Both have what HostServices asks of
 where hosts are. Nothing of either is left once end() has returned.
 """
 
@@ -142,8 +142,8 @@ class Network(_Hosts):
             self.ip('bridge', 'link', 'set', self.port(host), 'up')
 
 
-class DelayedPair(_Hosts):
-    """Two hosts. The way between them takes so many milliseconds."""
+class DelayedNetwork(_Hosts):
+    """The way between any two hosts takes so many milliseconds."""
 
     def __init__(self, milliseconds, *hosts):
         super().__init__(hosts)

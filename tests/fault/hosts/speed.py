@@ -10,7 +10,7 @@ import time
 import traffic
 from apart import hosts_in
 from harness import COMMAND_SECONDS, committed_of
-from network import DelayedPair, Network
+from network import DelayedNetwork, Network
 from row import Skipped, check, has_ended, same_run, submit
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -42,7 +42,7 @@ _PORT = 9000
 
 
 def network_of(delay):
-    return DelayedPair(delay, *_PAIR) if delay else Network(*_PAIR)
+    return DelayedNetwork(delay, *_PAIR) if delay else Network(*_PAIR)
 
 
 def step_times(options, _):
