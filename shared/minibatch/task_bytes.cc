@@ -37,6 +37,33 @@ uint64_t TaskBytes(absl::Span<const uint64_t> destinations,
   return EndAfterInput(end, num_input_nodes, with_ranks);
 }
 
+uint64_t PartBytes(uint64_t task_bytes, uint32_t num_parts,
+                   absl::Span<const SplitLevel> levels) {
+  uint64_t end = task_bytes;
+  for (size_t h = 0; h < levels.size(); ++h) {
+    const SplitLevel& level = levels[h];
+    const bool is_last = h + 1 == levels.size();
+    end = EndAfter(end, uint64_t{num_parts} * num_parts, sizeof(uint32_t));
+    end = EndAfter(end, level.num_sent, sizeof(uint32_t));
+    end = EndAfter(end, is_last ? level.num_own : level.num_remote,
+                   sizeof(uint32_t));
+  }
+  return end;
+}
+
+uint64_t MaxPartBytes(uint64_t batch_bytes, uint64_t num_input_nodes,
+                      uint32_t num_parts, uint32_t num_hops) {
+  // indptr, indices, weights, counts, rows to send, and remote nodes or
+  // canonical ids of each hop; input nodes and hot ranks.
+  const uint64_t num_arrays = uint64_t{6} * num_hops + 2;
+  const uint64_t num_counts = uint64_t{num_hops} * num_parts * num_parts;
+  return SaturatingAdd(
+      batch_bytes,
+      SaturatingAdd(SaturatingMultiply(num_input_nodes, sizeof(uint32_t)),
+                    num_counts * sizeof(uint32_t) +
+                        num_arrays * task_layout::kAlignmentBytes));
+}
+
 uint64_t PairBytes(uint64_t num_pairs) {
   return task_layout::Align(
       SaturatingMultiply(num_pairs, 2 * sizeof(uint32_t)));

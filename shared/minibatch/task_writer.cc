@@ -18,6 +18,7 @@ TaskWriter::TaskWriter(absl::Span<std::byte> block, uint64_t job_key,
   header_.job_key = job_key;
   header_.seq = seq.value();
   header_.num_seeds = num_seeds;
+  header_.num_parts = 1;
   header_.total_bytes = sizeof(TaskHeader);
 }
 
@@ -39,13 +40,29 @@ absl::StatusOr<uint64_t> TaskWriter::Reserve(uint64_t bytes) {
   return offset;
 }
 
-absl::StatusOr<uint32_t*> TaskWriter::AddPairs(uint32_t num_pairs,
-                                               uint32_t num_positives) {
-  assert(num_positives > 0 && num_pairs % num_positives == 0);
+absl::Status TaskWriter::SetPart(const TaskPart& part) {
+  assert(part.num_parts > 1 && part.num_parts <= kMostParts);
+  assert(part.part < part.num_parts && header_.num_seeds <= part.batch_seeds);
   if (header_.num_hops != 0 || header_.pairs_offset != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("task of batch ", header_.seq,
-                     " takes its pairs once, before its hops"));
+                     " becomes a part before its hops, and has no pairs"));
+  }
+  header_.part = part.part;
+  header_.num_parts = part.num_parts;
+  header_.batch_seeds = part.batch_seeds;
+  header_.batch_digest = part.batch_digest;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t*> TaskWriter::AddPairs(uint32_t num_pairs,
+                                               uint32_t num_positives) {
+  assert(num_positives > 0 && num_pairs % num_positives == 0);
+  if (header_.num_hops != 0 || header_.pairs_offset != 0 ||
+      header_.num_parts > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "task of batch ", header_.seq,
+        " takes its pairs once, before its hops, and only if it is whole"));
   }
   FGNN_ASSIGN_OR_RETURN(header_.pairs_offset,
                         Reserve(uint64_t{num_pairs} * 2 * sizeof(uint32_t)));
@@ -104,9 +121,11 @@ float* TaskWriter::TrimHop(uint64_t num_edges) {
   return reinterpret_cast<float*>(block_.data() + offset);
 }
 
-void TaskWriter::SetNumSources(uint32_t num_sources) {
-  assert(header_.num_hops > 0);
-  header_.hops[header_.num_hops - 1].num_sources = num_sources;
+void TaskWriter::SetNumSources(uint32_t num_sources, uint32_t num_remote) {
+  assert(header_.num_hops > 0 && num_remote <= num_sources);
+  TaskHop& hop = header_.hops[header_.num_hops - 1];
+  hop.num_sources = num_sources;
+  hop.num_own_sources = num_sources - num_remote;
 }
 
 absl::StatusOr<uint32_t*> TaskWriter::AddInputNodes(uint32_t num_input_nodes) {
@@ -136,17 +155,53 @@ absl::StatusOr<uint32_t*> TaskWriter::AddHotRanks(uint32_t version) {
   return reinterpret_cast<uint32_t*>(block_.data() + header_.hot_rank_offset);
 }
 
+absl::StatusOr<TaskWriter::SplitArrays> TaskWriter::AddSplit(
+    absl::Span<const uint32_t> num_sent) {
+  if (header_.num_parts < 2 || header_.input_nodes_offset == 0 ||
+      header_.split_offset != 0 || num_sent.size() != header_.num_hops) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("task of batch ", header_.seq,
+                     " takes its split section once, behind its nodes, with a "
+                     "number for each hop, and only if it is a part"));
+  }
+  for (size_t h = 0; h < num_sent.size(); ++h) {
+    header_.hops[h].num_sent = num_sent[h];
+  }
+  const uint64_t offset = task_layout::Align(header_.total_bytes);
+  const task_layout::SplitPlaces places =
+      task_layout::PlacesOfSplit(header_, offset);
+  FGNN_ASSIGN_OR_RETURN(header_.split_offset, Reserve(places.end - offset));
+  const auto at = [this](uint64_t place) {
+    return place == 0 ? nullptr
+                      : reinterpret_cast<uint32_t*>(block_.data() + place);
+  };
+  SplitArrays arrays = {.levels = {}, .canonical = at(places.canonical)};
+  for (size_t h = 0; h < num_sent.size(); ++h) {
+    const task_layout::SplitPlaces::Level& level = places.levels[h];
+    arrays.levels[h] = {at(level.counts), at(level.send),
+                        at(level.remote_nodes)};
+  }
+  return arrays;
+}
+
 uint32_t TaskWriter::Finish(const SampleSeconds& seconds) {
   const std::byte* base = block_.data();
   return Finish(seconds, {.digest = task_layout::Digest(header_, base),
-                          .ranks = task_layout::RanksCrc(header_, base)});
+                          .ranks = task_layout::RanksCrc(header_, base),
+                          .split = task_layout::SplitCrc(header_, base)});
 }
 
 uint32_t TaskWriter::Finish(const SampleSeconds& seconds,
                             const TaskCrcs& crcs) {
   assert(header_.input_nodes_offset != 0);
+  assert((header_.num_parts > 1) == (header_.split_offset != 0));
   header_.digest = crcs.digest;
   header_.ranks_crc = crcs.ranks;
+  header_.split_crc = crcs.split;
+  if (header_.num_parts == 1) {
+    header_.batch_seeds = header_.num_seeds;
+    header_.batch_digest = header_.digest;
+  }
   header_.seconds = seconds;
   header_.finished_ns = MonotonicNanoseconds();
   header_.header_crc = task_layout::HeaderCrc(header_);

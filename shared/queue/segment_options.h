@@ -4,13 +4,12 @@
 
 #include <cstdint>
 
+#include "shared/minibatch/task.h"
+
 namespace fgnn {
 
 // The most devices of a job that may take turns.
 inline constexpr uint32_t kMostDevices = 64;
-
-// The most parts of a batch.
-inline constexpr uint32_t kMostParts = 64;
 
 // The options of a segment. They are fixed for the job's life. The segment's
 // header holds them as they are here, so there is no room between the fields.
@@ -20,7 +19,7 @@ struct SegmentOptions {
   uint64_t overflow_bytes = 0;     // Hard bound of a task's bytes.
   uint64_t batches_per_epoch = 0;  // Number of batches B, >= 1.
   uint64_t epochs = 0;             // Number of epochs, >= 1.
-  uint64_t parts = 1;              // Number of parts P of a batch, [1, 64].
+  uint64_t parts = 1;              // Number of parts P of a batch, [1, 16].
   // Number of hosts of the job, [1, 64]. Each has a segment of its own.
   uint64_t num_hosts = 1;
   // Numbers of places of each step that other hosts have, before and after the

@@ -79,12 +79,15 @@ void MakeCheckpoints(const Corpus& corpus) {
 }
 
 void MakeTasks(const Corpus& corpus) {
-  for (uint64_t seed = 0; seed < 12; ++seed) {
-    const TaskContent task = RandomTask(seed);
+  const auto add = [&](const std::string& name, const TaskContent& task) {
     Block block(task.Bytes());
-    if (block.size() > 8192 || !WriteTask(task, block.span()).ok()) continue;
-    corpus.Add("random-" + std::to_string(seed),
+    if (block.size() > 8192 || !WriteTask(task, block.span()).ok()) return;
+    corpus.Add(name,
                {reinterpret_cast<const char*>(block.data()), block.size()});
+  };
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    add("random-" + std::to_string(seed), RandomTask(seed));
+    add("part-" + std::to_string(seed), RandomPart(seed));
   }
 }
 

@@ -30,7 +30,9 @@ bool Fits(const TaskHeader& header, size_t bytes) {
   }
   return inside(header.pairs_offset, header.num_pairs, 8) &&
          inside(header.input_nodes_offset, header.num_input_nodes, 4) &&
-         inside(header.hot_rank_offset, header.num_input_nodes, 4);
+         inside(header.hot_rank_offset, header.num_input_nodes, 4) &&
+         (header.split_offset == 0 ||
+          task_layout::PlacesOfSplit(header, header.split_offset).end <= bytes);
 }
 
 void Sign(std::byte* block, size_t bytes) {
@@ -43,9 +45,38 @@ void Sign(std::byte* block, size_t bytes) {
   if (Fits(header, bytes)) {
     header.digest = task_layout::Digest(header, block);
     header.ranks_crc = task_layout::RanksCrc(header, block);
+    header.split_crc = task_layout::SplitCrc(header, block);
+    if (header.num_parts == 1) header.batch_digest = header.digest;
   }
   header.header_crc = task_layout::HeaderCrc(header);
   std::memcpy(block, &header, sizeof(header));
+}
+
+// Walks the split section as trainers that exchange rows do.
+uint64_t SumOfSplit(const TaskView& task) {
+  uint64_t sum = 0;
+  for (int h = 0; h < task.num_hops; ++h) {
+    const BlockView& hop = task.hops[static_cast<size_t>(h)];
+    const TaskSplit::Level& level = task.split.levels[static_cast<size_t>(h)];
+    size_t next = 0;
+    uint64_t num_got = 0;
+    for (uint32_t p = 0; p < task.num_parts; ++p) {
+      num_got += level.counts[p * task.num_parts + task.part];
+      const uint32_t rows = level.counts[task.part * task.num_parts + p];
+      for (uint32_t i = 0; i < rows; ++i) {
+        const uint32_t row = level.send[next++];
+        Require(row < hop.num_own_sources(), "a row out of range");
+        sum += row;
+      }
+    }
+    Require(next == level.send.size(), "rows that nobody gets");
+    Require(num_got == level.remote_nodes.size() &&
+                num_got == hop.num_remote_sources,
+            "remote sources that nobody sends");
+    for (const uint32_t node : level.remote_nodes) sum += node;
+  }
+  for (const uint32_t v : task.split.canonical) sum += v;
+  return sum;
 }
 
 }  // namespace
@@ -72,6 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
     }
   }
+  if (task->num_parts > 1) sum += SumOfSplit(*task);
   for (const uint32_t end : task->pairs) {
     Require(end < task->num_seeds, "an end out of range");
   }

@@ -59,19 +59,27 @@ class Block {
 
 struct HopContent {
   uint32_t num_sources = 0;
+  uint32_t num_remote = 0;
   std::vector<uint32_t> indptr, indices;
   std::vector<float> weights;
 };
 
+struct LevelContent {
+  std::vector<uint32_t> counts, send, remote_nodes;
+};
+
 struct TaskContent {
   BatchSeq seq;
+  TaskPart part;
   uint32_t num_seeds = 0;
   bool with_weights = false;
   uint32_t rank_version = 0;  // 0: no hot ranks.
   std::vector<HopContent> hops;
   std::vector<uint32_t> input_nodes, hot_rank;
   uint32_t num_positives = 0;
-  std::vector<uint32_t> pairs;  // [n, 2]
+  std::vector<uint32_t> pairs;       // [n, 2]
+  std::vector<LevelContent> levels;  // [num_hops], only of a part.
+  std::vector<uint32_t> canonical;
 
   uint64_t Bytes() const {
     std::vector<uint64_t> destinations, edges;
@@ -79,9 +87,16 @@ struct TaskContent {
       destinations.push_back(hop.indptr.size() - 1);
       edges.push_back(hop.indices.size());
     }
-    return TaskBytes(destinations, edges, input_nodes.size(), with_weights,
-                     rank_version != 0) +
-           PairBytes(pairs.size() / 2);
+    std::vector<SplitLevel> sizes;
+    for (size_t h = 0; h < levels.size(); ++h) {
+      sizes.push_back({.num_own = hops[h].num_sources - hops[h].num_remote,
+                       .num_remote = hops[h].num_remote,
+                       .num_sent = levels[h].send.size()});
+    }
+    return PartBytes(TaskBytes(destinations, edges, input_nodes.size(),
+                               with_weights, rank_version != 0) +
+                         PairBytes(pairs.size() / 2),
+                     part.num_parts, sizes);
   }
 };
 
@@ -136,11 +151,95 @@ inline TaskContent RandomTask(uint64_t seed) {
   return task;
 }
 
+// Gives hop h remote sources, some edges to them, and rows to send.
+inline void AddRandomLevel(TestRandom* random, size_t h, TaskContent* task) {
+  const uint32_t num_parts = task->part.num_parts;
+  const uint32_t self = task->part.part;
+  HopContent& hop = task->hops[h];
+  const uint32_t num_own = hop.num_sources;
+  LevelContent level;
+  for (uint32_t q = 0; q < num_parts; ++q) {
+    for (uint32_t p = 0; p < num_parts; ++p) {
+      const uint64_t most = q == p ? 0 : q == self ? std::min(num_own, 3U) : 3;
+      level.counts.push_back(static_cast<uint32_t>(random->Below(most + 1)));
+    }
+  }
+  for (uint32_t q = 0; q < num_parts; ++q) {
+    hop.num_remote += level.counts[q * num_parts + self];
+    const uint32_t rows = level.counts[self * num_parts + q];
+    for (uint32_t i = 0; i < rows; ++i) {  // Ascending, below num_own.
+      level.send.push_back(
+          num_own - rows + i -
+          (i == 0 ? static_cast<uint32_t>(random->Below(num_own - rows + 1))
+                  : 0));
+    }
+  }
+  hop.num_sources += hop.num_remote;
+  for (uint32_t& index : hop.indices) {
+    if (random->Below(2) == 0) continue;
+    index = static_cast<uint32_t>(random->Below(hop.num_sources));
+  }
+  const bool is_last = h + 1 == task->hops.size();
+  for (uint32_t i = 0; i < hop.num_remote; ++i) {
+    level.remote_nodes.push_back(static_cast<uint32_t>(random->Next64()));
+    if (!is_last) continue;
+    task->input_nodes.push_back(level.remote_nodes.back());
+    if (task->rank_version != 0) task->hot_rank.push_back(i);
+  }
+  task->levels.push_back(std::move(level));
+}
+
+// Returns a part that owns what RandomTask() has.
+inline TaskContent RandomPart(uint64_t seed) {
+  TaskContent task = RandomTask(seed);
+  TestRandom random(seed + 9000);
+  task.num_positives = 0;
+  task.pairs.clear();
+  task.part.num_parts = 2 + static_cast<uint32_t>(random.Below(kMostParts - 1));
+  task.part.part = static_cast<uint32_t>(random.Below(task.part.num_parts));
+  task.part.batch_seeds =
+      task.num_seeds + static_cast<uint32_t>(random.Below(5));
+  task.part.batch_digest = static_cast<uint32_t>(random.Next64());
+  for (uint32_t i = 0; i < task.hops.back().num_sources; ++i) {
+    task.canonical.push_back(
+        i < task.num_seeds ? i : task.part.batch_seeds + 2 * i);
+  }
+  for (size_t h = 0; h < task.hops.size(); ++h) {
+    AddRandomLevel(&random, h, &task);
+  }
+  return task;
+}
+
+inline absl::Status WriteSplit(const TaskContent& task, TaskWriter* writer) {
+  std::vector<uint32_t> num_sent;
+  for (const LevelContent& level : task.levels) {
+    num_sent.push_back(static_cast<uint32_t>(level.send.size()));
+  }
+  const auto arrays = writer->AddSplit(num_sent);
+  if (!arrays.ok()) return arrays.status();
+  for (size_t h = 0; h < task.levels.size(); ++h) {
+    const LevelContent& level = task.levels[h];
+    const auto& to = arrays->levels[h];
+    std::copy(level.counts.begin(), level.counts.end(), to.counts);
+    std::copy(level.send.begin(), level.send.end(), to.send);
+    EXPECT_EQ(to.remote_nodes == nullptr, h + 1 == task.levels.size());
+    if (to.remote_nodes == nullptr) continue;
+    std::copy(level.remote_nodes.begin(), level.remote_nodes.end(),
+              to.remote_nodes);
+  }
+  std::copy(task.canonical.begin(), task.canonical.end(), arrays->canonical);
+  return absl::OkStatus();
+}
+
 // Writes the task. Returns its digest, or ResourceExhausted if the block is too
 // small.
 inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
                                           absl::Span<std::byte> block) {
   TaskWriter writer(block, kTestJob, task.seq, task.num_seeds);
+  if (task.part.num_parts > 1) {
+    const absl::Status status = writer.SetPart(task.part);
+    if (!status.ok()) return status;
+  }
   if (!task.pairs.empty()) {
     const auto pairs = writer.AddPairs(
         static_cast<uint32_t>(task.pairs.size() / 2), task.num_positives);
@@ -157,7 +256,7 @@ inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
     if (task.with_weights) {
       std::copy(hop.weights.begin(), hop.weights.end(), arrays->weights);
     }
-    writer.SetNumSources(hop.num_sources);
+    writer.SetNumSources(hop.num_sources, hop.num_remote);
   }
   const auto nodes =
       writer.AddInputNodes(static_cast<uint32_t>(task.input_nodes.size()));
@@ -167,6 +266,10 @@ inline absl::StatusOr<uint32_t> WriteTask(const TaskContent& task,
     const auto ranks = writer.AddHotRanks(task.rank_version);
     if (!ranks.ok()) return ranks.status();
     std::copy(task.hot_rank.begin(), task.hot_rank.end(), *ranks);
+  }
+  if (task.part.num_parts > 1) {
+    const absl::Status status = WriteSplit(task, &writer);
+    if (!status.ok()) return status;
   }
   EXPECT_EQ(writer.total_bytes(), task.Bytes());
   return writer.Finish(
@@ -178,10 +281,30 @@ std::vector<T> Copy(absl::Span<const T> span) {
   return {span.begin(), span.end()};
 }
 
+inline void ExpectShowsPart(const TaskView& view, const TaskContent& task) {
+  EXPECT_EQ(view.part, task.part.part);
+  EXPECT_EQ(view.num_parts, task.part.num_parts);
+  const bool is_whole = task.part.num_parts == 1;
+  EXPECT_EQ(view.batch_seeds,
+            is_whole ? task.num_seeds : task.part.batch_seeds);
+  EXPECT_EQ(view.batch_digest, is_whole ? view.digest : task.part.batch_digest);
+  EXPECT_EQ(view.batch_examples(),
+            is_whole ? view.num_examples() : task.part.batch_seeds);
+  EXPECT_EQ(Copy(view.split.canonical), task.canonical);
+  for (size_t h = 0; h < kMaxHops; ++h) {
+    const TaskSplit::Level& level = view.split.levels[h];
+    const LevelContent wanted =
+        h < task.levels.size() ? task.levels[h] : LevelContent();
+    EXPECT_EQ(Copy(level.counts), wanted.counts);
+    EXPECT_EQ(Copy(level.send), wanted.send);
+    EXPECT_EQ(Copy(level.remote_nodes), wanted.remote_nodes);
+  }
+}
+
 // Expects that the view shows exactly this task.
 inline void ExpectShows(const TaskView& view, const TaskContent& task) {
   EXPECT_EQ(view.seq, task.seq);
-  EXPECT_EQ(view.part, 0U);
+  ExpectShowsPart(view, task);
   EXPECT_EQ(view.num_seeds, task.num_seeds);
   EXPECT_EQ(view.rank_order_version, task.rank_version);
   EXPECT_EQ(view.num_positives, task.num_positives);
@@ -194,6 +317,9 @@ inline void ExpectShows(const TaskView& view, const TaskContent& task) {
     const BlockView& block = view.hops[h];
     EXPECT_EQ(block.num_destinations, task.hops[h].indptr.size() - 1);
     EXPECT_EQ(block.num_sources, task.hops[h].num_sources);
+    EXPECT_EQ(block.num_remote_sources, task.hops[h].num_remote);
+    EXPECT_EQ(block.num_own_sources(),
+              task.hops[h].num_sources - task.hops[h].num_remote);
     EXPECT_EQ(Copy(block.indptr), task.hops[h].indptr);
     EXPECT_EQ(Copy(block.indices), task.hops[h].indices);
     EXPECT_EQ(Copy(block.weights), task.hops[h].weights);

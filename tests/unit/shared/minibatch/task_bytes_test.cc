@@ -17,8 +17,10 @@ constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
 TEST(TaskBytesTest, OneSeedWithoutNeighbours) {
   // Header, indptr[2], indices[0], input_nodes[1], each on a line of its own.
-  EXPECT_EQ(TaskBytes({1}, {0}, 1, false, false), 512U + 64 + 0 + 4);
-  EXPECT_EQ(TaskBytes({1}, {0}, 1, false, true), 512U + 64 + 64 + 4);
+  EXPECT_EQ(TaskBytes({1}, {0}, 1, false, false),
+            sizeof(TaskHeader) + 64 + 0 + 4);
+  EXPECT_EQ(TaskBytes({1}, {0}, 1, false, true),
+            sizeof(TaskHeader) + 64 + 64 + 4);
 }
 
 TEST(TaskBytesTest, SumsThatWouldWrapSaturate) {
@@ -27,6 +29,16 @@ TEST(TaskBytesTest, SumsThatWouldWrapSaturate) {
   EXPECT_EQ(TaskBytes({1}, {1}, kMax / 4, true, true), kMax);
   const std::vector<int32_t> fanouts(8, -1);
   EXPECT_EQ(MaxTaskBytes(kMax, fanouts, kMax, kMax, kMax, true), kMax);
+  EXPECT_EQ(PartBytes(64, 2, {{kMax / 4, 0, kMax / 2}}), kMax);
+  EXPECT_EQ(PartBytes(kMax, 2, {{1, 1, 1}}), kMax);
+  EXPECT_EQ(MaxPartBytes(kMax, 1, 2, 1), kMax);
+  EXPECT_EQ(MaxPartBytes(64, kMax / 3, 2, 1), kMax);
+}
+
+TEST(TaskBytesTest, ASplitSectionOfTwoLevels) {
+  // counts[4], send[3], remote_nodes[5] | counts[4], send[0], canonical[20].
+  EXPECT_EQ(PartBytes(1000, 2, {{10, 5, 3}, {20, 7, 0}}),
+            1024U + 3 * 64 + 64 + 0 + 20 * 4);
 }
 
 // No batch that can be drawn from a random graph exceeds the bound.

@@ -14,9 +14,9 @@ namespace fgnn {
 namespace {
 
 TEST(TaskTest, ReaderSeesWhatWasWritten) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed=", seed));
-    const TaskContent task = RandomTask(seed);
+    const TaskContent task = seed < 300 ? RandomTask(seed) : RandomPart(seed);
     Block block(task.Bytes());
     FGNN_ASSERT_OK_AND_ASSIGN(const uint32_t digest,
                               WriteTask(task, block.span()));
@@ -26,12 +26,13 @@ TEST(TaskTest, ReaderSeesWhatWasWritten) {
     EXPECT_EQ(view.seconds.order, 5);
     EXPECT_EQ(view.seconds.copy, 4);
     ExpectShows(view, task);
+    ExpectShows(ViewOfTask(block.span()), task);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(TaskTest, ArraysAreAligned) {
-  const TaskContent task = RandomTask(3);
+  const TaskContent task = RandomPart(3);
   Block block(task.Bytes());
   FGNN_ASSERT_OK(WriteTask(task, block.span()));
   FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
@@ -40,7 +41,10 @@ TEST(TaskTest, ArraysAreAligned) {
     for (const void* array :
          {static_cast<const void*>(view.hops[h].indptr.data()),
           static_cast<const void*>(view.hops[h].indices.data()),
-          static_cast<const void*>(view.hops[h].weights.data())}) {
+          static_cast<const void*>(view.hops[h].weights.data()),
+          static_cast<const void*>(view.split.levels[h].counts.data()),
+          static_cast<const void*>(view.split.levels[h].send.data()),
+          static_cast<const void*>(view.split.canonical.data())}) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(array) % 64, 0U);
     }
   }
@@ -52,6 +56,11 @@ TEST(TaskTest, ABlockTooSmallByOneByteIsRefused) {
     Block block(task.Bytes());
     if (task.input_nodes.empty()) continue;  // The last array takes no byte.
     EXPECT_THAT(WriteTask(task, block.span().subspan(0, block.size() - 1)),
+                ResourceExhausted("task needs more than"));
+    const TaskContent part = RandomPart(seed);
+    if (part.canonical.empty()) continue;
+    Block part_block(part.Bytes() - 1);
+    EXPECT_THAT(WriteTask(part, part_block.span()),
                 ResourceExhausted("task needs more than"));
   }
   Block empty(0);
@@ -165,6 +174,23 @@ TEST(TaskTest, InputNodesAreComparedWithTheDataset) {
   EXPECT_THAT(CheckInputNodes(view, 99), DataLoss());
 }
 
+TEST(TaskTest, RemoteSourcesAreComparedWithTheDataset) {
+  TaskContent task = RandomPart(8);
+  ASSERT_GT(task.levels.size(), 1U);
+  for (uint32_t& node : task.input_nodes) node %= 90;
+  for (LevelContent& level : task.levels) {
+    for (uint32_t& node : level.remote_nodes) node %= 90;
+  }
+  ASSERT_FALSE(task.levels[0].remote_nodes.empty());
+  task.levels[0].remote_nodes[0] = 99;
+  Block block(task.Bytes());
+  FGNN_ASSERT_OK(WriteTask(task, block.span()));
+  FGNN_ASSERT_OK_AND_ASSIGN(const TaskView view,
+                            ReadTask(block.span(), kTestJob));
+  EXPECT_THAT(CheckInputNodes(view, 100), IsOk());
+  EXPECT_THAT(CheckInputNodes(view, 99), DataLoss());
+}
+
 TEST(TaskTest, DigestCoversPairs) {
   TaskContent task = RandomTask(8);
   task.num_seeds = std::max(task.num_seeds, 2U);
@@ -187,6 +213,30 @@ TEST(TaskTest, PairsComeOnceAndBeforeTheHops) {
   TaskWriter late(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
   FGNN_ASSERT_OK(late.AddHop(2, 0));
   EXPECT_THAT(late.AddPairs(2, 1), FailedPrecondition());
+}
+
+TEST(TaskTest, APartIsMadeInItsOrder) {
+  constexpr TaskPart kPart = {.part = 1, .num_parts = 2, .batch_seeds = 3};
+  Block block(1 << 12);
+  TaskWriter writer(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
+  FGNN_ASSERT_OK(writer.SetPart(kPart));
+  EXPECT_THAT(writer.AddPairs(2, 1), FailedPrecondition());
+  FGNN_ASSERT_OK(writer.AddHop(2, 0));
+  EXPECT_THAT(writer.SetPart(kPart), FailedPrecondition());
+  writer.SetNumSources(2);
+  EXPECT_THAT(writer.AddSplit({0}), FailedPrecondition());
+  FGNN_ASSERT_OK(writer.AddInputNodes(2));
+  EXPECT_THAT(writer.AddSplit({0, 0}), FailedPrecondition());
+  FGNN_ASSERT_OK(writer.AddSplit({0}));
+  EXPECT_THAT(writer.AddSplit({0}), FailedPrecondition());
+  TaskWriter pairs(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
+  FGNN_ASSERT_OK(pairs.AddPairs(2, 1));
+  EXPECT_THAT(pairs.SetPart(kPart), FailedPrecondition());
+  TaskWriter whole(block.span(), kTestJob, BatchSeq(0), /*num_seeds=*/2);
+  FGNN_ASSERT_OK(whole.AddHop(2, 0));
+  whole.SetNumSources(2);
+  FGNN_ASSERT_OK(whole.AddInputNodes(2));
+  EXPECT_THAT(whole.AddSplit({0}), FailedPrecondition());
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
   for (const Wrong& wrong : std::vector<Wrong>{
            {"num_slots", [](SegmentOptions* o) { o->num_slots = 0; }},
            {"num_slots", [](SegmentOptions* o) { o->num_slots = 4097; }},
-           {"slot_bytes", [](SegmentOptions* o) { o->slot_bytes = 511; }},
+           {"slot_bytes",
+            [](SegmentOptions* o) { o->slot_bytes = sizeof(TaskHeader) - 1; }},
            {"slot_bytes",
             [](SegmentOptions* o) { o->slot_bytes = ~uint64_t{0}; }},
            {"num_overflow_blocks",
@@ -71,7 +72,7 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
            {"batches_per_step",
             [](SegmentOptions* o) { o->batches_per_step = 1025; }},
            {"parts", [](SegmentOptions* o) { o->parts = 0; }},
-           {"parts", [](SegmentOptions* o) { o->parts = 65; }},
+           {"parts", [](SegmentOptions* o) { o->parts = 17; }},
            {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 0; }},
            {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 65; }},
            {"places_before", [](SegmentOptions* o) { o->places_before = 1; }},

@@ -148,9 +148,9 @@ SegmentOptions RandomOptions(uint64_t seed) {
   SegmentOptions options;
   options.job_key = kTestJob;
   options.num_slots = static_cast<uint32_t>(1 + below(20));
-  options.slot_bytes = 512 + below(5000);
+  options.slot_bytes = sizeof(TaskHeader) + below(5000);
   options.num_overflow_blocks = static_cast<uint32_t>(below(4));
-  options.overflow_bytes = 512 + below(9000);
+  options.overflow_bytes = sizeof(TaskHeader) + below(9000);
   options.batches_per_epoch = 1 + below(50);
   options.epochs = 1 + below(5);
   options.batches_per_step = static_cast<uint32_t>(1 + below(9));

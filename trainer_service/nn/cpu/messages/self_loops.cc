@@ -37,6 +37,7 @@ absl::StatusOr<BlockView> SelfLoops::Add(const BlockView& block) {
   BlockView loops;
   loops.num_destinations = block.num_destinations;
   loops.num_sources = block.num_sources;
+  loops.num_remote_sources = block.num_remote_sources;
   loops.indptr = absl::MakeConstSpan(indptr, num_destinations + 1);
   loops.indices = absl::MakeConstSpan(indices, num_entries);
   return loops;
