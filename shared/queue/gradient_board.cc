@@ -117,6 +117,7 @@ absl::Status GradientBoard::MarkDone(const BatchPart& task,
   }
   if (IsDone(task)) return absl::OkStatus();
   record.seq_plus_one = seq.value() + 1;
+  record.part = task.part;
   StoreRecord(segment_->regions().record_words(shape.RecordOf(task)), record);
   segment_->regions()
       .done_word(shape.PlaceOf(task))

@@ -54,9 +54,13 @@ struct OpenSteps {
 struct BatchRecord {
   uint64_t seq_plus_one = 0;  // 0: nothing recorded yet. Written last.
   uint32_t digest = 0;
-  // The batch's weight in a mean: number of seeds, or of pairs where links are
-  // predicted.
+  // The task's weight in a mean: number of its seeds, or of its pairs where
+  // links are predicted. A part may have none.
   uint32_t num_seeds = 0;
+  // Number of examples of the whole batch, equal in all of its parts. A step
+  // weighs the part's gradient by it. Equal to num_seeds for the only part.
+  uint32_t batch_examples = 0;
+  uint32_t part = 0;  // Part of the batch. MarkDone() fills it in.
   uint64_t num_edges = 0;
   uint32_t num_input_nodes = 0;
   // Input nodes whose features were cached; of the others, those whose features
@@ -103,10 +107,12 @@ class StepLease {
   // until written.
   absl::Span<float> new_weights() const;
   absl::Span<float> new_optimizer_state() const;
-  // The step's gradients in the order of batches, then of parts, each [P], and
-  // the number of seeds of each task.
+  // The step's gradients in the order of batches, then of parts, each [P].
+  // `batch_examples` has the number of examples of each gradient's batch, so
+  // that a batch's number is there once for each of its num_parts() parts.
   std::vector<absl::Span<const float>> gradients() const;
-  std::vector<uint32_t> num_seeds() const;
+  std::vector<uint32_t> batch_examples() const;
+  uint32_t num_parts() const;
   // Publishes the new version: other processes see it from now on.
   absl::Status Publish() &&;
 
@@ -138,7 +144,8 @@ class GradientBoard {
   // Returns the place for the gradient of the task, [P]. The caller holds the
   // task's ReadSlot, and the batch belongs to an open step.
   absl::Span<float> gradient(const BatchPart& task);
-  // Marks the gradient of the task complete. Fills in `record.seq_plus_one`.
+  // Marks the gradient of the task complete. Fills in `record.seq_plus_one` and
+  // `record.part`.
   // Returns OK without a change if the task is done already: its reader died
   // before it could release the slot. Returns FailedPrecondition if the batch
   // is not in the open steps (of another host, in FindFarSteps()), or if

@@ -65,13 +65,19 @@ std::vector<absl::Span<const float>> StepLease::gradients() const {
   return gradients;
 }
 
-std::vector<uint32_t> StepLease::num_seeds() const {
-  std::vector<uint32_t> num_seeds;
+std::vector<uint32_t> StepLease::batch_examples() const {
+  std::vector<uint32_t> examples;
   for (const BatchPart& task : tasks()) {
     const auto record = board_->record(task);
-    num_seeds.push_back(record.has_value() ? record->num_seeds : 0);
+    examples.push_back(record.has_value() ? record->batch_examples : 0);
   }
-  return num_seeds;
+  return examples;
+}
+
+uint32_t StepLease::num_parts() const {
+  return board_ == nullptr
+             ? 1
+             : static_cast<uint32_t>(board_->segment_->options().parts);
 }
 
 absl::Status StepLease::Publish() && {

@@ -169,7 +169,7 @@ TEST_P(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
     for (size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = ExactGradient(BatchSeq(0), i);
     }
-    Check(trainer_board_.MarkDone({BatchSeq(0)}, {.num_seeds = 1}).ok());
+    Check(trainer_board_.MarkDone({BatchSeq(0)}, {.batch_examples = 1}).ok());
   });
   EXPECT_TRUE(board_.IsDone({BatchSeq(0)}));
   ReclaimAndFinish(1);
@@ -208,7 +208,8 @@ TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
         for (size_t i = 0; i < gradient.size(); ++i) {
           gradient[i] = ExactGradient(BatchSeq(2), i);
         }
-        Check(trainer_board_.MarkDone({BatchSeq(2)}, {.num_seeds = 1}).ok());
+        Check(
+            trainer_board_.MarkDone({BatchSeq(2)}, {.batch_examples = 1}).ok());
         Check(std::move(**slot).Release().ok());
       }
     }

@@ -106,7 +106,7 @@ class Loop {
     tensors.new_weights = absl::MakeSpan(next_weights_);
     tensors.new_optimizer_state = absl::MakeSpan(next_state_);
     tensors.gradients = {gradient_};
-    tensors.num_seeds = {num_seeds};
+    tensors.batch_examples = {num_seeds};
     FGNN_RETURN_IF_ERROR(
         backend_->Step(spec_.training.seed, optimizer_, tensors));
     weights_.swap(next_weights_);

@@ -199,6 +199,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.trainer = owner_;
   record.digest = task.digest;
   record.num_seeds = task.num_examples();
+  record.batch_examples = task.num_examples();
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);

@@ -16,7 +16,8 @@ StepTensors TensorsOf(const StepLease& lease) {
     step.old_weights = lease.old_weights();
     step.old_optimizer_state = lease.old_optimizer_state();
     step.gradients = lease.gradients();
-    step.num_seeds = lease.num_seeds();
+    step.batch_examples = lease.batch_examples();
+    step.parts = lease.num_parts();
   }
   return step;
 }

@@ -65,7 +65,7 @@ absl::StatusOr<uint32_t> CrcOfMadeUpStep(OptimizerOptions options) {
     tensors.new_weights = absl::MakeSpan(new_weights);
     tensors.new_optimizer_state = absl::MakeSpan(new_state);
     tensors.gradients = {gradient, another};
-    tensors.num_seeds = {kSeeds, kFewerSeeds};
+    tensors.batch_examples = {kSeeds, kFewerSeeds};
     const absl::Status made =
         MakeOptimizerStep(parameters, options, tensors, team);
     if (!made.ok()) {

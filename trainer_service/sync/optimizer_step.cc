@@ -77,7 +77,7 @@ absl::Status CheckSizes(uint64_t num_parameters,
                tensors.new_weights.size() == num_parameters &&
                tensors.old_optimizer_state.size() == state_size &&
                tensors.new_optimizer_state.size() == state_size &&
-               tensors.gradients.size() == tensors.num_seeds.size();
+               tensors.gradients.size() == tensors.batch_examples.size();
   for (const absl::Span<const float> gradient : tensors.gradients) {
     agree = agree && gradient.size() == num_parameters;
   }
@@ -172,7 +172,8 @@ absl::StatusOr<StepSum> MakeSum(const StepTensors& tensors,
                    tensors.old_weights.size(), " weights"));
 }
 
-// Writes the step's gradient to `sum`, [piece.count]. Adds in batch order.
+// Writes the step's gradient to `sum`, [piece.count]. Adds in the order of
+// batches, then of parts.
 void SumGradients(const StepTensors& tensors, const StepSum& of,
                   const Piece& piece, float* sum) {
   if (tensors.adder != nullptr) {
@@ -181,8 +182,8 @@ void SumGradients(const StepTensors& tensors, const StepSum& of,
   }
   const std::vector<float>& scales = of.scales;
   std::fill_n(sum, piece.count, 0.0F);
-  for (size_t b = 0; b < scales.size(); ++b) {
-    AddScaled(scales[b], tensors.gradients[b].data() + piece.offset,
+  for (size_t i = 0; i < scales.size(); ++i) {
+    AddScaled(scales[i], tensors.gradients[i].data() + piece.offset,
               piece.count, sum);
   }
 }
@@ -238,12 +239,16 @@ absl::StatusOr<std::optional<Piece>> StepPieces(
 
 }  // namespace
 
-std::vector<float> StepScales(absl::Span<const uint32_t> num_seeds) {
-  double all_seeds = 0;
-  for (const uint32_t seeds : num_seeds) all_seeds += seeds;
+std::vector<float> StepScales(absl::Span<const uint32_t> batch_examples,
+                              uint32_t parts) {
+  double of_all_parts = 0;
+  for (const uint32_t examples : batch_examples) of_all_parts += examples;
+  // Exact: both are whole numbers below 2^53, and each batch is in the sum once
+  // for each of its parts.
+  const double all_examples = of_all_parts / parts;
   std::vector<float> scales;
-  for (const uint32_t seeds : num_seeds) {
-    scales.push_back(static_cast<float>(seeds / all_seeds));
+  for (const uint32_t examples : batch_examples) {
+    scales.push_back(static_cast<float>(examples / all_examples));
   }
   return scales;
 }
@@ -254,14 +259,16 @@ absl::Status MakeOptimizerStep(const std::vector<ParameterInfo>& parameters,
   const uint64_t num_parameters =
       parameters.back().offset + parameters.back().size();
   FGNN_RETURN_IF_ERROR(CheckSizes(num_parameters, options, tensors));
-  if (std::all_of(tensors.num_seeds.begin(), tensors.num_seeds.end(),
-                  [](uint32_t seeds) { return seeds == 0; })) {
+  const std::vector<uint32_t>& examples = tensors.batch_examples;
+  if (std::all_of(examples.begin(), examples.end(),
+                  [](uint32_t of_batch) { return of_batch == 0; })) {
     return absl::InvalidArgumentError(
         absl::StrCat("step ", tensors.step_number, " has ",
-                     tensors.num_seeds.size(), " batches and no seed"));
+                     examples.size() / tensors.parts, " batches and no seed"));
   }
-  FGNN_ASSIGN_OR_RETURN(const StepSum sum,
-                        MakeSum(tensors, StepScales(tensors.num_seeds), 1));
+  FGNN_ASSIGN_OR_RETURN(
+      const StepSum sum,
+      MakeSum(tensors, StepScales(examples, tensors.parts), 1));
   OptimizerOptions of_step = options;
   of_step.learning_rate = LearningRateAt(options, tensors.step_number);
   const std::vector<Piece> pieces = CutIntoPieces(parameters);

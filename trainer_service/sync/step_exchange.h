@@ -32,13 +32,16 @@ using DevicePlaceFinder = std::function<float*(absl::Span<const float> host)>;
 // The tensors of a step: P weights, and k floats of optimizer state for each
 // weight (StateFloatsPerParameter). Borrowed.
 struct StepTensors {
-  uint64_t step_number = 1;                        // From 1.
-  absl::Span<const float> old_weights;             // [P]
-  absl::Span<const float> old_optimizer_state;     // [P * k]
-  absl::Span<float> new_weights;                   // [P]
-  absl::Span<float> new_optimizer_state;           // [P * k]
-  std::vector<absl::Span<const float>> gradients;  // In batch order, each [P].
-  std::vector<uint32_t> num_seeds;                 // Number for each batch.
+  uint64_t step_number = 1;                     // From 1.
+  absl::Span<const float> old_weights;          // [P]
+  absl::Span<const float> old_optimizer_state;  // [P * k]
+  absl::Span<float> new_weights;                // [P]
+  absl::Span<float> new_optimizer_state;        // [P * k]
+  // The gradients in the order of batches, then of parts, each [P].
+  std::vector<absl::Span<const float>> gradients;
+  // Number of examples of each gradient's batch: equal for a batch's parts.
+  std::vector<uint32_t> batch_examples;
+  uint32_t parts = 1;  // Number of gradients of a batch.
   // Adds `gradients` elsewhere; null: who makes the step adds them.
   GradientAdder* adder = nullptr;
 

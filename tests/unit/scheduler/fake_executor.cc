@@ -122,6 +122,7 @@ void FakeExecutor::TrainOne(BatchSeq first, BatchSeq last) {
   record.digest =
       static_cast<uint32_t>(HashString(std::to_string(seq.value())));
   record.num_seeds = 10;
+  record.batch_examples = 10;
   record.num_edges = 100;
   record.num_input_nodes = 50;
   record.loss = 1.0F / static_cast<float>(seq.value() + 1);

@@ -41,6 +41,7 @@ NcclExchange::NcclExchange(int device, Segment* segment, OwnerIndex owner,
                            std::unique_ptr<NcclMember> member,
                            StepGradients gradients)
     : device_(device),
+      parts_(static_cast<uint32_t>(segment->options().parts)),
       board_(segment, owner),
       on_board_(segment, owner),
       gradients_(std::move(gradients)),
@@ -116,7 +117,7 @@ absl::StatusOr<bool> NcclExchange::Exchange(StepNumber step, uint64_t group) {
   if (!all_ready) return false;
   FGNN_RETURN_IF_ERROR(ChooseDevice(device_));
   std::vector<uint32_t> roots;
-  std::vector<uint32_t> num_seeds;
+  std::vector<uint32_t> batch_examples;
   std::vector<absl::Span<const float>> host;
   for (const BatchPart& task : board_.TasksOf(step)) {
     const std::optional<BatchRecord> record = board_.record(task);
@@ -127,7 +128,7 @@ absl::StatusOr<bool> NcclExchange::Exchange(StepNumber step, uint64_t group) {
           absl::StrCat("the trainer of batch ", task.seq.value(), " is gone"));
     }
     roots.push_back(*root);
-    num_seeds.push_back(record->num_seeds);
+    batch_examples.push_back(record->batch_examples);
     host.push_back(board_.gradient(task));
   }
   FGNN_ASSIGN_OR_RETURN(NcclGroup* const found, member_->Find(group));
@@ -135,7 +136,8 @@ absl::StatusOr<bool> NcclExchange::Exchange(StepNumber step, uint64_t group) {
   FGNN_RETURN_IF_ERROR(gradients_.Exchange({.number = step,
                                             .rank = member_->rank(),
                                             .roots = roots,
-                                            .num_seeds = num_seeds,
+                                            .batch_examples = batch_examples,
+                                            .parts = parts_,
                                             .host = host},
                                            *found));
   return true;

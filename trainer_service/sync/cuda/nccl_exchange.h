@@ -72,6 +72,7 @@ class NcclExchange final : public StepExchange {
   absl::StatusOr<bool> MakeStep(StepNumber step, Place place, Make make);
 
   const int device_;
+  const uint32_t parts_;  // Number of gradients of a batch.
   GradientBoard board_;
   BoardExchange on_board_;
   StepGradients gradients_;

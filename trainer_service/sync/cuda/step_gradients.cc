@@ -84,7 +84,8 @@ absl::Status StepGradients::ShareAll(const StepOfGroup& step,
 }
 
 absl::Status StepGradients::SumAll(const StepOfGroup& step, NcclGroup& group) {
-  FGNN_RETURN_IF_ERROR(SetScales(StepScales(step.num_seeds), 1));
+  FGNN_RETURN_IF_ERROR(
+      SetScales(StepScales(step.batch_examples, step.parts), 1));
   FGNN_RETURN_IF_ERROR(
       CudaStatus(cudaMemsetAsync(sum_.get(), 0, sum_.bytes(), stream_.get()),
                  "cannot set a sum to 0"));

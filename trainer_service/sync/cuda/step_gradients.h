@@ -19,12 +19,13 @@
 
 namespace fgnn {
 
-// A step's batches, in their order. Borrowed.
+// A step's gradients, in the order of batches, then of parts. Borrowed.
 struct StepOfGroup {
   StepNumber number;
-  uint32_t rank = 0;                     // Rank of this member.
-  absl::Span<const uint32_t> roots;      // Who has trained a batch.
-  absl::Span<const uint32_t> num_seeds;  // Number of seeds of each batch.
+  uint32_t rank = 0;                 // Rank of this member.
+  absl::Span<const uint32_t> roots;  // Ranks of those who have the gradients.
+  absl::Span<const uint32_t> batch_examples;  // See StepTensors.
+  uint32_t parts = 1;                         // Number of gradients of a batch.
   absl::Span<const absl::Span<const float>> host;  // Gradients on the host.
 };
 

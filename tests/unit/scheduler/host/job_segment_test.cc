@@ -299,7 +299,7 @@ TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {
 
   EXPECT_EQ(segment->HoldVersion(), 0U);
   // Trainers may finish the step's batches, but nobody makes the step.
-  FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, {.num_seeds = 1}));
+  FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, {.batch_examples = 1}));
   EXPECT_FALSE(board.TryLease().has_value());
   EXPECT_EQ(segment->board().version(), 0U);
   segment->LetVersionGo();
@@ -321,7 +321,7 @@ TEST(JobSegmentTest, WhatADeadSchedulerHeldIsGivenBack) {
   FGNN_ASSERT_OK(std::move(*board.TryLease()).Publish());
   before->board().OpenForTraining(StepNumber(4));
   ASSERT_EQ(before->HoldVersion(), 0U);
-  FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, {.num_seeds = 1}));
+  FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, {.batch_examples = 1}));
 
   FGNN_ASSERT_OK_AND_ASSIGN(
       const auto after,

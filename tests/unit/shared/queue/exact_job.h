@@ -59,8 +59,8 @@ inline absl::Status MakeExactStep(StepLease lease) {
   }
   float& count = lease.new_optimizer_state()[0];
   count = initial ? 0 : lease.old_optimizer_state()[0];
-  for (const uint32_t seeds : lease.num_seeds()) {
-    count += static_cast<float>(seeds);  // One a batch.
+  for (const uint32_t examples : lease.batch_examples()) {
+    count += static_cast<float>(examples);  // One a batch.
   }
   return std::move(lease).Publish();
 }
@@ -90,7 +90,7 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
       gradient[i] = ExactGradient(seq, i);
     }
     BatchRecord record;
-    record.num_seeds = 1;
+    record.batch_examples = 1;
     record.digest = static_cast<uint32_t>(seq.value());
     FGNN_RETURN_IF_ERROR(board->MarkDone({seq}, record));
   }

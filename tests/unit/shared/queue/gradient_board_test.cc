@@ -48,7 +48,7 @@ class GradientBoardTest : public testing::Test {
   void Finish(BatchSeq seq) {
     Fill(board_.gradient({seq}), static_cast<float>(seq.value()));
     BatchRecord record;
-    record.num_seeds = static_cast<uint32_t>(seq.value() + 1);
+    record.batch_examples = static_cast<uint32_t>(seq.value() + 1);
     ASSERT_THAT(board_.MarkDone({seq}, record), IsOk());
   }
   // The new weights are the old ones plus every gradient.
@@ -131,7 +131,8 @@ TEST_F(GradientBoardTest, TheLeaseShowsGradientsAndSeedsInBatchOrder) {
     EXPECT_EQ(lease->gradients()[i].size(), 33U);
     EXPECT_EQ(lease->gradients()[i][32], static_cast<float>(i));
   }
-  EXPECT_THAT(lease->num_seeds(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(lease->batch_examples(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(lease->num_parts(), 1U);
   EXPECT_EQ(lease->old_weights()[0], 100);
   Fill(lease->new_weights(), 5);
   EXPECT_EQ(board_.weights(0)[0], 100);  // Untouched until the next step.
@@ -185,8 +186,8 @@ TEST_F(GradientBoardTest, RecordsStayUntilTheNextEpochsBatch) {
   }
   Finish(BatchSeq(10));
   EXPECT_FALSE(board_.record({BatchSeq(0)}).has_value());
-  EXPECT_EQ(board_.record({BatchSeq(10)})->num_seeds, 11U);
-  EXPECT_EQ(board_.record({BatchSeq(9)})->num_seeds, 10U);
+  EXPECT_EQ(board_.record({BatchSeq(10)})->batch_examples, 11U);
+  EXPECT_EQ(board_.record({BatchSeq(9)})->batch_examples, 10U);
   EXPECT_FALSE(board_.record({BatchSeq(19)}).has_value());
 }
 
@@ -275,7 +276,7 @@ TEST_F(StaleBoardTest, StepsAreMadeInOrderWhateverIsDoneFirst) {
     ASSERT_EQ(lease->gradients().size(), 3U);
     for (uint64_t i = 0; i < 3; ++i) {
       EXPECT_EQ(lease->gradients()[i][0], static_cast<float>(step * 3 + i));
-      EXPECT_EQ(lease->num_seeds()[i], step * 3 + i + 1);
+      EXPECT_EQ(lease->batch_examples()[i], step * 3 + i + 1);
     }
     lease.reset();
     MakeStep();
@@ -380,7 +381,9 @@ TEST_F(GradientBoardOfPartsTest, AStepNeedsAllPartsOfItsBatches) {
     const auto value = static_cast<float>(10 * task.seq.value() + task.part);
     Fill(board_.gradient(task), value);
     BatchRecord record;
-    record.num_seeds = static_cast<uint32_t>(value) + 1;
+    // Only one part of each batch has seeds.
+    record.num_seeds = task.part == task.seq.value() % 2 ? 4 : 0;
+    record.batch_examples = static_cast<uint32_t>(4 + task.seq.value());
     ASSERT_THAT(board_.MarkDone(task, record), IsOk());
   }
   const std::optional<StepLease> lease = other_.TryLease();
@@ -390,8 +393,14 @@ TEST_F(GradientBoardOfPartsTest, AStepNeedsAllPartsOfItsBatches) {
     gradients.push_back(gradient[32]);
   }
   EXPECT_THAT(gradients, ElementsAre(0, 1, 10, 11, 20, 21));
-  EXPECT_THAT(lease->num_seeds(), ElementsAre(1, 2, 11, 12, 21, 22));
-  EXPECT_EQ(scheduler_.record({BatchSeq(1), 1})->num_seeds, 12U);
+  // A part without seeds counts as much as its batch's other part.
+  EXPECT_THAT(lease->batch_examples(), ElementsAre(4, 4, 5, 5, 6, 6));
+  EXPECT_EQ(lease->num_parts(), 2U);
+  const std::optional<BatchRecord> record = scheduler_.record({BatchSeq(1), 1});
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->num_seeds, 4U);
+  EXPECT_EQ(record->part, 1U);
+  EXPECT_EQ(scheduler_.record({BatchSeq(1), 0})->num_seeds, 0U);
 }
 
 }  // namespace

@@ -280,7 +280,7 @@ TEST(SegmentTest, NonsenseInTheWordsCrashesNobody) {
     }
     (void)board.record({BatchSeq(3)});
     if (auto lease = board.TryLease()) {
-      (void)lease->num_seeds();
+      (void)lease->batch_examples();
       for (const auto gradient : lease->gradients()) {
         EXPECT_EQ(gradient.size(), SmallOptions().num_parameters);
       }

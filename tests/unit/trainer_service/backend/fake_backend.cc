@@ -91,7 +91,7 @@ absl::Status FakeBackend::Step(uint64_t /*seed*/,
                                const OptimizerOptions& /*options*/,
                                const StepTensors& step) {
   const std::vector<float> next =
-      FakeStep(step.old_weights, step.gradients, step.num_seeds);
+      FakeStep(step.old_weights, step.gradients, step.batch_examples);
   std::copy(next.begin(), next.end(), step.new_weights.begin());
   return absl::OkStatus();
 }

@@ -210,7 +210,7 @@ class StepsFromElsewhere final : public StepExchange {
     step.new_weights = absl::MakeSpan(next);
     if (steps_ > 0) {
       step.gradients = {gradients_[steps_]};
-      step.num_seeds = {5};
+      step.batch_examples = {5};
     }
     const absl::Status made = make(step);
     if (!made.ok()) return made;

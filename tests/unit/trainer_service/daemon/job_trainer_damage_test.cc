@@ -78,6 +78,7 @@ TEST_F(JobTrainerTest, FreesASlotWhoseStepIsCommitted) {
         board.weights(0), batch, board.gradient({BatchSeq(0)})));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
+    record.batch_examples = task.num_seeds;
     FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, record));
   }
   while (scheduler_board_->version() == 0U) {

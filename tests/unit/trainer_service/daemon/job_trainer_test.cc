@@ -200,6 +200,7 @@ TEST_F(JobTrainerTest, RecordsWhatItKnowsOfEachBatch) {
     EXPECT_EQ(record->trainer, OwnerIndex{2});
     EXPECT_EQ(record->digest, task.digest);
     EXPECT_EQ(record->num_seeds, task.num_seeds);
+    EXPECT_EQ(record->batch_examples, task.num_seeds);
     EXPECT_EQ(record->num_edges, task.num_edges());
     EXPECT_EQ(record->num_input_nodes, task.input_nodes.size());
     EXPECT_LE(record->num_correct, record->num_seeds);

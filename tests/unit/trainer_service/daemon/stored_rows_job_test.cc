@@ -76,6 +76,7 @@ class StoredRowsJobTest : public testing::Test {
     FGNN_RETURN_IF_ERROR(GradientFromCopies(task, spec.training.seed));
     BatchRecord record;
     record.num_seeds = task.num_seeds;
+    record.batch_examples = task.num_seeds;
     FGNN_RETURN_IF_ERROR(board_->MarkDone({task.seq}, record));
     return (*std::move(slot)).Release();
   }

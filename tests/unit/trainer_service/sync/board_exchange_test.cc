@@ -71,7 +71,7 @@ TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
   EXPECT_FALSE(early);
   std::fill_n(board.gradient({BatchSeq(0)}).begin(), kParameters, 5.0F);
   BatchRecord record;
-  record.num_seeds = 4;
+  record.batch_examples = 4;
   FGNN_ASSERT_OK(board.MarkDone({BatchSeq(0)}, record));
   FGNN_ASSERT_OK_AND_ASSIGN(
       const bool made, one.TryStep([&](const StepTensors& step) {
@@ -79,7 +79,8 @@ TEST_F(BoardExchangeTest, GivesAStepToOneTrainerOnceItsGradientsAreThere) {
         EXPECT_EQ(step.step_number, 1U);
         EXPECT_THAT(step.old_weights, ElementsAre(1, 1, 1));
         EXPECT_THAT(step.gradients, ElementsAre(ElementsAre(5, 5, 5)));
-        EXPECT_THAT(step.num_seeds, ElementsAre(4U));
+        EXPECT_THAT(step.batch_examples, ElementsAre(4U));
+        EXPECT_EQ(step.parts, 1U);
         EXPECT_FALSE(other.TryStep(unexpected).value());
         return Fill(step, 2);
       }));

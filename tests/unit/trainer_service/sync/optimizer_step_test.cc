@@ -36,7 +36,7 @@ class OptimizerStepTest : public testing::Test {
       : old_weights_(Random(1)),
         old_state_(2 * kNumParameters, 0.25F),
         gradients_({Random(2), Random(3), Random(4)}),
-        num_seeds_({1024, 1024, 17}) {}
+        examples_({1024, 1024, 17}) {}
 
   static std::vector<float> Random(uint64_t seed) {
     return NormalFloats(kNumParameters, seed);
@@ -67,7 +67,8 @@ class OptimizerStepTest : public testing::Test {
     for (const std::vector<float>& gradient : gradients_) {
       tensors.gradients.push_back(gradient);
     }
-    tensors.num_seeds = num_seeds_;
+    tensors.batch_examples = examples_;
+    tensors.parts = parts_;
     ThreadTeam team(threads);
     result.status = MakeOptimizerStep(parameters_, options, tensors, team);
     return result;
@@ -82,7 +83,7 @@ class OptimizerStepTest : public testing::Test {
 
   void KeepOneBatch() {
     gradients_.resize(1);
-    num_seeds_ = {333};
+    examples_ = {333};
   }
 
   // Expects the same bits for several numbers of threads.
@@ -98,7 +99,8 @@ class OptimizerStepTest : public testing::Test {
   std::vector<float> old_weights_;
   std::vector<float> old_state_;
   std::vector<std::vector<float>> gradients_;
-  std::vector<uint32_t> num_seeds_;
+  std::vector<uint32_t> examples_;
+  uint32_t parts_ = 1;
 };
 
 TEST_F(OptimizerStepTest, WeighsBatchesByTheirSeeds) {
@@ -305,10 +307,63 @@ TEST_F(OptimizerStepTest, WhatIsMeasuredMovesATenthOfTheWay) {
   }
 }
 
+// The scales as they were before batches had parts, operation by operation.
+std::vector<float> ScalesOfWholeBatches(const std::vector<uint32_t>& examples) {
+  double all = 0;
+  for (const uint32_t of_batch : examples) all += of_batch;
+  std::vector<float> scales;
+  for (const uint32_t of_batch : examples) {
+    scales.push_back(static_cast<float>(of_batch / all));
+  }
+  return scales;
+}
+
+// Each part has the scale of its batch, to the bit of the whole batch's.
+TEST(StepScalesTest, EachPartWeighsAsMuchAsItsBatch) {
+  const std::vector<std::vector<uint32_t>> steps = {
+      {1}, {7, 3}, {1024, 1024, 17}, {0, 5}, {UINT32_MAX, 1, 3, UINT32_MAX}};
+  for (const std::vector<uint32_t>& batches : steps) {
+    const std::vector<float> whole = ScalesOfWholeBatches(batches);
+    for (const uint32_t parts : {1U, 2U, 3U, 7U, 16U}) {
+      std::vector<uint32_t> of_parts;
+      std::vector<float> expected;
+      for (size_t batch = 0; batch < batches.size(); ++batch) {
+        of_parts.insert(of_parts.end(), parts, batches[batch]);
+        expected.insert(expected.end(), parts, whole[batch]);
+      }
+      EXPECT_EQ(StepScales(of_parts, parts), expected) << parts << " parts";
+    }
+  }
+}
+
+// Two batches of 3 and 5 examples in three parts each, some without seeds. Each
+// part's gradient was divided by its batch's examples.
+TEST_F(OptimizerStepTest, SumsThePartsOfABatch) {
+  old_state_.clear();
+  parts_ = 3;
+  examples_ = {3, 3, 3, 5, 5, 5};
+  gradients_.clear();
+  for (uint64_t i = 0; i < examples_.size(); ++i) {
+    gradients_.push_back(Random(20 + i));
+  }
+  const Result result = Step(kSgd, 2);
+  FGNN_ASSERT_OK(result.status);
+  for (size_t i = 0; i < kNumParameters; ++i) {
+    double gradient = 0;
+    for (size_t part = 0; part < 3; ++part) {
+      gradient += 3.0 / 8 * gradients_[part][i];
+      gradient += 5.0 / 8 * gradients_[3 + part][i];
+    }
+    ASSERT_NEAR(result.weights[i], old_weights_[i] - 0.125 * gradient, 1e-6)
+        << i;
+  }
+  ExpectSameBitsByAll(kSgd);
+}
+
 TEST_F(OptimizerStepTest, RefusesWhatDoesNotFit) {
-  num_seeds_ = {0, 0, 0};
+  examples_ = {0, 0, 0};
   EXPECT_THAT(Step(kAdam, 1).status, InvalidArgument("no seed"));
-  num_seeds_ = {1, 2, 3};
+  examples_ = {1, 2, 3};
   gradients_[1].pop_back();
   EXPECT_THAT(Step(kAdam, 1).status, InvalidArgument("parameters"));
   gradients_[1] = gradients_[0];

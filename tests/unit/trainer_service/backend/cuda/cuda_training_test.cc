@@ -250,7 +250,7 @@ TEST_F(CudaTrainingTest, EndsAJobWhoseNumbersAreNotFinite) {
   step.new_weights = absl::MakeSpan(made);
   step.new_optimizer_state = absl::MakeSpan(made_state);
   step.gradients = {wrong};
-  step.num_seeds = {3};
+  step.batch_examples = {3};
   EXPECT_THAT(cuda_->Step(1, OptimizerOf(spec_.training), step),
               Aborted("in step 1 the gradient of "));
 }

@@ -150,7 +150,7 @@ class NcclExchangeTest : public testing::Test {
         EXPECT_TRUE(LeaveOnDevice(*left_to, board->gradient({seq})));
       }
       BatchRecord record;
-      record.num_seeds = static_cast<uint32_t>(5 + seq.value() % 3);
+      record.batch_examples = static_cast<uint32_t>(5 + seq.value() % 3);
       record.trainer = owner;
       EXPECT_THAT(board->MarkDone({seq}, record), IsOk());
       marked = true;
