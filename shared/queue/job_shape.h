@@ -102,6 +102,10 @@ class JobShape {
             StepNumber((epoch + 1) * steps_per_epoch_)};
   }
 
+  // Returns the place of a batch among those of its step, in [0, W).
+  uint32_t PlaceInStep(BatchSeq seq) const {
+    return static_cast<uint32_t>(PlaceInEpoch(seq).batch % batches_per_step_);
+  }
   StepNumber StepOf(BatchSeq seq) const {
     const BatchPlace place = PlaceInEpoch(seq);
     return StepNumber(place.epoch * steps_per_epoch_ +
@@ -166,6 +170,17 @@ class JobShape {
       return NumberOf({std::min(seq, num_batches())});
     };
     return {first_from(batches.begin), first_from(batches.end)};
+  }
+
+  uint32_t parts() const { return parts_; }
+  // Returns the part of task `number`, and all tasks of its batch. The batch's
+  // slots lie together: num_slots() is a multiple of parts().
+  uint32_t PartOf(TaskNumber number) const {
+    return static_cast<uint32_t>(number.value() % parts_);
+  }
+  TaskRange TasksOfBatchOf(TaskNumber number) const {
+    const TaskNumber first(number.value() - PartOf(number));
+    return {first, first + parts_};
   }
 
   uint32_t num_slots() const { return num_slots_; }

@@ -32,6 +32,7 @@ constexpr uint32_t kMaxBatchesPerStep = 1024;
 constexpr uint32_t kMaxStaleness = 1024;
 constexpr uint32_t kMaxOptimizerFloats = 16;
 constexpr uint64_t kMaxBlockBytes = uint64_t{1} << 42;
+constexpr uint64_t kMaxMessages = 256;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
 constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
 // With these seals no process that has the descriptor can change the size. So
@@ -56,6 +57,31 @@ absl::Status CheckRange(const char* field, uint64_t value, uint64_t lowest,
   return absl::InvalidArgumentError(
       absl::StrCat("segment option ", field, " is ", value, ", must be in [",
                    lowest, ", ", highest, "]"));
+}
+
+// Checks the options of batches with parts, once each is in its own range.
+absl::Status CheckParts(const SegmentOptions& options) {
+  const uint64_t parts = options.parts;
+  if (parts == 1) {
+    FGNN_RETURN_IF_ERROR(
+        CheckRange("num_messages", options.num_messages, 0, 0));
+    return CheckRange("message_bytes", options.message_bytes, 0, 0);
+  }
+  if (options.num_slots % parts != 0 || options.num_slots < 2 * parts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("segment option num_slots is ", options.num_slots,
+                     ", must be a multiple of the ", parts,
+                     " parts of a batch, and room for two batches or more"));
+  }
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("num_messages", options.num_messages, 0, kMaxMessages));
+  FGNN_RETURN_IF_ERROR(
+      CheckRange("message_bytes", options.message_bytes, 0,
+                 options.num_messages > 0 ? kMaxBlockBytes : 0));
+  // Messages belong to one version of the weights, and the board has places for
+  // the batches of one step.
+  return CheckRange("staleness", options.staleness, 0,
+                    options.num_messages > 0 ? 0 : kMaxStaleness);
 }
 
 uint32_t HeaderCrc(const SegmentHeader& header) {
@@ -178,8 +204,10 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
       CheckRange("num_slots", options.num_slots, 1, kMaxSlots));
   FGNN_RETURN_IF_ERROR(CheckRange("slot_bytes", options.slot_bytes,
                                   sizeof(TaskHeader), kMaxBlockBytes));
+  FGNN_RETURN_IF_ERROR(CheckRange("parts", options.parts, 1, kMostParts));
   FGNN_RETURN_IF_ERROR(CheckRange("num_overflow_blocks",
-                                  options.num_overflow_blocks, 0, kMaxOwners));
+                                  options.num_overflow_blocks, 0,
+                                  kMaxOwners * options.parts));
   if (options.num_overflow_blocks > 0) {
     FGNN_RETURN_IF_ERROR(CheckRange("overflow_bytes", options.overflow_bytes,
                                     sizeof(TaskHeader), kMaxBlockBytes));
@@ -191,7 +219,6 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                  (kGenerationLimit - 1) / options.batches_per_epoch));
   FGNN_RETURN_IF_ERROR(CheckRange("batches_per_step", options.batches_per_step,
                                   1, kMaxBatchesPerStep));
-  FGNN_RETURN_IF_ERROR(CheckRange("parts", options.parts, 1, kMostParts));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_hosts", options.num_hosts, 1, kMostHosts));
   const uint64_t places = options.num_hosts > 1 ? options.batches_per_step : 0;
@@ -201,6 +228,7 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
                                   places - options.places_before));
   FGNN_RETURN_IF_ERROR(
       CheckRange("staleness", options.staleness, 0, kMaxStaleness));
+  FGNN_RETURN_IF_ERROR(CheckParts(options));
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_parameters", options.num_parameters, 0, kMaxParameters));
   FGNN_RETURN_IF_ERROR(CheckRange("first_version", options.first_version, 0,

@@ -66,6 +66,10 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   layout.overflow_words =
       regions.Take(options.num_overflow_blocks, sizeof(uint64_t));
   layout.done_words = regions.Take(layout.board_places, sizeof(uint64_t));
+  layout.message_words = regions.Take(
+      Multiply(Multiply(options.batches_per_step, options.num_messages),
+               options.parts),
+      sizeof(uint64_t));
   layout.records = regions.Take(layout.num_records, sizeof(BatchRecord));
   layout.weights =
       regions.Take(layout.weight_versions, layout.weights_stride, kPageBytes);

@@ -31,7 +31,7 @@ struct SegmentHeader {
   uint64_t total_bytes;
   SegmentOptions options;
 };
-static_assert(sizeof(SegmentHeader) == 192);
+static_assert(sizeof(SegmentHeader) == 208);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different
@@ -94,6 +94,7 @@ struct SegmentLayout {
   uint64_t slot_places = 0;      // u64 [num_slots], see slot_table.h.
   uint64_t overflow_words = 0;   // u64 [num_overflow_blocks].
   uint64_t done_words = 0;       // u64 [board_places]: seq + 1.
+  uint64_t message_words = 0;    // u64 [W * num_messages][parts]: seq + 1.
   uint64_t records = 0;          // BatchRecord [num_records].
   uint64_t weights = 0;          // f32 [versions][P], each 64-byte aligned.
   uint64_t optimizer_state = 0;  // f32 [2][P * k].
@@ -176,6 +177,16 @@ struct Segment::Regions {
     return {At<float>(layout_.gradients +
                       place % layout_.board_places * layout_.weights_stride),
             static_cast<size_t>(options_.num_parameters)};
+  }
+  // The word of a part's message in the batch's place of a step. Only for a
+  // segment with messages.
+  SharedWord message_word(uint32_t place, uint64_t message,
+                          uint64_t part) const {
+    const uint64_t of_part =
+        place % options_.batches_per_step * options_.num_messages +
+        message % options_.num_messages;
+    return Word(layout_.message_words,
+                of_part * options_.parts + part % options_.parts);
   }
   // Returns the first word of a BatchRecord: see JobShape::RecordOf().
   uint64_t* record_words(uint64_t record) const;

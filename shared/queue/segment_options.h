@@ -20,6 +20,10 @@ struct SegmentOptions {
   uint64_t batches_per_epoch = 0;  // Number of batches B, >= 1.
   uint64_t epochs = 0;             // Number of epochs, >= 1.
   uint64_t parts = 1;              // Number of parts P of a batch, [1, 16].
+  // Number of messages that a part of a batch publishes, [0, 256], and bytes of
+  // one batch's place for them; see message_board.h. Both are 0 without parts.
+  uint64_t num_messages = 0;
+  uint64_t message_bytes = 0;
   // Number of hosts of the job, [1, 64]. Each has a segment of its own.
   uint64_t num_hosts = 1;
   // Numbers of places of each step that other hosts have, before and after the
@@ -37,8 +41,10 @@ struct SegmentOptions {
   // Bytes of a row of the table that all trainers share, below 2^32; 0: each
   // trainer has a table of its own.
   uint64_t shared_row_bytes = 0;
-  uint32_t num_slots = 0;            // Number of slots S, [1, 4096].
-  uint32_t num_overflow_blocks = 0;  // Number of blocks: one per sampler.
+  // Number of slots S, [1, 4096]. With several parts, a multiple of P, of at
+  // least 2 P.
+  uint32_t num_slots = 0;
+  uint32_t num_overflow_blocks = 0;  // Number of blocks: P per sampler.
   uint32_t batches_per_step = 1;     // Number of batches W, [1, 1024].
   uint32_t staleness = 0;  // Bound s, [0, 1024]; see gradient_board.h.
   // Number of floats of optimizer state per weight: 2 for Adam.

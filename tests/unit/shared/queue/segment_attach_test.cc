@@ -73,6 +73,40 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
             [](SegmentOptions* o) { o->batches_per_step = 1025; }},
            {"parts", [](SegmentOptions* o) { o->parts = 0; }},
            {"parts", [](SegmentOptions* o) { o->parts = 17; }},
+           {"num_slots is 4, must be a multiple of the 3 parts",
+            [](SegmentOptions* o) { o->parts = 3; }},
+           {"num_slots is 4, must be a multiple of the 4 parts of a batch, and "
+            "room for two",
+            [](SegmentOptions* o) { o->parts = 4; }},
+           {"num_overflow_blocks",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->num_overflow_blocks = 511;
+            }},
+           {"num_messages", [](SegmentOptions* o) { o->num_messages = 1; }},
+           {"message_bytes", [](SegmentOptions* o) { o->message_bytes = 1; }},
+           {"num_messages",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->num_messages = 257;
+            }},
+           {"message_bytes",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->message_bytes = 64;
+            }},
+           {"message_bytes",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->num_messages = 1;
+              o->message_bytes = ~uint64_t{0};
+            }},
+           {"staleness",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->num_messages = 1;
+              o->staleness = 1;
+            }},
            {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 0; }},
            {"num_hosts", [](SegmentOptions* o) { o->num_hosts = 65; }},
            {"places_before", [](SegmentOptions* o) { o->places_before = 1; }},
@@ -103,6 +137,21 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
     EXPECT_THAT(Segment::Attach(forgery.Make(), kTestJob),
                 InvalidArgument(wrong.field));
   }
+}
+
+TEST(SegmentAttachTest, AcceptsAsManyPartsAsFitTwice) {
+  SegmentOptions options = SmallOptions();
+  options.parts = 16;
+  options.num_slots = 32;
+  options.num_overflow_blocks = 16 * kMaxOwners;
+  options.overflow_bytes = 512;
+  options.num_messages = 256;
+  options.message_bytes = 1000;
+  EXPECT_THAT(ValidateOptions(options), IsOk());
+  options.num_messages = 0;
+  options.message_bytes = 0;
+  options.staleness = 2;
+  EXPECT_THAT(ValidateOptions(options), IsOk());
 }
 
 TEST(SegmentAttachTest, AcceptsAnHonestCopy) {

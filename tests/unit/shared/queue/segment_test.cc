@@ -149,6 +149,11 @@ SegmentOptions RandomOptions(uint64_t seed) {
   options.job_key = kTestJob;
   options.num_slots = static_cast<uint32_t>(1 + below(20));
   options.slot_bytes = sizeof(TaskHeader) + below(5000);
+  options.parts = 1 + below(3);
+  if (options.parts > 1) {
+    options.num_slots = static_cast<uint32_t>((2 + below(10)) * options.parts);
+    options.num_messages = below(4);
+  }
   options.num_overflow_blocks = static_cast<uint32_t>(below(4));
   options.overflow_bytes = sizeof(TaskHeader) + below(9000);
   options.batches_per_epoch = 1 + below(50);
@@ -176,11 +181,12 @@ std::vector<std::pair<uintptr_t, uintptr_t>> Everything(
   for (uint32_t i = 0; i < options.num_overflow_blocks; ++i) {
     add(regions.overflow_block(i).data(), options.overflow_bytes);
   }
-  for (uint32_t place = 0; place < options.batches_per_step; ++place) {
+  const uint64_t num_places = options.batches_per_step * options.parts;
+  for (uint32_t place = 0; place < num_places; ++place) {
     add(regions.gradient(place).data(), options.num_parameters * 4);
   }
-  for (BatchSeq seq(0); seq < BatchSeq(options.batches_per_epoch); ++seq) {
-    add(regions.record_words(seq.value()), sizeof(BatchRecord));
+  for (uint64_t i = 0; i < options.batches_per_epoch * options.parts; ++i) {
+    add(regions.record_words(i), sizeof(BatchRecord));
   }
   for (const uint64_t version : {0, 1}) {
     add(regions.weights(version).data(), options.num_parameters * 4);
@@ -244,6 +250,48 @@ TEST(SegmentTest, NoNumberLeadsOutOfTheSegment) {
     regions.slot_place(number).load();
     regions.overflow_word(number).load();
     regions.done_word(static_cast<uint32_t>(number)).load();
+  }
+}
+
+// The words of messages are as many as there are messages, and apart from all
+// that lies around them.
+TEST(SegmentTest, EachMessageHasAWordOfItsOwn) {
+  SegmentOptions options = SmallOptions();
+  options.parts = 2;
+  options.num_messages = 3;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  const Segment::Regions& regions = segment->regions();
+  uint64_t value = 0;
+  for (uint32_t place = 0; place < 3; ++place) {
+    for (uint64_t message = 0; message < 3; ++message) {
+      for (uint64_t part = 0; part < 2; ++part) {
+        EXPECT_EQ(regions.message_word(place, message, part).load(), 0U);
+        regions.message_word(place, message, part).store(++value);
+      }
+    }
+  }
+  EXPECT_EQ(value, 3U * 3 * 2);
+  value = 0;
+  for (uint32_t place = 0; place < 3; ++place) {
+    for (uint64_t message = 0; message < 3; ++message) {
+      for (uint64_t part = 0; part < 2; ++part) {
+        EXPECT_EQ(regions.message_word(place, message, part).load(), ++value);
+      }
+    }
+  }
+  for (uint32_t place = 0; place < 6; ++place) {
+    EXPECT_EQ(regions.done_word(place).load(), 0U);
+  }
+  for (uint64_t record = 0; record < 20; ++record) {
+    EXPECT_EQ(*regions.record_words(record), 0U);
+  }
+  // I9: no number leads out of them.
+  for (const uint64_t number :
+       {uint64_t{18}, uint64_t{1} << 32, ~uint64_t{0}}) {
+    const uint64_t found =
+        regions.message_word(static_cast<uint32_t>(number), number, number)
+            .load();
+    EXPECT_TRUE(found >= 1 && found <= 18) << found;
   }
 }
 

@@ -1,0 +1,245 @@
+// Messages between the parts of a batch: published once, read by the others,
+// and replaced by those of the next step.
+#include "shared/queue/message_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "shared/queue/gradient_board.h"
+#include "tests/unit/shared/queue/segment_for_tests.h"
+
+namespace fgnn {
+namespace {
+
+constexpr uint64_t kMessageBytes = 1000;
+
+SegmentOptions OptionsOf(uint64_t parts, uint32_t batches_per_step) {
+  SegmentOptions options = SmallOptions();
+  options.parts = parts;
+  options.num_slots = static_cast<uint32_t>(4 * parts);
+  options.batches_per_step = batches_per_step;
+  options.num_messages = 3;
+  options.message_bytes = kMessageBytes;
+  return options;
+}
+
+// Memory that is aligned as a mapping is.
+class Memory {
+ public:
+  explicit Memory(uint64_t bytes) : lines_((bytes + 63) / 64) {}
+  absl::Span<std::byte> bytes() {
+    return {reinterpret_cast<std::byte*>(lines_.data()), lines_.size() * 64};
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::array<std::byte, 64> bytes;
+  };
+  std::vector<Line> lines_;
+};
+
+class MessageBoardTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  uint32_t parts() const { return 3; }
+  uint32_t batches_per_step() const { return GetParam(); }
+
+  const SegmentOptions options_ = OptionsOf(parts(), batches_per_step());
+  std::unique_ptr<Segment> segment_ = MakeSegment(options_);
+  Memory memory_{MessageBoard::MemoryBytes(options_)};
+  MessageBoard board_ =
+      MessageBoard::Over(segment_.get(), memory_.bytes()).value();
+};
+
+TEST_P(MessageBoardTest, AMessageIsThereOnceItIsPublished) {
+  MessageBoard other =
+      MessageBoard::Over(segment_.get(), memory_.bytes()).value();
+  const BatchSeq last(batches_per_step() - 1);
+  for (uint32_t message = 0; message < 3; ++message) {
+    for (uint32_t part = 0; part < parts(); ++part) {
+      EXPECT_FALSE(other.IsThere(last, message, part));
+      board_.Publish(last, message, part);
+      EXPECT_TRUE(other.IsThere(last, message, part));
+      // Neither a later message, nor that of another batch.
+      EXPECT_FALSE(other.IsThere(last, message + 1, part) && message < 2);
+      EXPECT_FALSE(other.IsThere(last + 1, message, part));
+      if (last > BatchSeq(0)) {
+        EXPECT_FALSE(other.IsThere(last - 1, message, part));
+      }
+    }
+  }
+}
+
+TEST_P(MessageBoardTest, EachBatchOfAStepHasAPlaceInTheMemory) {
+  const absl::Span<std::byte> all = memory_.bytes();
+  const std::byte* end = all.data();
+  for (BatchSeq seq(0); seq < BatchSeq(batches_per_step()); ++seq) {
+    const absl::Span<std::byte> place = board_.BytesOf(seq);
+    EXPECT_EQ(place.size(), kMessageBytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(place.data()) % 64, 0U);
+    EXPECT_GE(place.data(), end);
+    end = place.data() + place.size();
+    // Steps end with the epoch.
+    EXPECT_EQ(board_.BytesOf(seq + options_.batches_per_epoch).data(),
+              place.data());
+  }
+  EXPECT_LE(end, all.data() + all.size());
+}
+
+// Steps have one batch or two. The epoch of 10 batches has whole steps of both.
+TEST_P(MessageBoardTest, ThePlaceServesTheNextStepsBatch) {
+  for (BatchSeq seq(0); seq < BatchSeq(30); ++seq) {
+    for (uint32_t part = 0; part < parts(); ++part) {
+      EXPECT_FALSE(board_.IsThere(seq, 0, part)) << seq.value();
+      board_.Publish(seq, 0, part);
+      EXPECT_TRUE(board_.IsThere(seq, 0, part)) << seq.value();
+      if (seq >= BatchSeq(batches_per_step())) {
+        EXPECT_FALSE(board_.IsThere(seq - batches_per_step(), 0, part));
+      }
+    }
+  }
+}
+
+TEST_P(MessageBoardTest, PublishingWakesWhoWaitsAndIsDoneOnce) {
+  GradientBoard board(segment_.get(), OwnerIndex{1});
+  uint32_t seen = board.changes();
+  board_.Publish(BatchSeq(0), 1, 2);
+  EXPECT_NE(board.changes(), seen);
+  seen = board.changes();
+  board_.Publish(BatchSeq(0), 1, 2);
+  EXPECT_EQ(board.changes(), seen);
+  EXPECT_TRUE(board_.IsThere(BatchSeq(0), 1, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, MessageBoardTest, testing::Values(1, 2));
+
+TEST(MessageBoardOverTest, RefusesMemoryThatDoesNotFit) {
+  const SegmentOptions options = OptionsOf(2, 2);
+  EXPECT_EQ(MessageBoard::MemoryBytes(options), 2U * 1024);
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  Memory memory(2 * 1024 + 64);
+  EXPECT_THAT(
+      MessageBoard::Over(segment.get(), memory.bytes().subspan(0, 2047)),
+      InvalidArgument("needs"));
+  EXPECT_THAT(MessageBoard::Over(segment.get(), memory.bytes().subspan(8)),
+              InvalidArgument("aligned"));
+  EXPECT_THAT(MessageBoard::Over(segment.get(), memory.bytes()), IsOk());
+
+  SegmentOptions silent = options;
+  silent.num_messages = 0;
+  silent.message_bytes = 0;
+  EXPECT_EQ(MessageBoard::MemoryBytes(silent), 0U);
+  EXPECT_THAT(MessageBoard::Over(MakeSegment(silent).get(), memory.bytes()),
+              FailedPrecondition());
+}
+
+// The value that a part's message of a batch has in each of its words.
+uint32_t Content(BatchSeq seq, uint32_t message, uint32_t part) {
+  return static_cast<uint32_t>(seq.value() * 100 + message * 10 + part);
+}
+
+// One trainer of one part, as ThreadSanitizer sees it. For each batch, it
+// publishes its messages one after the other, and reads the same message of
+// all parts in between. It gives each part back once in the middle and goes on
+// as its successor would: messages that are there are not written again.
+class PartTrainer {
+ public:
+  static constexpr uint32_t kParts = 3;
+  static constexpr uint32_t kMessages = 3;
+  static constexpr uint32_t kWords = 16;
+
+  PartTrainer(Segment* segment, absl::Span<std::byte> memory, uint32_t part,
+              std::atomic<uint64_t>* done)
+      : segment_(segment),
+        messages_(MessageBoard::Over(segment, memory).value()),
+        board_(segment, OwnerIndex{1}),
+        part_(part),
+        done_(done) {}
+
+  void Run(BatchSeq end, Deadline deadline) {
+    const JobShape& shape = segment_->shape();
+    for (BatchSeq seq(0); seq < end; ++seq) {
+      // As steps are: a batch of the next one begins once all parts of this one
+      // are done.
+      const BatchSeq first = shape.BatchesOfStep(shape.StepOf(seq)).begin;
+      while (done_->load() < first.value() * kParts) {
+        ASSERT_LT(MonotonicClock::now(), deadline);
+        std::this_thread::yield();
+      }
+      Train(seq, /*through=*/1, deadline);
+      Train(seq, /*through=*/kMessages, deadline);
+      if (testing::Test::HasFatalFailure()) return;
+      done_->fetch_add(1);
+    }
+  }
+
+ private:
+  absl::Span<uint32_t> WordsOf(BatchSeq seq, uint32_t message, uint32_t part) {
+    auto* words = reinterpret_cast<uint32_t*>(messages_.BytesOf(seq).data());
+    return {words + (message * kParts + part) * kWords, kWords};
+  }
+
+  void Train(BatchSeq seq, uint32_t through, Deadline deadline) {
+    for (uint32_t message = 0; message < through; ++message) {
+      if (!messages_.IsThere(seq, message, part_)) {
+        for (uint32_t& word : WordsOf(seq, message, part_)) {
+          word = Content(seq, message, part_);
+        }
+        messages_.Publish(seq, message, part_);
+      }
+      for (uint32_t part = 0; part < kParts; ++part) {
+        WaitFor(seq, message, part, deadline);
+        for (const uint32_t word : WordsOf(seq, message, part)) {
+          ASSERT_EQ(word, Content(seq, message, part));
+        }
+      }
+    }
+  }
+
+  void WaitFor(BatchSeq seq, uint32_t message, uint32_t part,
+               Deadline deadline) {
+    for (;;) {
+      const uint32_t seen = board_.changes();
+      if (messages_.IsThere(seq, message, part)) return;
+      ASSERT_LT(MonotonicClock::now(), deadline);
+      ASSERT_THAT(board_.WaitForChange(seen, deadline), IsOk());
+    }
+  }
+
+  Segment* segment_;
+  MessageBoard messages_;
+  GradientBoard board_;
+  uint32_t part_;
+  std::atomic<uint64_t>* done_;  // Number of parts that are trained.
+};
+
+class MessageThreadsTest : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(MessageThreadsTest, NobodyReadsHalfAMessage) {
+  SegmentOptions options = OptionsOf(PartTrainer::kParts, GetParam());
+  options.batches_per_epoch = 100;
+  const std::unique_ptr<Segment> segment = MakeSegment(options);
+  Memory memory(MessageBoard::MemoryBytes(options));
+  std::atomic<uint64_t> done{0};
+  std::vector<std::thread> threads;
+  for (uint32_t part = 0; part < PartTrainer::kParts; ++part) {
+    threads.emplace_back([&, part] {
+      PartTrainer(segment.get(), memory.bytes(), part, &done)
+          .Run(segment->shape().num_batches(), FarDeadline());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done.load(), 300U * PartTrainer::kParts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, MessageThreadsTest, testing::Values(1, 2));
+
+}  // namespace
+}  // namespace fgnn
