@@ -6,6 +6,18 @@
 #include "shared/minibatch/task.h"
 
 namespace fgnn {
+namespace {
+
+// Hops of a part: more than layers have inputs, outputs and keys of their own.
+constexpr uint32_t kHopsOfPart = 32;
+static_assert(2 * kMaxHops + 1 < kHopsOfPart);
+
+PhiloxKey KeyOf(uint32_t hop, const DropoutPlace& place) {
+  return MakePhiloxKey(place.seed, place.epoch, place.batch,
+                       place.part * kHopsOfPart + hop, Purpose::kDropout);
+}
+
+}  // namespace
 
 Dropout Dropout::Of(double rate, PhiloxKey key) {
   Dropout dropout;
@@ -21,14 +33,12 @@ Dropout Dropout::Of(double rate, PhiloxKey key) {
 Dropout DropoutInto(const ModelOptions& options, uint32_t layer,
                     const DropoutPlace& place) {
   return Dropout::Of(layer == 0 ? options.input_dropout : options.dropout,
-                     MakePhiloxKey(place.seed, place.epoch, place.batch, layer,
-                                   Purpose::kDropout));
+                     KeyOf(layer, place));
 }
 
 // Its hop lies beyond those of the layers' inputs and outputs.
 PhiloxKey OwnKeyOf(uint32_t layer, const DropoutPlace& place) {
-  return MakePhiloxKey(place.seed, place.epoch, place.batch,
-                       uint32_t{kMaxHops} + 1 + layer, Purpose::kDropout);
+  return KeyOf(uint32_t{kMaxHops} + 1 + layer, place);
 }
 
 }  // namespace fgnn

@@ -29,6 +29,8 @@ struct DropoutPlace {
   uint64_t seed = 0;  // Seed of the job.
   uint64_t epoch = 0;
   uint64_t batch = 0;
+  // Part of the batch. Parts draw apart, since their rows have other numbers.
+  uint32_t part = 0;
 };
 
 // Returns the dropout of the activations that enter `layer`. Layer 0 takes the

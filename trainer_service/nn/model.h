@@ -147,8 +147,12 @@ struct StoredRows {
   FeatureType type = FeatureType::kFloat32;
 };
 
+class RowShuffle;
+
 struct TrainingBatch {
   const TaskView* task = nullptr;
+  // The exchange of rows with the batch's other parts; null for a whole batch.
+  RowShuffle* shuffle = nullptr;
   // The features of the input nodes. They are dense [num_input_nodes, F], and
   // input dropout is applied in place. For a batch that
   // Model::TakesStoredRows() they are [num_input_nodes] stored rows. The other
@@ -231,10 +235,13 @@ class Model {
   virtual bool TakesStoredRows(const TaskView& task,
                                FeatureType type) const = 0;
 
-  // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
-  // whose loss is 0. The same arguments give the same bits, whatever the number
-  // of threads; stored rows and their copies do too.
-  // InvalidArgument: the batch does not fit the model. ResourceExhausted.
+  // Writes the gradient [P] of the mean loss over the whole batch's seeds;
+  // zeros for a batch without seeds, whose loss is 0. The gradients of a
+  // batch's parts sum to the batch's, and each one's loss is the mean over its
+  // own seeds. The same arguments give the same bits, whatever the number of
+  // threads; stored rows and their copies do too. InvalidArgument: the batch
+  // does not fit the model. ResourceExhausted. Otherwise returns the errors of
+  // the shuffle.
   virtual absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
                                                const TrainingBatch& batch,
                                                absl::Span<float> gradient) = 0;

@@ -21,6 +21,7 @@
 #include "trainer_service/nn/cpu/pair_loss.h"
 #include "trainer_service/nn/cpu/seed_losses.h"
 #include "trainer_service/nn/dropout_rule.h"
+#include "trainer_service/nn/row_shuffle.h"
 
 namespace fgnn {
 namespace {
@@ -33,7 +34,7 @@ constexpr int64_t kNodesPerDegreeTask = 4096;
 // --edges-per-row).
 constexpr uint64_t kMostBytesInPlace = 6;
 
-// Seeds [first, first + count) of the `all` seeds of a batch.
+// Seeds [first, first + count) of a task, whose batch has `all` seeds.
 struct SeedRange {
   int64_t first;
   int64_t count;
@@ -41,7 +42,15 @@ struct SeedRange {
 };
 
 DropoutPlace PlaceOf(const TrainingBatch& batch) {
-  return {.seed = batch.seed, .epoch = batch.epoch, .batch = batch.batch};
+  return {.seed = batch.seed,
+          .epoch = batch.epoch,
+          .batch = batch.batch,
+          .part = batch.task->part};
+}
+
+// Returns the number of seeds of the whole batch.
+int64_t SeedsOfBatch(const TaskView& task) {
+  return task.num_parts == 1 ? task.num_seeds : task.batch_seeds;
 }
 
 // Returns the number of terms of a seed's loss.
@@ -90,8 +99,8 @@ class LayeredModel final : public Model {
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
-    if (batch.task->num_seeds == 0) return LearnNothing(gradient);
-    if (batch.features.empty() && !CanReadStoredRows(*batch.task)) {
+    if (SeedsOfBatch(*batch.task) == 0) return LearnNothing(gradient);
+    if (!batch.stored_rows.rows.empty() && !CanReadStoredRows(*batch.task)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "batch ", batch.task->seq.value(),
           " has stored rows, which this model does not take for it"));
@@ -125,6 +134,11 @@ class LayeredModel final : public Model {
   }
 
  private:
+  struct DegreeRows {
+    Scratch<float> degrees;
+    Scratch<float> scales;
+  };
+
   bool CanReadStoredRows(const TaskView& task) const {
     return !(options().input_dropout > 0) &&
            layers_[0]->TakesStoredRows(BlockOf(0, task));
@@ -146,29 +160,66 @@ class LayeredModel final : public Model {
   // Returns the block of layer l: hop L - 1 - l, as the last hop's sources have
   // features.
   const BlockView& BlockOf(uint32_t layer, const TaskView& task) const {
-    return task.hops[options().layers - 1 - layer];
+    return task.hops[HopOf(layer)];
   }
 
-  // Returns the degrees of the input nodes. The first of these are the sources
-  // of any hop.
-  absl::StatusOr<SourceDegrees> DegreesOf(const TrainingBatch& batch) {
+  // Returns the degrees of the sources of a layer's block. `before`: those of
+  // the layer before. The first input nodes are the sources of any hop of a
+  // whole batch, and the own sources of any hop of a part.
+  absl::StatusOr<SourceDegrees> DegreesOf(const TrainingBatch& batch,
+                                          uint32_t layer,
+                                          const SourceDegrees& before) {
     if (!options().divides_by_degrees()) return SourceDegrees();
-    const absl::Span<const uint32_t> nodes = batch.task->input_nodes;
+    const TaskView& task = *batch.task;
+    if (layer > 0 && task.num_parts == 1) return before;
+    const BlockView& block = BlockOf(layer, task);
+    DegreeRows& rows = degrees_[layer];
+    const SourceDegrees degrees = {
+        .degrees = rows.degrees.Reserve(block.num_sources),
+        .scales = rows.scales.Reserve(block.num_sources)};
+    const absl::Span<const uint32_t> remote = RemoteNodes(layer, task);
+    const size_t own = block.num_sources - remote.size();
+    FGNN_RETURN_IF_ERROR(
+        FindDegrees(batch.indptr, task.input_nodes.subspan(0, own), 0, rows));
+    FGNN_RETURN_IF_ERROR(FindDegrees(batch.indptr, remote, own, rows));
+    return degrees;
+  }
+
+  // Sets the degrees of the nodes from row `row` on.
+  absl::Status FindDegrees(absl::Span<const EdgeOffset> indptr,
+                           absl::Span<const uint32_t> nodes, size_t row,
+                           DegreeRows& rows) {
+    float* const degrees = rows.degrees.data() + row;
+    float* const scales = rows.scales.data() + row;
     const auto num_nodes = static_cast<int64_t>(nodes.size());
-    float* const degrees = degrees_.Reserve(nodes.size());
-    float* const scales = degree_scales_.Reserve(nodes.size());
-    FGNN_RETURN_IF_ERROR(team_->Run(
+    return team_->Run(
         NumTasks(num_nodes, kNodesPerDegreeTask), [&](int64_t task, int) {
           const int64_t first = task * kNodesPerDegreeTask;
           const int64_t last = std::min(first + kNodesPerDegreeTask, num_nodes);
           for (int64_t i = first; i < last; ++i) {
             const uint32_t v = nodes[static_cast<size_t>(i)];
-            const EdgeOffset in = batch.indptr[v + 1] - batch.indptr[v];
+            const EdgeOffset in = indptr[v + 1] - indptr[v];
             degrees[i] = static_cast<float>(in) + 1.0F;
             scales[i] = 1.0F / std::sqrt(degrees[i]);
           }
-        }));
-    return SourceDegrees{.degrees = degrees, .scales = scales};
+        });
+  }
+
+  // Returns the hop whose sources a layer's inputs are.
+  uint32_t HopOf(uint32_t layer) const { return options().layers - 1 - layer; }
+  absl::Span<const uint32_t> RemoteNodes(uint32_t layer,
+                                         const TaskView& task) const {
+    if (task.num_parts == 1) return {};
+    return task.split.levels[HopOf(layer)].remote_nodes;
+  }
+  // Returns the inputs of a hidden layer, or their gradients.
+  PartRows InputsOf(uint32_t layer, const TaskView& task, Number* rows) const {
+    const size_t remote = RemoteNodes(layer, task).size();
+    return {.rows = rows,
+            .precision = options().precision,
+            .columns = options().input_width(layer),
+            .own = BlockOf(layer, task).num_sources - remote,
+            .remote = remote};
   }
 
   // Returns the features. A layer of Bfloat16 takes dense features in f32 like
@@ -199,24 +250,34 @@ class LayeredModel final : public Model {
     const uint32_t num_layers = options().layers;
     FGNN_RETURN_IF_ERROR(DropFeatures(batch));
     LayerInput<Number> input = InputOf(batch);
-    FGNN_ASSIGN_OR_RETURN(input.degrees, DegreesOf(batch));
     // Input and output of each layer; inputs without features.
     std::array<const Number*, kMaxHops> inputs = {};
     std::array<LayerOutput<Number>, kMaxHops> outputs = {};
     for (uint32_t layer = 0; layer < num_layers; ++layer) {
       input.key = OwnKeyOf(layer, PlaceOf(batch));
+      FGNN_ASSIGN_OR_RETURN(input.degrees,
+                            DegreesOf(batch, layer, input.degrees));
+      input.room =
+          layer + 1 < num_layers
+              ? static_cast<int64_t>(RemoteNodes(layer + 1, *batch.task).size())
+              : 0;
       const BlockView& block = BlockOf(layer, *batch.task);
       const Dropout dropout = DropoutInto(options(), layer + 1, PlaceOf(batch));
       if (layer > 0) inputs[layer] = input.dense;
       FGNN_ASSIGN_OR_RETURN(
           outputs[layer],
           layers_[layer]->Forward(weights, block, input, dropout));
-      input.dense = outputs[layer].rows;
-      if (stages_[layer] == nullptr) continue;
-      FGNN_ASSIGN_OR_RETURN(
-          input.dense, stages_[layer]->Forward(weights, block.num_destinations,
-                                               outputs[layer].logits,
-                                               inputs[layer], dropout));
+      Number* rows = outputs[layer].rows;
+      if (stages_[layer] != nullptr) {
+        FGNN_ASSIGN_OR_RETURN(
+            rows, stages_[layer]->Forward(weights, block.num_destinations,
+                                          outputs[layer].logits, inputs[layer],
+                                          dropout, input.room));
+      }
+      input.dense = rows;
+      if (batch.shuffle == nullptr || layer + 1 == num_layers) continue;
+      FGNN_RETURN_IF_ERROR(batch.shuffle->Forward(
+          HopOf(layer + 1), InputsOf(layer + 1, *batch.task, rows)));
     }
     FGNN_ASSIGN_OR_RETURN(const BatchResult result,
                           options().predicts_links()
@@ -239,6 +300,10 @@ class LayeredModel final : public Model {
         FGNN_RETURN_IF_ERROR(
             stage->AddGradientOfInputs(dh, inputs[layer], input_scale, dx));
       }
+      if (batch.shuffle != nullptr && layer > 0) {
+        FGNN_RETURN_IF_ERROR(batch.shuffle->Backward(
+            HopOf(layer), InputsOf(layer, *batch.task, dx)));
+      }
       dh = dx;
     }
     return result;
@@ -256,10 +321,11 @@ class LayeredModel final : public Model {
       const int64_t first = task * kSeedsPerTask;
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
       float* const logits = last.logits + first * num_classes;
-      sums[static_cast<size_t>(task)] =
-          LossOfSeeds(options(), batch, {first, seeds, num_seeds}, logits);
+      sums[static_cast<size_t>(task)] = LossOfSeeds(
+          options(), batch, {first, seeds, SeedsOfBatch(*batch.task)}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
+    if (num_seeds == 0) return BatchResult();
     return MeanOf(sums, num_seeds * TermsOfSeed(options()));
   }
 
@@ -286,9 +352,8 @@ class LayeredModel final : public Model {
   ThreadTeam* const team_;
   PairLoss pair_loss_;  // Loss of link prediction.
   Scratch<const std::byte*> rows_;
-  Scratch<float> degrees_;
-  Scratch<float> degree_scales_;
-  StoredRows dense_rows_;  // Rows for InputOf().
+  std::array<DegreeRows, kMaxHops> degrees_;  // Degrees for each layer.
+  StoredRows dense_rows_;                     // Rows for InputOf().
   std::vector<std::unique_ptr<GnnLayer<Number>>> layers_;
   // Stages behind the layers; null where there is none.
   std::vector<std::unique_ptr<HiddenStage<Number>>> stages_;

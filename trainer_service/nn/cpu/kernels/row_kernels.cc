@@ -55,6 +55,7 @@ int64_t RowsPerPartial(int64_t rows) {
 
 void SumOfPartials(const float* partials, int64_t count, int64_t stride,
                    absl::Span<float> out) {
+  if (count == 0) return std::fill(out.begin(), out.end(), 0.0F);
   std::copy_n(partials, out.size(), out.data());
   for (int64_t p = 1; p < count; ++p) {
     AddRow(partials + p * stride, static_cast<int64_t>(out.size()), 1,

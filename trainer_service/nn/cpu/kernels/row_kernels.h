@@ -36,7 +36,7 @@ int64_t RowsPerPartial(int64_t rows);
 inline constexpr int64_t kFloatsPerSumTask = 16384;
 
 // Sets out to the sum of `count` arrays of its size, `stride` floats apart, in
-// their order; count >= 1.
+// their order; to zeros if there are none.
 void SumOfPartials(const float* partials, int64_t count, int64_t stride,
                    absl::Span<float> out);
 

@@ -28,7 +28,7 @@ absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::Forward(
   attention_.dropout = Dropout::Of(options_.attention_dropout, x.key);
   FGNN_RETURN_IF_ERROR(Transform(weights.data() + options_.weight_offset));
   FGNN_RETURN_IF_ERROR(Attend());
-  return SumMessages(weights.data() + options_.bias_offset, dropout);
+  return SumMessages(weights.data() + options_.bias_offset, x.room, dropout);
 }
 
 template <typename Number>
@@ -75,9 +75,10 @@ absl::Status GatLayer<Number>::Attend() {
 
 template <typename Number>
 absl::StatusOr<LayerOutput<Number>> GatLayer<Number>::SumMessages(
-    const float* bias, const Dropout& dropout) {
+    const float* bias, int64_t room, const Dropout& dropout) {
   const HeadShape& shape = options_.shape;
-  const LayerOutput<Number> output = output_.Reserve(block_.num_destinations);
+  const LayerOutput<Number> output =
+      output_.Reserve(block_.num_destinations, room);
   FGNN_RETURN_IF_ERROR(
       ForLists(destinations_, [&](int64_t first, int64_t last, int worker) {
         float* const z = output_.Floats(first, last, worker);

@@ -67,6 +67,7 @@ class GatLayer final : public GnnLayer<Number> {
   absl::Status Transform(const float* weight);
   absl::Status Attend();
   absl::StatusOr<LayerOutput<Number>> SumMessages(const float* bias,
+                                                  int64_t room,
                                                   const Dropout& dropout);
   // The backward pass.
   absl::Status GradientOfScores(const Number* dz);

@@ -70,7 +70,7 @@ absl::StatusOr<LayerOutput<Number>> GinLayer<Number>::Forward(
   weight_.Pack(SecondWeight(options_, weights), /*backward=*/true);
   bias_.Assign(weights.subspan(options_.bias_offset, static_cast<size_t>(out)));
   const Number* const hidden = hidden_.Reserve(num_rows).rows;
-  const LayerOutput<Number> output = output_.Reserve(num_rows);
+  const LayerOutput<Number> output = output_.Reserve(num_rows, x.room);
   FGNN_RETURN_IF_ERROR(tasks_.Run(num_rows, [&](int64_t first, int64_t last,
                                                 int worker) {
     float* const between = hidden_.Floats(first, last, worker);

@@ -37,10 +37,12 @@ struct LayerInput {
   // dropout of its output.
   PhiloxKey key = {0, 0};
   SourceDegrees degrees;
+  // Number of rows to leave room for behind the output, which the caller fills.
+  int64_t room = 0;
 };
 
-// The output of a layer, [D, out]. The layer owns it; it is valid until the
-// next Forward().
+// The output of a layer, [D, out], and the room behind it. The layer owns it;
+// it is valid until the next Forward().
 template <typename Number>
 struct LayerOutput {
   // Rows after ReLU and dropout. For the last layer: room for the gradient that

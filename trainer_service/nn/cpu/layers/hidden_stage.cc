@@ -160,9 +160,9 @@ absl::Status HiddenStage<Number>::MeasureColumns(const float* z) {
 }
 
 template <typename Number>
-absl::StatusOr<const Number*> HiddenStage<Number>::Forward(
+absl::StatusOr<Number*> HiddenStage<Number>::Forward(
     absl::Span<const float> weights, int64_t rows, float* z, const Number* x,
-    const Dropout& dropout) {
+    const Dropout& dropout, int64_t room) {
   const int64_t columns = options_.columns;
   const Normalization normalization = options_.normalization;
   rows_ = rows;
@@ -178,7 +178,7 @@ absl::StatusOr<const Number*> HiddenStage<Number>::Forward(
   } else {
     inverse_deviation_.resize(static_cast<size_t>(rows));
   }
-  Number* const h = output_.Reserve(size());
+  Number* const h = output_.Reserve(size() + room * columns);
   FGNN_RETURN_IF_ERROR(
       team_->Run(NumTasks(rows, kRowsPerTask), [&](int64_t task, int worker) {
         WorkerRows& own = worker_rows_[static_cast<size_t>(worker)];

@@ -29,11 +29,11 @@ class HiddenStage {
   HiddenStage(const HiddenStageOptions& options, ThreadTeam* team);
 
   // z [rows, columns] is overwritten and borrowed. x [rows, columns] is read if
-  // inputs are added. weights [P]. Returns h, which the stage owns until the
-  // next Forward().
-  absl::StatusOr<const Number*> Forward(absl::Span<const float> weights,
-                                        int64_t rows, float* z, const Number* x,
-                                        const Dropout& dropout);
+  // inputs are added. weights [P]. Returns h, with room for `room` more rows
+  // behind it, which the stage owns until the next Forward().
+  absl::StatusOr<Number*> Forward(absl::Span<const float> weights, int64_t rows,
+                                  float* z, const Number* x,
+                                  const Dropout& dropout, int64_t room = 0);
 
   // dy [rows, columns] is the gradient before ReLU and dropout. Returns the
   // gradient of z: dy itself, or `room` [rows, columns], which may lie in the

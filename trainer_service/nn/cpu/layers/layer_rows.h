@@ -143,9 +143,9 @@ class OutputRows {
   OutputRows(int64_t columns, bool last, const ThreadTeam& team)
       : columns_(columns), last_(last), floats_(team) {}
 
-  // Returns room for `count` rows. std::bad_alloc.
-  LayerOutput<Number> Reserve(int64_t count) {
-    output_.rows = rows_.Reserve(count * columns_);
+  // Returns room for `count` rows, and `room` more. std::bad_alloc.
+  LayerOutput<Number> Reserve(int64_t count, int64_t room = 0) {
+    output_.rows = rows_.Reserve((count + room) * columns_);
     if constexpr (std::is_same_v<Number, float>) {
       output_.logits = output_.rows;
     } else if (last_) {

@@ -11,7 +11,8 @@ absl::StatusOr<LayerOutput<Number>> LinearLayer<Number>::Forward(
     absl::Span<const float> weights, const BlockView& block,
     const LayerInput<Number>& x, const Dropout& dropout) {
   FGNN_RETURN_IF_ERROR(linear_.Start(weights, block, x));
-  const LayerOutput<Number> output = output_.Reserve(block.num_destinations);
+  const LayerOutput<Number> output =
+      output_.Reserve(block.num_destinations, x.room);
   FGNN_RETURN_IF_ERROR(tasks_.Run(
       block.num_destinations, [&](int64_t first, int64_t last, int worker) {
         float* const z = output_.Floats(first, last, worker);

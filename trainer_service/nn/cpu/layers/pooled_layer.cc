@@ -102,7 +102,7 @@ absl::StatusOr<LayerOutput<Number>> PooledLayer<Number>::Forward(
   x_.Start(x, block.num_sources);
   StartWeights(weights);
   aggregates_.Reserve(num_rows * options_.in);
-  const LayerOutput<Number> output = output_.Reserve(num_rows);
+  const LayerOutput<Number> output = output_.Reserve(num_rows, x.room);
   if (scales_rows()) {
     unit_rows_.Reserve(num_rows * options_.out);
     inverse_lengths_.Reserve(num_rows);
