@@ -30,14 +30,17 @@ constexpr seconds kKillTimeout{10};
 // Part of the time to register that a job waits before it says so.
 constexpr int kUntold = 12;
 
-// The job's sampler number 3 owns overflow block 3, whichever daemon it is.
+// Returns the first of the overflow blocks that a sampler owns, one for each
+// part of a batch. The job's sampler number 3 owns those from 3 P on, whichever
+// daemon it is.
 std::optional<uint32_t> OverflowBlockOf(const AttachTicket& ticket,
                                         const SegmentOptions& options) {
+  const uint64_t first = ticket.number * options.parts;
   if (ticket.role != ExecutorRole::kSampler ||
-      ticket.number >= options.num_overflow_blocks) {
+      first >= options.num_overflow_blocks) {
     return std::nullopt;
   }
-  return ticket.number;
+  return static_cast<uint32_t>(first);
 }
 
 // Returns the `missing` daemons, given as "sampler.0 on cpu:0", in one text.

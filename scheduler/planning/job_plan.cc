@@ -180,7 +180,8 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
   const uint64_t bound = std::max(sampling.bound_task_bytes, measured);
   segment.slot_bytes = std::min(AddCapped(measured, measured / 4), bound);
   if (segment.slot_bytes < bound) {
-    segment.num_overflow_blocks = spec.num_samplers();
+    segment.num_overflow_blocks =
+        spec.num_samplers() * static_cast<uint32_t>(segment.parts);
     segment.overflow_bytes = bound;
   }
   if (segment.num_devices == 1 && spec.queue_slots == 0) {

@@ -16,7 +16,9 @@ absl::Status GoneError(BatchSeq seq) {
 
 WriteSlot::WriteSlot(GlobalQueue* queue, TaskNumber task,
                      absl::Span<std::byte> block)
-    : queue_(queue, {task}), seq_(queue->SeqOf(task)), block_(block) {}
+    : queue_(queue, {task}),
+      of_(queue->segment_->shape().TaskOf(task)),
+      block_(block) {}
 
 void WriteSlot::Abandon::operator()(GlobalQueue* queue) const {
   // Leave() fails only if this process was declared dead. Then there is nothing
@@ -27,20 +29,19 @@ void WriteSlot::Abandon::operator()(GlobalQueue* queue) const {
 }
 
 absl::Status WriteSlot::SwitchToOverflow(Deadline deadline) {
-  if (queue_ == nullptr) return GoneError(seq_);
+  if (queue_ == nullptr) return GoneError(of_.seq);
   if (overflow_) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "task of batch ", seq_.value(), " exceeds even its overflow block of ",
-        block_.size(), " bytes"));
+        "task of batch ", of_.seq.value(),
+        " exceeds even its overflow block of ", block_.size(), " bytes"));
   }
-  FGNN_RETURN_IF_ERROR(queue_->TakeOverflowBlock(task(), deadline));
+  FGNN_ASSIGN_OR_RETURN(block_, queue_->TakeOverflowBlock(task(), deadline));
   overflow_ = true;
-  block_ = queue_->segment_->regions().overflow_block(*queue_->overflow_block_);
   return absl::OkStatus();
 }
 
 absl::Status WriteSlot::Publish() && {
-  if (queue_ == nullptr) return GoneError(seq_);
+  if (queue_ == nullptr) return GoneError(of_.seq);
   GlobalQueue* const queue = queue_.release();
   FGNN_RETURN_IF_ERROR(
       queue->Leave(task(), SlotState::kWriting, SlotState::kReady));

@@ -1,6 +1,8 @@
 #include "shared/queue/global_queue.h"
 
 #include <atomic>
+#include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/enum_words.h"
@@ -19,22 +21,36 @@ constexpr EnumWord<SlotState> kStates[] = {{SlotState::kFree, "FREE"},
                                            {SlotState::kReady, "READY"},
                                            {SlotState::kReading, "READING"}};
 
-// Repeats `attempt` until it returns a slot or an error, or the deadline
-// passes.
-template <typename Slot, typename Attempt>
-absl::StatusOr<std::optional<Slot>> RepeatUntil(Deadline deadline,
-                                                const uint32_t* counter,
-                                                Attempt attempt) {
+template <typename Slot>
+bool IsNothing(const std::optional<Slot>& slot) {
+  return !slot.has_value();
+}
+template <typename Slot>
+bool IsNothing(const std::vector<Slot>& slots) {
+  return slots.empty();
+}
+
+// Repeats `attempt` until it returns slots or an error, or the deadline passes.
+template <typename Attempt>
+std::invoke_result_t<Attempt> RepeatUntil(Deadline deadline,
+                                          const uint32_t* counter,
+                                          Attempt attempt) {
   for (;;) {
     // The counter is read before the attempt. So a change that the attempt
     // misses ends the wait.
     const uint32_t seen = ReadCounter(counter);
-    absl::StatusOr<std::optional<Slot>> slot = attempt();
-    if (!slot.ok() || slot->has_value() || MonotonicClock::now() >= deadline) {
-      return slot;
+    std::invoke_result_t<Attempt> claimed = attempt();
+    if (!claimed.ok() || !IsNothing(*claimed) ||
+        MonotonicClock::now() >= deadline) {
+      return claimed;
     }
     WaitOn(counter, seen, deadline);
   }
+}
+
+// Returns the batch to which the task belongs.
+BatchSeq SeqOf(const Segment& segment, TaskNumber task) {
+  return segment.shape().TaskOf(task).seq;
 }
 
 }  // namespace
@@ -50,6 +66,33 @@ absl::Status GlobalQueue::CheckMayClaim() const {
       "owner ", PlainIndex(owner_), " claims no slots of the global queue"));
 }
 
+std::optional<WriteSlot> GlobalQueue::TakeToWrite(TaskNumber task) {
+  const SlotTable slots(*segment_);
+  if (!slots.Move(task, slots.WordOf(task, SlotState::kFree, kNoOwner),
+                  slots.WordOf(task, SlotState::kWriting, owner_))) {
+    return std::nullopt;
+  }
+  slots.StorePlace(task, {.sampler = owner_, .overflow_block = {}});
+  return WriteSlot(this, task, slots.Block(task));
+}
+
+std::optional<ReadSlot> GlobalQueue::TakeToRead(TaskNumber task) {
+  const SlotTable slots(*segment_);
+  if (!slots.Move(task, slots.WordOf(task, SlotState::kReady, kNoOwner),
+                  slots.WordOf(task, SlotState::kReading, owner_))) {
+    return std::nullopt;
+  }
+  const SlotPlace place = slots.LoadPlace(task);
+  const bool overflows =
+      place.overflow_block.has_value() &&
+      *place.overflow_block < segment_->options().num_overflow_blocks;
+  return ReadSlot(
+      this, task,
+      overflows ? segment_->regions().overflow_block(*place.overflow_block)
+                : slots.Block(task),
+      overflows, place.sampler);
+}
+
 absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
   const SlotTable slots(*segment_);
   for (;;) {
@@ -58,55 +101,73 @@ absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::TryClaimForWriting() {
         SlotState::kFree,
         segment_->shape().TasksOf({BatchSeq(0), sampling_limit()}));
     if (!task.has_value()) return std::optional<WriteSlot>();
-    if (!slots.Move(*task, slots.WordOf(*task, SlotState::kFree, kNoOwner),
-                    slots.WordOf(*task, SlotState::kWriting, owner_))) {
-      continue;  // Another sampler was faster.
-    }
-    slots.StorePlace(*task, {.sampler = owner_, .overflow_block = {}});
-    return std::optional<WriteSlot>(WriteSlot(this, *task, slots.Block(*task)));
+    std::optional<WriteSlot> slot = TakeToWrite(*task);
+    if (slot.has_value()) return slot;
+    // Another sampler was faster.
   }
 }
 
+absl::StatusOr<std::vector<WriteSlot>> GlobalQueue::TryClaimBatchForWriting() {
+  FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> lowest, TryClaimForWriting());
+  std::vector<WriteSlot> claimed;
+  if (!lowest.has_value()) return claimed;
+  const TaskNumber lowest_task = lowest->task();
+  const TaskRange batch = TasksOfBatchOf(segment_->shape(), lowest_task);
+  for (TaskNumber task = batch.begin; task < batch.end; ++task) {
+    std::optional<WriteSlot> slot =
+        task == lowest_task ? std::move(lowest) : TakeToWrite(task);
+    if (slot.has_value()) claimed.push_back(*std::move(slot));
+  }
+  return claimed;
+}
+
 absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::TryClaimForReading(
-    BatchSeq first, BatchSeq last) {
+    BatchSeq first, BatchSeq last, std::optional<uint32_t> home_part) {
   const SlotTable slots(*segment_);
   const TaskRange tasks = segment_->shape().TasksOf({first, last});
   for (;;) {
     FGNN_RETURN_IF_ERROR(CheckMayClaim());
     const std::optional<TaskNumber> task =
-        slots.FindLowest(SlotState::kReady, tasks);
+        slots.FindLowest(SlotState::kReady, tasks, home_part);
     if (!task.has_value()) return std::optional<ReadSlot>();
-    if (!slots.Move(*task, slots.WordOf(*task, SlotState::kReady, kNoOwner),
-                    slots.WordOf(*task, SlotState::kReading, owner_))) {
-      continue;  // Another trainer was faster.
-    }
-    const SlotPlace place = slots.LoadPlace(*task);
-    const bool overflows =
-        place.overflow_block.has_value() &&
-        *place.overflow_block < segment_->options().num_overflow_blocks;
-    return std::optional<ReadSlot>(ReadSlot(
-        this, *task,
-        overflows ? segment_->regions().overflow_block(*place.overflow_block)
-                  : slots.Block(*task),
-        overflows, place.sampler));
+    std::optional<ReadSlot> slot = TakeToRead(*task);
+    if (slot.has_value()) return slot;
+    // Another trainer was faster.
   }
+}
+
+absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::TryClaimPart(
+    const BatchPart& task) {
+  FGNN_RETURN_IF_ERROR(CheckMayClaim());
+  return TakeToRead(segment_->shape().NumberOf(task));
+}
+
+std::optional<SlotState> GlobalQueue::StateOf(const BatchPart& task) const {
+  const SlotTable slots(*segment_);
+  const TaskNumber number = segment_->shape().NumberOf(task);
+  const SlotWord word = slots.Load(number);
+  const uint64_t generation = slots.GenerationOf(number);
+  if (word.generation > generation) return std::nullopt;
+  return word.generation < generation ? SlotState::kFree : word.state;
 }
 
 absl::StatusOr<std::optional<WriteSlot>> GlobalQueue::ClaimForWriting(
     Deadline deadline) {
-  return RepeatUntil<WriteSlot>(deadline, &segment_->regions().control().frees,
-                                [this] { return TryClaimForWriting(); });
+  return RepeatUntil(deadline, &segment_->regions().control().frees,
+                     [this] { return TryClaimForWriting(); });
+}
+
+absl::StatusOr<std::vector<WriteSlot>> GlobalQueue::ClaimBatchForWriting(
+    Deadline deadline) {
+  return RepeatUntil(deadline, &segment_->regions().control().frees,
+                     [this] { return TryClaimBatchForWriting(); });
 }
 
 absl::StatusOr<std::optional<ReadSlot>> GlobalQueue::ClaimForReading(
     BatchSeq first, BatchSeq last, Deadline deadline) {
-  return RepeatUntil<ReadSlot>(
+  return RepeatUntil(
       deadline, &segment_->regions().control().changes,
       [this, first, last] { return TryClaimForReading(first, last); });
-}
-
-BatchSeq GlobalQueue::SeqOf(TaskNumber task) const {
-  return segment_->shape().TaskOf(task).seq;
 }
 
 absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
@@ -119,41 +180,41 @@ absl::Status GlobalQueue::Leave(TaskNumber task, SlotState from, SlotState to,
   }
   const SlotWord word = slots.Load(task);
   return absl::FailedPreconditionError(absl::StrCat(
-      "slot of batch ", SeqOf(task).value(), " is not ",
+      "slot of batch ", SeqOf(*segment_, task).value(), " is not ",
       std::string(WordIn(kStates, from, "damaged")), " by owner ",
       PlainIndex(owner_), " at generation ", slots.GenerationOf(task), " but ",
       std::string(WordIn(kStates, word.state, "damaged")), " by owner ",
       PlainIndex(word.owner), " at generation ", word.generation));
 }
 
-absl::Status GlobalQueue::TakeOverflowBlock(TaskNumber task,
-                                            Deadline deadline) {
-  if (overflow_block_.value_or(UINT32_MAX) >=
-      segment_->options().num_overflow_blocks) {
+absl::StatusOr<absl::Span<std::byte>> GlobalQueue::TakeOverflowBlock(
+    TaskNumber task, Deadline deadline) {
+  const uint64_t of_part = uint64_t{overflow_block_.value_or(UINT32_MAX)} +
+                           segment_->shape().TaskOf(task).part;
+  if (of_part >= segment_->options().num_overflow_blocks) {
     return absl::FailedPreconditionError(
-        absl::StrCat("task of batch ", SeqOf(task).value(),
+        absl::StrCat("task of batch ", SeqOf(*segment_, task).value(),
                      " needs an overflow block, but owner ", PlainIndex(owner_),
                      " has none"));
   }
+  const auto block = static_cast<uint32_t>(of_part);
   const Segment::Regions& regions = segment_->regions();
   const SlotTable slots(*segment_);
   const OverflowBlocks blocks(slots, *segment_);
   // The slot points at the block before the block is taken: see
   // OverflowBlocks::TryTake().
-  slots.StorePlace(task,
-                   {.sampler = owner_, .overflow_block = overflow_block_});
+  slots.StorePlace(task, {.sampler = owner_, .overflow_block = block});
   for (;;) {
     const uint32_t seen = ReadCounter(&regions.control().frees);
-    const OverflowBlocks::Attempt attempt =
-        blocks.TryTake(*overflow_block_, task);
+    const OverflowBlocks::Attempt attempt = blocks.TryTake(block, task);
     if (attempt.retracted) AnnounceFree();
-    if (attempt.taken) return absl::OkStatus();
+    if (attempt.taken) return regions.overflow_block(block);
     absl::Status failure;
     if (stopped()) failure = absl::CancelledError("the job was stopped");
     if (MonotonicClock::now() >= deadline) {
-      failure = absl::DeadlineExceededError(
-          absl::StrCat("overflow block ", *overflow_block_,
-                       " did not become free for batch ", SeqOf(task).value()));
+      failure = absl::DeadlineExceededError(absl::StrCat(
+          "overflow block ", block, " did not become free for batch ",
+          SeqOf(*segment_, task).value()));
     }
     if (!failure.ok()) {
       slots.StorePlace(task, {.sampler = owner_, .overflow_block = {}});
@@ -236,7 +297,8 @@ std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
       continue;
     }
     const TaskNumber task = slots.TaskIn(slot, word);
-    if (slots.Move(task, word, before)) reclaimed.push_back(SeqOf(task));
+    if (slots.Move(task, word, before))
+      reclaimed.push_back(SeqOf(*segment_, task));
   }
   // Announced even if nothing was reclaimed: an earlier reaper may have died
   // before its announcement.

@@ -57,14 +57,17 @@ class GlobalQueue;
 class WriteSlot {
  public:
   TaskNumber task() const { return queue_.get_deleter().task; }
-  BatchSeq seq() const { return seq_; }  // Number of the task's batch.
+  BatchSeq seq() const { return of_.seq; }  // Number of the task's batch.
+  const BatchPart& batch_part() const { return of_; }  // Its batch and part.
   // The memory for the task: the slot's own block until SwitchToOverflow().
   absl::Span<std::byte> block() const { return block_; }
-  // Switches to the overflow block of this process, for a task that does not
-  // fit into the slot's own block. Waits until the overflow block is free. A
-  // READY task in the block is retracted if it is later than this task, or
-  // later than a task that is FREE: so the order of tasks cannot deadlock. The
-  // slot of a retracted task becomes FREE again.
+  // Switches to the overflow block that this process has for the task's part,
+  // for a task that does not fit into the slot's own block. Waits until the
+  // overflow block is free. A READY task in the block is retracted if it is
+  // later than this task, or if a task of its batch or before is FREE: so the
+  // order of tasks cannot deadlock. The slot of a retracted task becomes FREE
+  // again. A thread that holds several parts of a batch switches them in the
+  // order of the parts: so threads of one process do not wait for each other.
   // Returns DeadlineExceeded at the deadline; the slot's own block is then
   // still in use. Returns Cancelled once the job was stopped. Returns
   // FailedPrecondition if the slot was switched already, or if this process has
@@ -84,7 +87,7 @@ class WriteSlot {
 
   // Null once published or moved from.
   std::unique_ptr<GlobalQueue, Abandon> queue_;
-  BatchSeq seq_;
+  BatchPart of_;
   absl::Span<std::byte> block_;
   bool overflow_ = false;
 };
@@ -136,7 +139,8 @@ class GlobalQueue {
  public:
   // `owner`: index of this process, which the scheduler assigned; kNoOwner for
   // the scheduler itself, which claims nothing. `overflow_block`: index of the
-  // block that belongs to this process, if the process is a sampler.
+  // first of the P consecutive blocks that belong to this process, one for each
+  // part of a batch, if the process is a sampler.
   GlobalQueue(Segment* segment, OwnerIndex owner,
               std::optional<uint32_t> overflow_block = std::nullopt);
 
@@ -145,15 +149,40 @@ class GlobalQueue {
   // was stopped, and FailedPrecondition if the owner is kNoOwner.
   absl::StatusOr<std::optional<WriteSlot>> ClaimForWriting(Deadline deadline);
 
-  // Claims the lowest ready task of the batches [first, last). Returns nullopt
-  // and errors as ClaimForWriting().
+  // Claims the lowest free task of the opened batches, and the other parts of
+  // its batch that are FREE too. Tries each of them once and waits for none. So
+  // a sampler draws the batch once for all of these parts. The parts are in
+  // their order. The caller publishes them in that order: if it dies in
+  // between, the sampler that follows claims only the parts that are left.
+  // Returns no slots and errors as ClaimForWriting() returns nullopt and
+  // errors. With one part, it claims the same as ClaimForWriting().
+  absl::StatusOr<std::vector<WriteSlot>> ClaimBatchForWriting(
+      Deadline deadline);
+
+  // Claims the lowest ready task of the batches [first, last). A batch with a
+  // part that is FREE or WRITING has no such task: its trainers would wait for
+  // that part. Returns nullopt and errors as ClaimForWriting().
   absl::StatusOr<std::optional<ReadSlot>> ClaimForReading(BatchSeq first,
                                                           BatchSeq last,
                                                           Deadline deadline);
   // Make the same claims without waiting.
+  // `home_part`: claims only tasks of that part, as a trainer does first for
+  // the part that its cache is for.
   absl::StatusOr<std::optional<WriteSlot>> TryClaimForWriting();
-  absl::StatusOr<std::optional<ReadSlot>> TryClaimForReading(BatchSeq first,
-                                                             BatchSeq last);
+  absl::StatusOr<std::vector<WriteSlot>> TryClaimBatchForWriting();
+  absl::StatusOr<std::optional<ReadSlot>> TryClaimForReading(
+      BatchSeq first, BatchSeq last,
+      std::optional<uint32_t> home_part = std::nullopt);
+
+  // Claims exactly this task if it is READY. Does not look at the other parts
+  // of the batch, which is under way: a trainer of another part waits for this
+  // one. The batch is local. Returns nullopt and errors as
+  // TryClaimForReading().
+  absl::StatusOr<std::optional<ReadSlot>> TryClaimPart(const BatchPart& task);
+  // Returns the state of the task's slot; nullopt: the task is released, and
+  // the slot is that of a later task. FREE also while the slot is still that of
+  // an earlier task. The batch is local.
+  std::optional<SlotState> StateOf(const BatchPart& task) const;
 
   // The number to pass to WaitForFree(). A sampler that looks whether to claim
   // at all reads it before it looks.
@@ -177,7 +206,7 @@ class GlobalQueue {
   // Scheduler only, and only after the kernel has said that every process with
   // this index is dead. Makes the owner's WRITING slots FREE and its READING
   // slots READY, at the same generation. Idempotent. Returns the batches of
-  // these slots.
+  // these slots: a batch once for each of its parts, one after the other.
   std::vector<BatchSeq> ReclaimSlotsOf(OwnerIndex dead_owner);
 
  private:
@@ -188,9 +217,12 @@ class GlobalQueue {
   // if this process does not own the slot at this generation, in state `from`.
   absl::Status Leave(TaskNumber task, SlotState from, SlotState to,
                      uint64_t generations_on = 0);
-  absl::Status TakeOverflowBlock(TaskNumber task, Deadline deadline);
-  // Returns the batch to which the task belongs.
-  BatchSeq SeqOf(TaskNumber task) const;
+  // Claim the task if it is FREE, and READY. Return nullopt if it is not.
+  std::optional<WriteSlot> TakeToWrite(TaskNumber task);
+  std::optional<ReadSlot> TakeToRead(TaskNumber task);
+  // Returns the block once the task has it.
+  absl::StatusOr<absl::Span<std::byte>> TakeOverflowBlock(TaskNumber task,
+                                                          Deadline deadline);
   // Tell the trainers that a task is ready, and the samplers that a slot is
   // free.
   void AnnounceReady();

@@ -55,6 +55,11 @@ BatchPart JobShape::TaskOf(TaskNumber number) const {
           part};
 }
 
+TaskRange TasksOfBatchOf(const JobShape& shape, TaskNumber task) {
+  const BatchSeq seq = shape.TaskOf(task).seq;
+  return shape.TasksOf({seq, seq + 1});
+}
+
 std::vector<BatchPart> PartsOf(const BatchRange& batches, uint64_t num_parts) {
   std::vector<BatchPart> parts;
   for (BatchSeq seq = batches.begin; seq < batches.end; ++seq) {

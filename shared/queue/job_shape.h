@@ -102,10 +102,6 @@ class JobShape {
             StepNumber((epoch + 1) * steps_per_epoch_)};
   }
 
-  // Returns the place of a batch among those of its step, in [0, W).
-  uint32_t PlaceInStep(BatchSeq seq) const {
-    return static_cast<uint32_t>(PlaceInEpoch(seq).batch % batches_per_step_);
-  }
   StepNumber StepOf(BatchSeq seq) const {
     const BatchPlace place = PlaceInEpoch(seq);
     return StepNumber(place.epoch * steps_per_epoch_ +
@@ -172,17 +168,6 @@ class JobShape {
     return {first_from(batches.begin), first_from(batches.end)};
   }
 
-  uint32_t parts() const { return parts_; }
-  // Returns the part of task `number`, and all tasks of its batch. The batch's
-  // slots lie together: num_slots() is a multiple of parts().
-  uint32_t PartOf(TaskNumber number) const {
-    return static_cast<uint32_t>(number.value() % parts_);
-  }
-  TaskRange TasksOfBatchOf(TaskNumber number) const {
-    const TaskNumber first(number.value() - PartOf(number));
-    return {first, first + parts_};
-  }
-
   uint32_t num_slots() const { return num_slots_; }
   TaskSlot SlotOf(TaskNumber number) const {
     return {static_cast<uint32_t>(number.value() % num_slots_),
@@ -218,6 +203,10 @@ class JobShape {
   uint64_t kept_steps_;       // Number of steps whose places the board keeps.
   uint64_t local_per_epoch_;  // LB
 };
+
+// Returns all tasks of the batch to which the task belongs. Their slots lie
+// together: the number of slots is a multiple of the parts.
+TaskRange TasksOfBatchOf(const JobShape& shape, TaskNumber task);
 
 // Returns all parts of the batches, in the order of places.
 std::vector<BatchPart> PartsOf(const BatchRange& batches, uint64_t num_parts);

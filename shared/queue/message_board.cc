@@ -20,10 +20,17 @@ uint64_t PlaceStride(const SegmentOptions& options) {
   return (options.message_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+// Returns the place of a batch among those of its step, in [0, W).
+uint32_t PlaceInStep(const Segment& segment, BatchSeq seq) {
+  const SegmentOptions& options = segment.options();
+  return static_cast<uint32_t>(segment.shape().PlaceOf({seq}) / options.parts %
+                               options.batches_per_step);
+}
+
 SharedWord WordOf(const Segment& segment, BatchSeq seq, uint32_t message,
                   uint32_t part) {
-  return segment.regions().message_word(segment.shape().PlaceInStep(seq),
-                                        message, part);
+  return segment.regions().message_word(PlaceInStep(segment, seq), message,
+                                        part);
 }
 
 }  // namespace
@@ -61,9 +68,8 @@ bool MessageBoard::IsThere(BatchSeq seq, uint32_t message,
 
 absl::Span<std::byte> MessageBoard::BytesOf(BatchSeq seq) const {
   const SegmentOptions& options = segment_->options();
-  return memory_.subspan(
-      segment_->shape().PlaceInStep(seq) * PlaceStride(options),
-      options.message_bytes);
+  return memory_.subspan(PlaceInStep(*segment_, seq) * PlaceStride(options),
+                         options.message_bytes);
 }
 
 void MessageBoard::Publish(BatchSeq seq, uint32_t message, uint32_t part) {

@@ -47,7 +47,7 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, TaskNumber holder,
     return false;
   }
   if (word.state != SlotState::kReady) return true;
-  if (holder < task && !IsFreeBelow(holder)) return true;
+  if (holder < task && !IsMissingUpTo(holder, task)) return true;
   const SlotWord free = slots_.WordOf(holder, SlotState::kFree, kNoOwner);
   uint64_t expected = word.Pack();
   if (!regions_.slot_word(segment_.shape().SlotOf(holder).slot)
@@ -60,12 +60,24 @@ bool OverflowBlocks::IsUsedAgainst(uint32_t block, TaskNumber holder,
   return false;
 }
 
-bool OverflowBlocks::IsFreeBelow(TaskNumber task) const {
+bool OverflowBlocks::IsMissingUpTo(TaskNumber holder, TaskNumber task) const {
   const BatchSeq limit(SharedWord(regions_.control().sampling_limit)
                            .load(std::memory_order_acquire));
-  TaskRange before = segment_.shape().TasksOf({BatchSeq(0), limit});
-  before.end = std::min(before.end, task);
-  return slots_.FindLowest(SlotState::kFree, before).has_value();
+  TaskRange up_to = segment_.shape().TasksOf({BatchSeq(0), limit});
+  up_to.end = std::min(up_to.end, TasksOfBatchOf(segment_.shape(), holder).end);
+  if (slots_.FindLowest(SlotState::kFree, up_to).has_value()) return true;
+  // With one part, such a thread waits for the same block and retracts the
+  // holder itself.
+  if (segment_.options().parts == 1) return false;
+  const OwnerIndex sampler = slots_.Load(task).owner;
+  for (uint32_t slot = 0; slot < segment_.shape().num_slots(); ++slot) {
+    const SlotWord word = slots_.Load(slot);
+    if (word.state == SlotState::kWriting && word.owner == sampler &&
+        slots_.TaskIn(slot, word) < up_to.end) {
+      return true;
+    }
+  }
+  return false;
 }
 
 OverflowBlocks::Attempt OverflowBlocks::TryTake(uint32_t block,

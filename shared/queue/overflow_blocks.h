@@ -1,4 +1,5 @@
-// The overflow blocks, one per sampler. A block has the size of a task's hard
+// The overflow blocks: one per sampler for each part of a batch, so that all
+// parts of a large batch find room. A block has the size of a task's hard
 // bound. It holds the rare task that is too large for its slot's block.
 //
 // A word per block, `tag:16 | task + 1:48`, names the task that lies in the
@@ -43,9 +44,13 @@ class OverflowBlocks {
 
   // Takes `block` for `task`. The caller owns the task's WRITING slot and has
   // pointed the slot at the block already (SlotTable::StorePlace). A READY task
-  // in the block is retracted if it is later than `task`, or if a task before
-  // it is FREE. The reason: trainers may wait for that FREE task, and the
-  // sampler that waits for the block is the one that should make it. Does not
+  // in the block is retracted if it is later than `task`, or if a task of its
+  // batch or before is FREE. The reason: trainers may wait for that FREE task,
+  // and the sampler that waits for the block is the one that should make it. In
+  // particular, they take no part of a batch with a FREE part. Where batches
+  // have parts, a task counts as FREE also while another thread of this sampler
+  // is WRITING it: that thread may wait for a block that this one holds. Does
+  // not
   // take the block while another READY task, or a task that is being written or
   // read, lies in it. block < num_overflow_blocks.
   Attempt TryTake(uint32_t block, TaskNumber task) const;
@@ -58,8 +63,9 @@ class OverflowBlocks {
   // call retracted the holder, which was READY; sets `retracted` then.
   bool IsUsedAgainst(uint32_t block, TaskNumber holder, TaskNumber task,
                      bool* retracted) const;
-  // Whether a task before `task` waits to be sampled.
-  bool IsFreeBelow(TaskNumber task) const;
+  // Whether a task of the holder's batch, or before, waits to be sampled, or
+  // waits for a block of the sampler that owns `task`.
+  bool IsMissingUpTo(TaskNumber holder, TaskNumber task) const;
 
   const SlotTable& slots_;
   const Segment& segment_;

@@ -26,8 +26,9 @@ uint64_t SlotPlace::Pack() const {
   return (uint64_t{PlainIndex(sampler)} << kSamplerShift) | block_plus_one;
 }
 
-std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
-                                                const TaskRange& tasks) const {
+std::optional<TaskNumber> SlotTable::FindLowest(
+    SlotState state, const TaskRange& tasks,
+    std::optional<uint32_t> part) const {
   // All tasks below oldest_task are released, and a released task stays
   // released. The hint only saves looks at slots that hold later tasks.
   const SharedWord hint(regions_.control().oldest_task);
@@ -37,6 +38,12 @@ std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
   const TaskNumber last = std::min(tasks.end, shape_.num_tasks());
   if (begin >= last) return std::nullopt;
 
+  const bool needs_whole =
+      state == SlotState::kReady && segment_.options().parts > 1;
+  const auto is_wanted = [&](TaskNumber task) {
+    return (!part.has_value() || shape_.TaskOf(task).part == *part) &&
+           (!needs_whole || IsWhole(task));
+  };
   std::optional<TaskNumber> found_ahead;
   TaskNumber released_below = begin;
   TaskSlot at = shape_.SlotOf(begin);
@@ -45,14 +52,14 @@ std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
     const SlotWord word = Load(at.slot);
     // No process could move a damaged word that has an owner in this state.
     const bool matches = word.state == state && word.owner == kNoOwner;
-    if (word.generation == at.generation && matches) {
+    if (word.generation == at.generation && matches && is_wanted(task)) {
       found_ahead = task;
       break;  // Slots with a later generation hold tasks beyond this window.
     }
     if (word.generation > at.generation) {
       if (released_below == task) ++released_below;
       const TaskNumber ahead = TaskIn(at.slot, word);
-      if (matches && ahead < last) {
+      if (matches && ahead < last && is_wanted(ahead)) {
         found_ahead = std::min(ahead, found_ahead.value_or(ahead));
       }
     }
@@ -61,6 +68,22 @@ std::optional<TaskNumber> SlotTable::FindLowest(SlotState state,
     RaiseTo(hint, released_below.value());
   }
   return found_ahead;
+}
+
+bool SlotTable::IsWhole(TaskNumber task) const {
+  const TaskRange batch = TasksOfBatchOf(shape_, task);
+  TaskSlot at = shape_.SlotOf(batch.begin);
+  for (TaskNumber part = batch.begin; part < batch.end; ++part) {
+    const SlotWord word = Load(at.slot);
+    // In an earlier generation, the slot still holds an earlier batch.
+    if (word.generation < at.generation) return false;
+    if (word.generation == at.generation &&
+        (word.state == SlotState::kFree || word.state == SlotState::kWriting)) {
+      return false;
+    }
+    at = shape_.Next(at);
+  }
+  return true;
 }
 
 void SlotTable::FreeAllFrom(TaskNumber first) const {

@@ -47,9 +47,18 @@ class SlotTable {
   }
 
   // Returns the lowest of the tasks whose slot is in `state` and has no owner,
-  // as the slots were when it read them; nullopt: there is none.
-  std::optional<TaskNumber> FindLowest(SlotState state,
-                                       const TaskRange& tasks) const;
+  // as the slots were when it read them; nullopt: there is none. Looks at tasks
+  // of `part` alone if that is given. Looks at READY tasks of whole batches
+  // alone: see IsWhole().
+  std::optional<TaskNumber> FindLowest(
+      SlotState state, const TaskRange& tasks,
+      std::optional<uint32_t> part = std::nullopt) const;
+
+  // Whether each part of the task's batch is READY, READING or released, as the
+  // slots were when it read them. A part may be retracted or rejected between
+  // this look and a claim. That is allowed: whoever trains a part of the batch
+  // then finds the other part FREE, and gives its own back.
+  bool IsWhole(TaskNumber task) const;
 
   // Makes one step of the task's slot. Returns false without a change if the
   // slot's word is not `from`. A slot that becomes FREE gives its overflow

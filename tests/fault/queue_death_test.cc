@@ -167,7 +167,7 @@ TEST_P(QueueDeathTest, TrainerBetweenItsGradientAndTheRelease) {
     Check(slot.ok() && slot->has_value());
     const absl::Span<float> gradient = trainer_board_.gradient({BatchSeq(0)});
     for (size_t i = 0; i < gradient.size(); ++i) {
-      gradient[i] = ExactGradient(BatchSeq(0), i);
+      gradient[i] = ExactGradient({BatchSeq(0)}, i);
     }
     Check(trainer_board_.MarkDone({BatchSeq(0)}, {.batch_examples = 1}).ok());
   });
@@ -206,7 +206,7 @@ TEST_P(QueueDeathTest, TrainerInTheMiddleOfAStep) {
         const absl::Span<float> gradient =
             trainer_board_.gradient({BatchSeq(2)});
         for (size_t i = 0; i < gradient.size(); ++i) {
-          gradient[i] = ExactGradient(BatchSeq(2), i);
+          gradient[i] = ExactGradient({BatchSeq(2)}, i);
         }
         Check(
             trainer_board_.MarkDone({BatchSeq(2)}, {.batch_examples = 1}).ok());

@@ -14,17 +14,16 @@ void RunSampler(Segment* segment, OwnerIndex owner, uint32_t overflow_block,
                 const Report& report) {
   GlobalQueue queue(segment, owner, overflow_block);
   for (;;) {
-    auto slot = queue.ClaimForWriting(FarDeadline());
-    if (!slot.ok()) ::_exit(absl::IsCancelled(slot.status()) ? 0 : 4);
-    if (!slot->has_value()) continue;
-    const BatchSeq seq = (*slot)->seq();
-    if (!WriteTestTask((*slot)->block(), seq, EdgesOf(seq)).ok()) {
-      const absl::Status switched = (*slot)->SwitchToOverflow(FarDeadline());
-      if (!switched.ok()) ::_exit(absl::IsCancelled(switched) ? 0 : 5);
-      if (!WriteTestTask((*slot)->block(), seq, EdgesOf(seq)).ok()) ::_exit(6);
+    auto slots = queue.ClaimBatchForWriting(FarDeadline());
+    if (!slots.ok()) ::_exit(absl::IsCancelled(slots.status()) ? 0 : 4);
+    for (WriteSlot& slot : *slots) {
+      const absl::Status written = WriteExactTask(slot, FarDeadline());
+      if (!written.ok()) ::_exit(absl::IsCancelled(written) ? 0 : 5);
     }
-    if (!std::move(**slot).Publish().ok()) ::_exit(7);
-    report();
+    for (WriteSlot& slot : *slots) {
+      if (!std::move(slot).Publish().ok()) ::_exit(7);
+      report();
+    }
   }
 }
 
@@ -43,17 +42,22 @@ void RunTrainer(Segment* segment, OwnerIndex owner, const Report& report) {
   }
 }
 
-SegmentOptions OptionsFor(uint32_t staleness) {
+struct Law {
+  uint32_t staleness;
+  uint32_t parts;
+};
+
+SegmentOptions OptionsFor(const Law& law) {
   SegmentOptions options = SmallOptions();
-  options.num_slots = 5;
-  options.staleness = staleness;
+  options.parts = law.parts;
+  options.num_slots = law.parts == 1 ? 5 : 4 * law.parts;
+  options.num_overflow_blocks = kSamplers * law.parts;
+  options.staleness = law.staleness;
   options.batches_per_epoch = 400;
   return options;
 }
 
-// The parameter is the staleness that the job allows.
-class QueueKillTest : public KillTest,
-                      public testing::WithParamInterface<uint32_t> {
+class QueueKillTest : public KillTest, public testing::WithParamInterface<Law> {
  protected:
   QueueKillTest()
       : KillTest({.seed = 20240607, .num_kills = 200}, OptionsFor(GetParam())) {
@@ -65,7 +69,8 @@ TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
       kSamplers + kTrainers, kMostTurnsBetweenKills,
       [this](uint32_t index) {
         if (index < kSamplers) {
-          RunSampler(segment_.get(), OwnerOf(index), index, reports_.report());
+          RunSampler(segment_.get(), OwnerOf(index), index * GetParam().parts,
+                     reports_.report());
         } else {
           RunTrainer(segment_.get(), OwnerOf(index), reports_.report());
         }
@@ -73,7 +78,9 @@ TEST_P(QueueKillTest, EveryBatchCountsOnceWhoeverDies) {
       [] {}, [](OwnerIndex) {});
 }
 
-INSTANTIATE_TEST_SUITE_P(Staleness, QueueKillTest, testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(Laws, QueueKillTest,
+                         testing::Values(Law{0, 1}, Law{2, 1}, Law{0, 2},
+                                         Law{0, 3}));
 
 }  // namespace
 }  // namespace fgnn

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"
@@ -17,39 +18,56 @@ namespace fgnn {
 
 enum class Turn { kDone, kNothingToDo, kFinished };
 
-// Returns the number that batch `seq` adds to weight i. Sums of up to 170,000
-// such numbers are exact floats.
-inline float ExactGradient(BatchSeq seq, size_t i) {
-  return static_cast<float>((seq.value() * 31 + i * 7) % 97);
+// Returns the number by which WriteTestTask() knows a part of a batch: the
+// batch's for its first part.
+inline BatchSeq ContentOf(const BatchPart& task) {
+  return BatchSeq(task.seq.value() + task.part * uint64_t{1'000'000});
 }
 
-// Returns the number of a task's edges. Some tasks are too large for a slot.
+// Returns the number that a task adds to weight i. Sums of up to 170,000 such
+// numbers are exact floats.
+inline float ExactGradient(const BatchPart& task, size_t i) {
+  return static_cast<float>((ContentOf(task).value() * 31 + i * 7) % 97);
+}
+
+// Returns the number of a task's edges. All tasks of some batches are too large
+// for their slots.
 inline uint32_t EdgesOf(BatchSeq seq) { return seq.value() % 3 == 1 ? 500 : 5; }
 
 inline uint64_t LastVersion(const SegmentOptions& options) {
   return JobShape(options).num_steps();
 }
 
-// Claims the lowest free batch and publishes its task. Gives the batch back if
-// the task needs the overflow block and the block is in use.
+// Writes the task into the slot. Returns DeadlineExceeded if the task needs the
+// overflow block and the block is in use.
+inline absl::Status WriteExactTask(WriteSlot& slot, Deadline deadline) {
+  const BatchSeq content = ContentOf(slot.batch_part());
+  const uint32_t num_edges = EdgesOf(slot.seq());
+  const absl::Status written = WriteTestTask(slot.block(), content, num_edges);
+  if (!absl::IsResourceExhausted(written)) return written;
+  FGNN_RETURN_IF_ERROR(slot.SwitchToOverflow(deadline));
+  return WriteTestTask(slot.block(), content, num_edges);
+}
+
+// Claims the free parts of the lowest batch and publishes their tasks. Gives
+// back those that need an overflow block that is in use.
 inline absl::StatusOr<Turn> SamplerTurn(GlobalQueue* queue, Deadline deadline) {
-  FGNN_ASSIGN_OR_RETURN(auto slot, queue->TryClaimForWriting());
-  if (!slot.has_value()) return Turn::kNothingToDo;
-  const uint32_t num_edges = EdgesOf(slot->seq());
-  absl::Status written = WriteTestTask(slot->block(), slot->seq(), num_edges);
-  if (absl::IsResourceExhausted(written)) {
-    const absl::Status switched = slot->SwitchToOverflow(deadline);
-    if (absl::IsDeadlineExceeded(switched)) return Turn::kNothingToDo;
-    FGNN_RETURN_IF_ERROR(switched);
-    written = WriteTestTask(slot->block(), slot->seq(), num_edges);
+  FGNN_ASSIGN_OR_RETURN(std::vector<WriteSlot> slots,
+                        queue->TryClaimBatchForWriting());
+  if (slots.empty()) return Turn::kNothingToDo;
+  for (WriteSlot& slot : slots) {
+    const absl::Status written = WriteExactTask(slot, deadline);
+    if (absl::IsDeadlineExceeded(written)) return Turn::kNothingToDo;
+    FGNN_RETURN_IF_ERROR(written);
   }
-  FGNN_RETURN_IF_ERROR(written);
-  FGNN_RETURN_IF_ERROR(std::move(*slot).Publish());
+  for (WriteSlot& slot : slots) {
+    FGNN_RETURN_IF_ERROR(std::move(slot).Publish());
+  }
   return Turn::kDone;
 }
 
 // Makes a step: new weights = old weights + gradients. The first number of the
-// optimizer state counts the batches.
+// optimizer state counts the tasks.
 inline absl::Status MakeExactStep(StepLease lease) {
   absl::Span<float> weights = lease.new_weights();
   const bool initial = lease.is_initial();
@@ -60,7 +78,7 @@ inline absl::Status MakeExactStep(StepLease lease) {
   float& count = lease.new_optimizer_state()[0];
   count = initial ? 0 : lease.old_optimizer_state()[0];
   for (const uint32_t examples : lease.batch_examples()) {
-    count += static_cast<float>(examples);  // One a batch.
+    count += static_cast<float>(examples);  // One a task.
   }
   return std::move(lease).Publish();
 }
@@ -79,26 +97,26 @@ inline absl::StatusOr<Turn> TrainerTurn(GlobalQueue* queue,
   FGNN_ASSIGN_OR_RETURN(
       auto slot, queue->TryClaimForReading(BatchSeq(0), open->last_batch));
   if (!slot.has_value()) return Turn::kNothingToDo;
-  const BatchSeq seq = slot->seq();
-  if (!board->IsDone({seq})) {
-    if (!HoldsTestTask(slot->block(), seq)) {
+  const BatchPart task = slot->batch_part();
+  if (!board->IsDone(task)) {
+    if (!HoldsTestTask(slot->block(), ContentOf(task))) {
       return absl::DataLossError(
-          absl::StrCat("torn task of batch ", seq.value()));
+          absl::StrCat("torn task of batch ", task.seq.value()));
     }
-    absl::Span<float> gradient = board->gradient({seq});
+    absl::Span<float> gradient = board->gradient(task);
     for (size_t i = 0; i < gradient.size(); ++i) {
-      gradient[i] = ExactGradient(seq, i);
+      gradient[i] = ExactGradient(task, i);
     }
     BatchRecord record;
     record.batch_examples = 1;
-    record.digest = static_cast<uint32_t>(seq.value());
-    FGNN_RETURN_IF_ERROR(board->MarkDone({seq}, record));
+    record.digest = static_cast<uint32_t>(task.seq.value());
+    FGNN_RETURN_IF_ERROR(board->MarkDone(task, record));
   }
   FGNN_RETURN_IF_ERROR(std::move(*slot).Release());
   return Turn::kDone;
 }
 
-// Expects that every batch of the job counted once, and that every slot is
+// Expects that every task of the job counted once, and that every slot is
 // free.
 inline void ExpectExactResult(Segment* segment) {
   const SegmentOptions& options = segment->options();
@@ -107,21 +125,23 @@ inline void ExpectExactResult(Segment* segment) {
   ASSERT_EQ(board.version(), last);
   const BatchSeq num_batches(options.batches_per_epoch * options.epochs);
   EXPECT_EQ(board.optimizer_state(last)[0],
-            static_cast<float>(num_batches.value()));
+            static_cast<float>(num_batches.value() * options.parts));
   for (size_t i = 0; i < options.num_parameters; ++i) {
     float expected = 0;
-    for (BatchSeq seq(0); seq < num_batches; ++seq) {
-      expected += ExactGradient(seq, i);
+    for (const BatchPart& task :
+         PartsOf({BatchSeq(0), num_batches}, options.parts)) {
+      expected += ExactGradient(task, i);
     }
     ASSERT_EQ(board.weights(last)[i], expected) << "weight " << i;
   }
   const SlotCounts counts = GlobalQueue(segment, kNoOwner).Counts();
   EXPECT_EQ(counts.free, options.num_slots);
-  for (BatchSeq seq = num_batches - options.batches_per_epoch;
-       seq < num_batches; ++seq) {
-    const std::optional<BatchRecord> record = board.record({seq});
-    ASSERT_TRUE(record.has_value()) << "batch " << seq.value();
-    EXPECT_EQ(record->digest, static_cast<uint32_t>(seq.value()));
+  const BatchSeq last_epoch = num_batches - options.batches_per_epoch;
+  for (const BatchPart& task :
+       PartsOf({last_epoch, num_batches}, options.parts)) {
+    const std::optional<BatchRecord> record = board.record(task);
+    ASSERT_TRUE(record.has_value()) << "batch " << task.seq.value();
+    EXPECT_EQ(record->digest, static_cast<uint32_t>(task.seq.value()));
   }
 }
 
@@ -149,7 +169,7 @@ inline void FinishAlone(Segment* segment, OwnerIndex sampler,
         trainer_queue.TryClaimForReading(BatchSeq(0), BatchSeq(UINT64_MAX));
     ASSERT_THAT(late, IsOk());
     if (late->has_value()) {
-      ASSERT_TRUE(board.IsDone({(*late)->seq()}));
+      ASSERT_TRUE(board.IsDone((*late)->batch_part()));
       ASSERT_THAT(std::move(**late).Release(), IsOk());
       continue;
     }

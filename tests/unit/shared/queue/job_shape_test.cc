@@ -349,29 +349,6 @@ class FakeHost {
   StepNumber next_;
 };
 
-// A batch's tasks lie in slots in a row, and a step's batches at its places.
-TEST(JobShapeTest, TheTasksOfABatchLieTogether) {
-  SegmentOptions options;
-  options.epochs = 2;
-  options.batches_per_epoch = 10;
-  options.batches_per_step = 3;
-  options.num_slots = 9;
-  options.parts = 3;
-  const JobShape shape(options);
-  EXPECT_EQ(shape.parts(), 3U);
-  for (BatchSeq seq(0); seq < shape.num_batches(); ++seq) {
-    EXPECT_EQ(shape.PlaceInStep(seq), seq.value() % 10 % 3);
-    const TaskNumber first = shape.NumberOf({seq, 0});
-    for (uint32_t part = 0; part < 3; ++part) {
-      const TaskNumber task = shape.NumberOf({seq, part});
-      EXPECT_EQ(shape.PartOf(task), part);
-      EXPECT_EQ(shape.TasksOfBatchOf(task), (TaskRange{first, first + 3}));
-      EXPECT_EQ(shape.SlotOf(task).slot, shape.SlotOf(first).slot + part);
-      EXPECT_EQ(shape.SlotOf(task).generation, shape.SlotOf(first).generation);
-    }
-  }
-}
-
 // Two parts and two hosts, one of which has the longer share: each part is
 // trained once, by one host, and both hosts make the same steps.
 TEST(JobShapeTest, PartsAndHostsWalkThroughSlotsAndPlaces) {

@@ -103,6 +103,11 @@ TEST_P(MessageBoardTest, ThePlaceServesTheNextStepsBatch) {
       if (seq >= BatchSeq(batches_per_step())) {
         EXPECT_FALSE(board_.IsThere(seq - batches_per_step(), 0, part));
       }
+      const JobShape& shape = segment_->shape();
+      for (BatchSeq before = shape.BatchesOfStep(shape.StepOf(seq)).begin;
+           before < seq; ++before) {
+        EXPECT_TRUE(board_.IsThere(before, 0, part)) << seq.value();
+      }
     }
   }
 }

@@ -33,24 +33,25 @@ void RunTrainer(Segment* segment, OwnerIndex owner, Deadline deadline) {
   ADD_FAILURE() << "trainer " << PlainIndex(owner) << " met its deadline";
 }
 
-// Claims, writes, publishes; every 7th claim is given back first.
+// Claims, writes, publishes; every 7th claim is given back.
 void RunSampler(Segment* segment, OwnerIndex owner, uint32_t overflow_block,
                 Deadline deadline) {
   GlobalQueue queue(segment, owner, overflow_block);
   for (uint64_t turn = PlainIndex(owner); MonotonicClock::now() < deadline;
        ++turn) {
-    auto slot = queue.ClaimForWriting(deadline);
-    if (absl::IsCancelled(slot.status())) return;
-    ASSERT_THAT(slot, IsOk());
-    ASSERT_TRUE(slot->has_value());
+    auto slots = queue.ClaimBatchForWriting(deadline);
+    if (absl::IsCancelled(slots.status())) return;
+    ASSERT_THAT(slots, IsOk());
+    ASSERT_FALSE(slots->empty());
     if (turn % 7 == 0) continue;
-    const uint32_t num_edges = EdgesOf((*slot)->seq());
-    if (!WriteTestTask((*slot)->block(), (*slot)->seq(), num_edges).ok()) {
-      ASSERT_THAT((*slot)->SwitchToOverflow(deadline), IsOk());
-      ASSERT_THAT(WriteTestTask((*slot)->block(), (*slot)->seq(), num_edges),
-                  IsOk());
+    for (WriteSlot& slot : *slots) {
+      ASSERT_THAT(WriteExactTask(slot, deadline), IsOk());
     }
-    ASSERT_THAT(std::move(**slot).Publish(), IsOk());
+    // Of several parts, the last one is given back now and then.
+    if (turn % 7 == 1 && slots->size() > 1) slots->pop_back();
+    for (WriteSlot& slot : *slots) {
+      ASSERT_THAT(std::move(slot).Publish(), IsOk());
+    }
   }
   ADD_FAILURE() << "sampler " << PlainIndex(owner) << " met its deadline";
 }
@@ -61,6 +62,7 @@ struct Crowd {
   int num_trainers;
   uint32_t batches_per_step;
   uint32_t staleness;
+  uint32_t parts = 1;
 };
 
 class QueueThreadsTest : public testing::TestWithParam<Crowd> {};
@@ -73,17 +75,19 @@ TEST_P(QueueThreadsTest, EveryBatchCountsOnce) {
   options.epochs = 3;
   options.batches_per_step = crowd.batches_per_step;
   options.staleness = crowd.staleness;
+  options.parts = crowd.parts;
+  options.num_overflow_blocks *= crowd.parts;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   GlobalQueue scheduler(segment.get(), kNoOwner);
   GradientBoard board(segment.get(), kNoOwner);
   const Deadline deadline = DeadlineIn(std::chrono::seconds(120));
   std::vector<std::thread> threads;
   for (int i = 0; i < crowd.num_samplers; ++i) {
-    // Two threads of a process share its index and its overflow block.
+    // Two threads of a process share its index and its overflow blocks.
     const auto process = static_cast<uint32_t>(i / 2);
-    threads.emplace_back([&segment, process, deadline] {
-      RunSampler(segment.get(), static_cast<OwnerIndex>(1 + process), process,
-                 deadline);
+    threads.emplace_back([&segment, &crowd, process, deadline] {
+      RunSampler(segment.get(), static_cast<OwnerIndex>(1 + process),
+                 process * crowd.parts, deadline);
     });
   }
   for (int i = 0; i < crowd.num_trainers; ++i) {
@@ -108,7 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Crowd{1, 1, 1, 1, 0}, Crowd{3, 1, 1, 2, 0},
                     Crowd{3, 4, 1, 2, 0}, Crowd{7, 1, 4, 3, 0},
                     Crowd{16, 4, 4, 8, 0}, Crowd{1, 1, 2, 1, 1},
-                    Crowd{5, 2, 4, 1, 3}, Crowd{16, 4, 4, 3, 2}));
+                    Crowd{5, 2, 4, 1, 3}, Crowd{16, 4, 4, 3, 2},
+                    Crowd{4, 1, 2, 1, 0, 2}, Crowd{12, 4, 4, 2, 0, 2},
+                    Crowd{9, 4, 4, 1, 0, 3}, Crowd{24, 2, 4, 3, 0, 3}));
 
 TEST(QueueWaitTest, AReleaseWakesAWaitingSampler) {
   SegmentOptions options = SmallOptions();

@@ -85,7 +85,7 @@ TEST_P(ResumedJobTest, WhatIsLeftOfTheJobIsTrainedOnce) {
             static_cast<float>(BatchSeq(30) - first_seq_));
   float expected = 0;
   for (BatchSeq seq = first_seq_; seq < BatchSeq(30); ++seq) {
-    expected += ExactGradient(seq, 0);
+    expected += ExactGradient({seq}, 0);
   }
   EXPECT_EQ(board.weights(kLastVersion)[0], expected);
 }
