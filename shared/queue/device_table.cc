@@ -137,7 +137,10 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
         snapshot->missing_batches += is_open ? 1 : 0;
       } else if (word.state == SlotState::kReady && is_nobodys) {
         ++snapshot->queued_batches;
-        snapshot->trainable_batches += is_open ? 1 : 0;
+        // Trainers take a part only if its batch is whole.
+        const bool is_trainable =
+            is_open && (segment.options().parts == 1 || slots.IsWhole(now));
+        snapshot->trainable_batches += is_trainable ? 1 : 0;
       } else if (word.state == SlotState::kReading) {
         taken += now >= epoch.tasks.begin && now < epoch.tasks.end ? 1 : 0;
       }

@@ -93,7 +93,8 @@ class DeviceTable {
   bool ReclaimSlicesOf(OwnerIndex dead_owner);
 
   // Returns the argument for NextWork(), from queue, board and this table.
-  // Reads each slot's word once and locks nothing meanwhile.
+  // Locks nothing. Reads each slot's word once, and where batches have parts,
+  // the words of a READY task's batch again.
   SwitchSnapshot Snapshot(uint32_t device) const;
 
   // Returns the number of devices that share a step's batches, at least 1: the

@@ -20,7 +20,8 @@ enum class DevicePlan : uint8_t {
   kOnlySample = 4,  // Samples, and has no trainer: cores beside a GPU.
 };
 
-// State of the job that a device sees before each fetch.
+// State of the job that a device sees before each fetch. Where batches have
+// parts, it counts and times parts as it does whole batches elsewhere.
 struct SwitchSnapshot {
   DevicePlan plan = DevicePlan::kSample;
   bool switching = true;  // Whether the device's standby trainer may work.
@@ -31,7 +32,8 @@ struct SwitchSnapshot {
   // slots.
   uint32_t free_batches = 0;
   uint32_t queued_batches = 0;  // Ready tasks.
-  // Queued batches that a trainer could take now: those of open steps.
+  // Queued batches that a trainer could take now: those of open steps. Of
+  // parts, only those whose batch has no part that is still to be sampled.
   uint32_t trainable_batches = 0;
   // Free batches of open steps: trainers wait for them.
   uint32_t missing_batches = 0;

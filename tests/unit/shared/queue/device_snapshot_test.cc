@@ -125,15 +125,33 @@ TEST_F(DeviceTableTest, AStepThatIsDueIsTrainable) {
   EXPECT_EQ(scheduler_->Snapshot(0).trainable_batches, 0U);
 }
 
-// What the snapshot says of slots, by looking at each batch of the job.
+// Whether no part of the batch is still to be sampled.
+bool IsWholePlainly(const Segment& segment, BatchSeq seq) {
+  const SlotTable slots(segment);
+  for (uint32_t part = 0; part < segment.options().parts; ++part) {
+    const TaskNumber task = segment.shape().NumberOf({seq, part});
+    const SlotWord word = slots.Load(task);
+    const bool is_made =
+        word.state == SlotState::kReady || word.state == SlotState::kReading;
+    if (word.generation < slots.GenerationOf(task) ||
+        (word.generation == slots.GenerationOf(task) && !is_made)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the snapshot says of slots, by looking at each task of the job.
 SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
   const SlotTable slots(segment);
   const GradientBoard board(const_cast<Segment*>(&segment), kNoOwner);
   const JobShape& shape = segment.shape();
   const std::optional<OpenSteps> open = board.FindOpenSteps();
   SwitchSnapshot counted;
-  for (BatchSeq seq(0); seq < shape.num_batches(); ++seq) {
-    const TaskNumber task = shape.NumberOf({seq});
+  for (const BatchPart& of :
+       PartsOf({BatchSeq(0), shape.num_batches()}, segment.options().parts)) {
+    const BatchSeq seq = of.seq;
+    const TaskNumber task = shape.NumberOf(of);
     const SlotWord word = slots.Load(task);
     const bool is_here = word.generation == slots.GenerationOf(task);
     const bool is_gone = word.generation > slots.GenerationOf(task);
@@ -143,8 +161,10 @@ SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
       counted.missing_batches +=
           word.state == SlotState::kFree && is_open ? 1 : 0;
       counted.queued_batches += word.state == SlotState::kReady ? 1 : 0;
-      counted.trainable_batches +=
-          word.state == SlotState::kReady && is_open ? 1 : 0;
+      counted.trainable_batches += word.state == SlotState::kReady && is_open &&
+                                           IsWholePlainly(segment, seq)
+                                       ? 1
+                                       : 0;
     }
     const bool in_epoch =
         open.has_value() &&
@@ -162,7 +182,11 @@ TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
     std::mt19937_64 random(seed);
     const auto below = [&random](uint64_t n) { return random() % n; };
     SegmentOptions options = WithDevices(2);
-    options.num_slots = static_cast<uint32_t>(1 + below(9));
+    options.parts = 1 + below(3);
+    const auto parts = static_cast<uint32_t>(options.parts);
+    options.num_slots = parts == 1
+                            ? static_cast<uint32_t>(1 + below(9))
+                            : static_cast<uint32_t>(2 + below(4)) * parts;
     options.slot_bytes = 1024;
     options.num_overflow_blocks = 0;
     options.batches_per_epoch = 1 + below(12);
@@ -180,18 +204,19 @@ TEST_F(DeviceTableTest, TheSnapshotCountsAsAPlainLookDoes) {
         .OpenForTraining(StepNumber(below(segment_->shape().num_steps() + 2)));
     // Released below `oldest`, and here and there beyond; FREE from the limit
     // on.
-    const uint64_t oldest = below(limit.value() + 1);
+    const uint64_t end = limit.value() * parts;
+    const uint64_t oldest = below(end + 1);
     regions.control().oldest_task = oldest;
-    for (uint64_t seq = oldest; seq < oldest + options.num_slots; ++seq) {
-      uint64_t now = seq;
-      while (now < limit.value() && below(2) == 0) now += options.num_slots;
-      const auto state = now < limit.value() ? static_cast<SlotState>(below(4))
-                                             : SlotState::kFree;
+    for (uint64_t task = oldest; task < oldest + options.num_slots; ++task) {
+      uint64_t now = task;
+      while (now < end && below(2) == 0) now += options.num_slots;
+      const auto state =
+          now < end ? static_cast<SlotState>(below(4)) : SlotState::kFree;
       const bool is_owned =
           state == SlotState::kWriting || state == SlotState::kReading;
-      regions.slot_word(seq).store(SlotWord{
+      regions.slot_word(task).store(SlotWord{
           state, is_owned ? kSampler : kNoOwner, now / options.num_slots}
-                                       .Pack());
+                                        .Pack());
     }
     const SwitchSnapshot found = scheduler_->Snapshot(0);
     const SwitchSnapshot expected = CountPlainly(*segment_, limit);
