@@ -170,8 +170,12 @@ JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   reclaimed.slots = static_cast<uint32_t>(held.size());
   if (crashed) {
     const MutexLock lock(&mutex_);
-    for (const BatchSeq seq : held) {
-      if (++crashes_[seq] >= kMostCrashes) reclaimed.poison.push_back(seq);
+    for (size_t i = 0; i < held.size(); ++i) {
+      // The parts of a batch follow each other. One death is one crash.
+      if (i > 0 && held[i] == held[i - 1]) continue;
+      if (++crashes_[held[i]] >= kMostCrashes) {
+        reclaimed.poison.push_back(held[i]);
+      }
     }
   }
   reclaimed.lease = board_.ReclaimLeaseOf(owner);

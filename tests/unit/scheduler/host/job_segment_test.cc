@@ -286,6 +286,34 @@ TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
               testing::ElementsAre(BatchSeq(0), BatchSeq(1)));
 }
 
+// A holder of all parts of a batch crashes once, and holders of single parts
+// crash with the same batch.
+TEST(JobSegmentTest, TheCrashOfAHolderOfTwoPartsCountsOnce) {
+  SegmentOptions options = SomeSegment()->options();
+  options.parts = 2;
+  const auto segment = JobSegment::Create("job", options).value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  segment->queue().OpenForSampling(BatchSeq(4));
+  {
+    const OwnerIndex owner = segment->TakeOwner().value();
+    GlobalQueue queue(attached->get(), owner);
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto held, queue.TryClaimBatchForWriting());
+    ASSERT_EQ(held.size(), 2U);
+    const JobSegment::Reclaimed reclaimed =
+        segment->ReclaimDead(owner, /*crashed=*/true);
+    EXPECT_EQ(reclaimed.slots, 2U);
+    EXPECT_THAT(reclaimed.poison, testing::IsEmpty());
+  }
+  const OwnerIndex owner = segment->TakeOwner().value();
+  GlobalQueue queue(attached->get(), owner);
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto held, queue.TryClaimForWriting());
+  ASSERT_TRUE(held.has_value());
+  EXPECT_THAT(segment->ReclaimDead(owner, /*crashed=*/true).poison,
+              testing::ElementsAre(BatchSeq(0)));
+}
+
 TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {
   const auto segment = SomeSegment();
   EXPECT_EQ(segment->HoldVersion(), std::nullopt);  // No weights yet.
