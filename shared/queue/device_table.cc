@@ -133,8 +133,11 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
       const bool is_open = now < epoch.steps_end;
       const bool is_nobodys = word.owner == kNoOwner;
       if (word.state == SlotState::kFree && is_nobodys) {
-        ++snapshot->free_batches;
-        snapshot->missing_batches += is_open ? 1 : 0;
+        // Samplers claim a part only if its whole batch has room.
+        const bool has_room =
+            segment.options().parts == 1 || slots.HasRoom(now);
+        snapshot->free_batches += has_room ? 1 : 0;
+        snapshot->missing_batches += has_room && is_open ? 1 : 0;
       } else if (word.state == SlotState::kReady && is_nobodys) {
         ++snapshot->queued_batches;
         // Trainers take a part only if its batch is whole.

@@ -2,10 +2,7 @@
 
 #include <atomic>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "shared/base/threads/futex.h"
-#include "shared/base/units.h"
 #include "shared/queue/job_shape.h"
 #include "shared/queue/segment_layout.h"
 
@@ -13,12 +10,6 @@ namespace fgnn {
 namespace {
 
 constexpr uint64_t kLineBytes = 64;
-
-// Returns the bytes from one batch's place to the next. Valid options have
-// fewer than 2^43.
-uint64_t PlaceStride(const SegmentOptions& options) {
-  return (options.message_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
-}
 
 // Returns the place of a batch among those of its step, in [0, W).
 uint32_t PlaceInStep(const Segment& segment, BatchSeq seq) {
@@ -35,29 +26,16 @@ SharedWord WordOf(const Segment& segment, BatchSeq seq, uint32_t message,
 
 }  // namespace
 
-uint64_t MessageBoard::MemoryBytes(const SegmentOptions& options) {
-  return options.num_messages == 0
-             ? 0
-             : options.batches_per_step * PlaceStride(options);
-}
-
-absl::StatusOr<MessageBoard> MessageBoard::Over(Segment* segment,
-                                                absl::Span<std::byte> memory) {
-  if (segment->options().num_messages == 0) {
-    return absl::FailedPreconditionError(
-        "the parts of the job's batches send no messages");
+uint64_t MessageBytes(uint64_t num_parts, absl::Span<const uint64_t> sources,
+                      uint64_t row_bytes) {
+  uint64_t bytes = 0;
+  for (const uint64_t count : sources) {
+    // Each source goes to each part but its owner's, and its gradient back.
+    // What a part sends to a part begins at a line of its own.
+    bytes += 2 * (count * (num_parts - 1) * row_bytes +
+                  num_parts * num_parts * kLineBytes);
   }
-  const uint64_t needed = MemoryBytes(segment->options());
-  if (memory.size() < needed) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the memory for messages between parts has ",
-        FormatBytes(memory.size()), ", the job needs ", FormatBytes(needed)));
-  }
-  if (reinterpret_cast<uintptr_t>(memory.data()) % kLineBytes != 0) {
-    return absl::InvalidArgumentError(
-        "the memory for messages between parts is not 64-byte aligned");
-  }
-  return MessageBoard(segment, memory);
+  return bytes;
 }
 
 bool MessageBoard::IsThere(BatchSeq seq, uint32_t message,
@@ -67,9 +45,7 @@ bool MessageBoard::IsThere(BatchSeq seq, uint32_t message,
 }
 
 absl::Span<std::byte> MessageBoard::BytesOf(BatchSeq seq) const {
-  const SegmentOptions& options = segment_->options();
-  return memory_.subspan(PlaceInStep(*segment_, seq) * PlaceStride(options),
-                         options.message_bytes);
+  return segment_->regions().messages(PlaceInStep(*segment_, seq));
 }
 
 void MessageBoard::Publish(BatchSeq seq, uint32_t message, uint32_t part) {

@@ -5,12 +5,11 @@
 // follows goes on behind it.
 //
 // The segment has a word for each message and part of each batch of a step. The
-// word is seq + 1 once that message of batch seq lies in the memory, another
-// number before. The bytes lie in memory outside the segment, which all
-// trainers of the job map: one place for each batch of a step.
+// word is seq + 1 once that message of batch seq lies in the batch's place,
+// another number before.
 //
-//   words   u64 [W * num_messages][P]   in the segment
-//   memory  [W] places of message_bytes, each 64-byte aligned
+//   words   u64 [W * num_messages][P]
+//   places  [W] of message_bytes, each 64-byte aligned
 //
 // A place serves the next step's batch once the step of the former one is
 // committed. All parts of the former one are done then, and nobody reads its
@@ -21,27 +20,28 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/base/types.h"
 #include "shared/queue/segment.h"
 
 namespace fgnn {
 
-// A trainer's view of the board. Thread-safe. Borrows the segment and the
-// memory. A message or part beyond its range is reduced to the range.
+// Returns how many messages a part publishes for a batch: one a hidden layer
+// and direction.
+constexpr uint64_t NumMessages(uint64_t layers) { return 2 * (layers - 1); }
+
+// Returns the bytes that the messages of a batch of P parts may take at most,
+// if each row has row_bytes. `sources`: numbers of sources of the hops whose
+// rows are sent, which are all but the last.
+uint64_t MessageBytes(uint64_t num_parts, absl::Span<const uint64_t> sources,
+                      uint64_t row_bytes);
+
+// A trainer's view of the board. Thread-safe. Borrows the segment. A message or
+// part beyond its range is reduced to the range.
 class MessageBoard {
  public:
-  // Returns the bytes of memory that a job's board needs, below 2^64; 0: the
-  // job has no messages.
-  static uint64_t MemoryBytes(const SegmentOptions& options);
-
-  // `memory`: the same for all trainers and as long as the segment lives, since
-  // the segment's words say what lies in it.
-  // Returns InvalidArgument if the memory is too small or not 64-byte aligned,
-  // and FailedPrecondition if the job has no messages.
-  static absl::StatusOr<MessageBoard> Over(Segment* segment,
-                                           absl::Span<std::byte> memory);
+  // The segment has messages.
+  explicit MessageBoard(Segment* segment) : segment_(segment) {}
 
   // Whether that message of the part lies in the batch's place. If it does, its
   // bytes may be read until this caller's own part of the batch is done.
@@ -59,11 +59,7 @@ class MessageBoard {
   void Publish(BatchSeq seq, uint32_t message, uint32_t part);
 
  private:
-  MessageBoard(Segment* segment, absl::Span<std::byte> memory)
-      : segment_(segment), memory_(memory) {}
-
   Segment* segment_;
-  absl::Span<std::byte> memory_;
 };
 
 }  // namespace fgnn

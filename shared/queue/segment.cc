@@ -131,12 +131,17 @@ absl::Status AllocatePages(int fd, uint64_t total_bytes) {
 }
 
 absl::StatusOr<UniqueFd> AllocateSealed(const SegmentHeader& header) {
+  const uint64_t bytes = SegmentBytes(header.options);
   const std::string what =
-      absl::StrCat("allocate segment of ", FormatBytes(header.total_bytes));
+      absl::StrCat("allocate segment of ", FormatBytes(bytes));
   UniqueFd fd(::memfd_create("fgnn-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return ErrnoToStatus(errno, what);
-  FGNN_RETURN_IF_ERROR(
-      Annotate(AllocatePages(fd.get(), header.total_bytes), what));
+  FGNN_RETURN_IF_ERROR(Annotate(AllocatePages(fd.get(), bytes), what));
+  // Messages have far fewer bytes than their bound, so their pages come as they
+  // are touched.
+  if (::ftruncate(fd.get(), static_cast<off_t>(header.total_bytes)) != 0) {
+    return ErrnoToStatus(errno, what);
+  }
   if (::pwrite(fd.get(), &header, sizeof(header), 0) !=
       static_cast<ssize_t>(sizeof(header))) {
     return ErrnoToStatus(errno, what);
@@ -258,7 +263,7 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
 }
 
 uint64_t SegmentBytes(const SegmentOptions& options) {
-  return SegmentLayout::Of(options).total_bytes;
+  return SegmentLayout::Of(options).messages;
 }
 
 Segment::Segment(const SegmentOptions& options)
@@ -268,7 +273,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(
     UniqueFd fd, const SegmentOptions& options) {
   std::unique_ptr<Segment> segment(new Segment(options));
   segment->mapping_ = std::make_unique<Mapping>();
-  const uint64_t bytes = SegmentBytes(options);
+  const uint64_t bytes = SegmentLayout::Of(options).total_bytes;
   try {  // Boost may throw only here.
     segment->mapping_->region = bip::mapped_region(MappableDescriptor(fd.get()),
                                                    bip::read_write, 0, bytes);
@@ -287,7 +292,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(
     const SegmentOptions& options) {
   FGNN_RETURN_IF_ERROR(ValidateOptions(options));
   const SegmentHeader header = HeaderOf(options);
-  FGNN_RETURN_IF_ERROR(CheckHeadroom(header.total_bytes));
+  FGNN_RETURN_IF_ERROR(CheckHeadroom(SegmentBytes(options)));
   FGNN_ASSIGN_OR_RETURN(UniqueFd fd, AllocateSealed(header));
   FGNN_ASSIGN_OR_RETURN(std::unique_ptr<Segment> segment,
                         Map(std::move(fd), options));

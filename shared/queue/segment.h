@@ -54,7 +54,8 @@ struct TrainerCache {
 // Returns InvalidArgument, naming the field, if a field is out of range.
 absl::Status ValidateOptions(const SegmentOptions& options);
 
-// Returns the bytes of the segment that Create() would make.
+// Returns the bytes that Create() would allocate at once. The bytes of messages
+// between parts are not among them.
 uint64_t SegmentBytes(const SegmentOptions& options);
 
 // A mapped segment. The unique_ptr that owns the segment may be moved; the

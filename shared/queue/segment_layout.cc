@@ -44,6 +44,7 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
   SegmentLayout layout;
   layout.slot_stride = AlignUp(options.slot_bytes, kLineBytes);
   layout.overflow_stride = AlignUp(options.overflow_bytes, kLineBytes);
+  layout.message_stride = AlignUp(options.message_bytes, kLineBytes);
   layout.weights_stride =
       AlignUp(Multiply(options.num_parameters, sizeof(float)), kLineBytes);
   layout.optimizer_stride =
@@ -79,6 +80,9 @@ SegmentLayout SegmentLayout::Of(const SegmentOptions& options) {
       regions.Take(options.num_slots, layout.slot_stride, kPageBytes);
   layout.overflow = regions.Take(options.num_overflow_blocks,
                                  layout.overflow_stride, kPageBytes);
+  layout.messages =
+      regions.Take(options.num_messages > 0 ? options.batches_per_step : 0,
+                   layout.message_stride, kPageBytes);
   layout.total_bytes = AlignUp(regions.end(), kPageBytes);
   return layout;
 }

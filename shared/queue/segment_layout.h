@@ -101,6 +101,8 @@ struct SegmentLayout {
   uint64_t gradients = 0;        // f32 [board_places][P].
   uint64_t slots = 0;            // Blocks [num_slots].
   uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
+  // Places [W] of messages. Their pages come as they are touched.
+  uint64_t messages = 0;
   uint64_t total_bytes = 0;
 
   uint64_t board_places = 0;  // Number of places: JobShape::num_places().
@@ -112,6 +114,7 @@ struct SegmentLayout {
   uint64_t overflow_stride = 0;
   uint64_t weights_stride = 0;
   uint64_t optimizer_stride = 0;
+  uint64_t message_stride = 0;
 
   // Returns the layout for these options. Sums saturate: options that make no
   // sense have a layout of 2^64 - 1 bytes.
@@ -166,7 +169,7 @@ struct Segment::Regions {
   // All slots and overflow blocks, whole pages.
   absl::Span<std::byte> task_blocks() const {
     return {At<std::byte>(layout_.slots),
-            static_cast<size_t>(layout_.total_bytes - layout_.slots)};
+            static_cast<size_t>(layout_.messages - layout_.slots)};
   }
 
   // The done word and the gradient of a place: see JobShape::PlaceOf().
@@ -187,6 +190,12 @@ struct Segment::Regions {
         message % options_.num_messages;
     return Word(layout_.message_words,
                 of_part * options_.parts + part % options_.parts);
+  }
+  // The batch's place of a step for messages, [message_bytes].
+  absl::Span<std::byte> messages(uint32_t place) const {
+    return {At<std::byte>(layout_.messages + place % options_.batches_per_step *
+                                                 layout_.message_stride),
+            static_cast<size_t>(options_.message_bytes)};
   }
   // Returns the first word of a BatchRecord: see JobShape::RecordOf().
   uint64_t* record_words(uint64_t record) const;

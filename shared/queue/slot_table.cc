@@ -38,11 +38,11 @@ std::optional<TaskNumber> SlotTable::FindLowest(
   const TaskNumber last = std::min(tasks.end, shape_.num_tasks());
   if (begin >= last) return std::nullopt;
 
-  const bool needs_whole =
-      state == SlotState::kReady && segment_.options().parts > 1;
+  const bool has_parts = segment_.options().parts > 1;
   const auto is_wanted = [&](TaskNumber task) {
-    return (!part.has_value() || shape_.TaskOf(task).part == *part) &&
-           (!needs_whole || IsWhole(task));
+    if (!has_parts) return true;
+    if (part.has_value() && shape_.TaskOf(task).part != *part) return false;
+    return state == SlotState::kReady ? IsWhole(task) : HasRoom(task);
   };
   std::optional<TaskNumber> found_ahead;
   TaskNumber released_below = begin;
@@ -81,6 +81,16 @@ bool SlotTable::IsWhole(TaskNumber task) const {
         (word.state == SlotState::kFree || word.state == SlotState::kWriting)) {
       return false;
     }
+    at = shape_.Next(at);
+  }
+  return true;
+}
+
+bool SlotTable::HasRoom(TaskNumber task) const {
+  const TaskRange batch = TasksOfBatchOf(shape_, task);
+  TaskSlot at = shape_.SlotOf(batch.begin);
+  for (TaskNumber part = batch.begin; part < batch.end; ++part) {
+    if (Load(at.slot).generation < at.generation) return false;
     at = shape_.Next(at);
   }
   return true;

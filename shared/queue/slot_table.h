@@ -49,7 +49,7 @@ class SlotTable {
   // Returns the lowest of the tasks whose slot is in `state` and has no owner,
   // as the slots were when it read them; nullopt: there is none. Looks at tasks
   // of `part` alone if that is given. Looks at READY tasks of whole batches
-  // alone: see IsWhole().
+  // alone, and at FREE tasks of batches with room: see IsWhole() and HasRoom().
   std::optional<TaskNumber> FindLowest(
       SlotState state, const TaskRange& tasks,
       std::optional<uint32_t> part = std::nullopt) const;
@@ -59,6 +59,11 @@ class SlotTable {
   // this look and a claim. That is allowed: whoever trains a part of the batch
   // then finds the other part FREE, and gives its own back.
   bool IsWhole(TaskNumber task) const;
+
+  // Whether no slot of the task's batch still holds an earlier batch, so that a
+  // sampler can write all parts that are FREE: it draws the batch once. Stays
+  // true once it is.
+  bool HasRoom(TaskNumber task) const;
 
   // Makes one step of the task's slot. Returns false without a change if the
   // slot's word is not `from`. A slot that becomes FREE gives its overflow

@@ -142,6 +142,16 @@ bool IsWholePlainly(const Segment& segment, BatchSeq seq) {
 }
 
 // What the snapshot says of slots, by looking at each task of the job.
+// Whether no slot of the batch holds an earlier one.
+bool HasRoomPlainly(const Segment& segment, BatchSeq seq) {
+  const SlotTable slots(segment);
+  for (uint32_t part = 0; part < segment.options().parts; ++part) {
+    const TaskNumber task = segment.shape().NumberOf({seq, part});
+    if (slots.Load(task).generation < slots.GenerationOf(task)) return false;
+  }
+  return true;
+}
+
 SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
   const SlotTable slots(segment);
   const GradientBoard board(const_cast<Segment*>(&segment), kNoOwner);
@@ -157,9 +167,10 @@ SwitchSnapshot CountPlainly(const Segment& segment, BatchSeq limit) {
     const bool is_gone = word.generation > slots.GenerationOf(task);
     const bool is_open = open.has_value() && seq < open->last_batch;
     if (is_here && seq < limit && word.owner == kNoOwner) {
-      counted.free_batches += word.state == SlotState::kFree ? 1 : 0;
-      counted.missing_batches +=
-          word.state == SlotState::kFree && is_open ? 1 : 0;
+      const bool is_free =
+          word.state == SlotState::kFree && HasRoomPlainly(segment, seq);
+      counted.free_batches += is_free ? 1 : 0;
+      counted.missing_batches += is_free && is_open ? 1 : 0;
       counted.queued_batches += word.state == SlotState::kReady ? 1 : 0;
       counted.trainable_batches += word.state == SlotState::kReady && is_open &&
                                            IsWholePlainly(segment, seq)

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -31,21 +32,6 @@ SegmentOptions OptionsOf(uint64_t parts, uint32_t batches_per_step) {
   return options;
 }
 
-// Memory that is aligned as a mapping is.
-class Memory {
- public:
-  explicit Memory(uint64_t bytes) : lines_((bytes + 63) / 64) {}
-  absl::Span<std::byte> bytes() {
-    return {reinterpret_cast<std::byte*>(lines_.data()), lines_.size() * 64};
-  }
-
- private:
-  struct alignas(64) Line {
-    std::array<std::byte, 64> bytes;
-  };
-  std::vector<Line> lines_;
-};
-
 class MessageBoardTest : public testing::TestWithParam<uint32_t> {
  protected:
   uint32_t parts() const { return 3; }
@@ -53,14 +39,11 @@ class MessageBoardTest : public testing::TestWithParam<uint32_t> {
 
   const SegmentOptions options_ = OptionsOf(parts(), batches_per_step());
   std::unique_ptr<Segment> segment_ = MakeSegment(options_);
-  Memory memory_{MessageBoard::MemoryBytes(options_)};
-  MessageBoard board_ =
-      MessageBoard::Over(segment_.get(), memory_.bytes()).value();
+  MessageBoard board_{segment_.get()};
 };
 
 TEST_P(MessageBoardTest, AMessageIsThereOnceItIsPublished) {
-  MessageBoard other =
-      MessageBoard::Over(segment_.get(), memory_.bytes()).value();
+  MessageBoard other(segment_.get());
   const BatchSeq last(batches_per_step() - 1);
   for (uint32_t message = 0; message < 3; ++message) {
     for (uint32_t part = 0; part < parts(); ++part) {
@@ -78,8 +61,7 @@ TEST_P(MessageBoardTest, AMessageIsThereOnceItIsPublished) {
 }
 
 TEST_P(MessageBoardTest, EachBatchOfAStepHasAPlaceInTheMemory) {
-  const absl::Span<std::byte> all = memory_.bytes();
-  const std::byte* end = all.data();
+  const std::byte* end = board_.BytesOf(BatchSeq(0)).data();
   for (BatchSeq seq(0); seq < BatchSeq(batches_per_step()); ++seq) {
     const absl::Span<std::byte> place = board_.BytesOf(seq);
     EXPECT_EQ(place.size(), kMessageBytes);
@@ -90,7 +72,9 @@ TEST_P(MessageBoardTest, EachBatchOfAStepHasAPlaceInTheMemory) {
     EXPECT_EQ(board_.BytesOf(seq + options_.batches_per_epoch).data(),
               place.data());
   }
-  EXPECT_LE(end, all.data() + all.size());
+  const std::byte* const last =
+      segment_->task_blocks().data() + segment_->task_blocks().size();
+  EXPECT_GE(board_.BytesOf(BatchSeq(0)).data(), last);
 }
 
 // Steps have one batch or two. The epoch of 10 batches has whole steps of both.
@@ -125,24 +109,24 @@ TEST_P(MessageBoardTest, PublishingWakesWhoWaitsAndIsDoneOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Steps, MessageBoardTest, testing::Values(1, 2));
 
-TEST(MessageBoardOverTest, RefusesMemoryThatDoesNotFit) {
-  const SegmentOptions options = OptionsOf(2, 2);
-  EXPECT_EQ(MessageBoard::MemoryBytes(options), 2U * 1024);
+// Only what is touched takes memory: the bound of messages is far above what
+// batches have.
+TEST(MessageMemoryTest, PagesOfMessagesComeAsTheyAreTouched) {
+  SegmentOptions options = OptionsOf(2, 2);
+  options.message_bytes = uint64_t{8} << 30;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
-  Memory memory(2 * 1024 + 64);
-  EXPECT_THAT(
-      MessageBoard::Over(segment.get(), memory.bytes().subspan(0, 2047)),
-      InvalidArgument("needs"));
-  EXPECT_THAT(MessageBoard::Over(segment.get(), memory.bytes().subspan(8)),
-              InvalidArgument("aligned"));
-  EXPECT_THAT(MessageBoard::Over(segment.get(), memory.bytes()), IsOk());
-
+  ASSERT_NE(segment, nullptr);
   SegmentOptions silent = options;
-  silent.num_messages = 0;
   silent.message_bytes = 0;
-  EXPECT_EQ(MessageBoard::MemoryBytes(silent), 0U);
-  EXPECT_THAT(MessageBoard::Over(MakeSegment(silent).get(), memory.bytes()),
-              FailedPrecondition());
+  EXPECT_EQ(SegmentBytes(options), SegmentBytes(silent));
+  struct stat file = {};
+  ASSERT_EQ(::fstat(segment->fd(), &file), 0);
+  EXPECT_GT(static_cast<uint64_t>(file.st_size), 2 * options.message_bytes);
+  const uint64_t blocks = file.st_blocks;
+  EXPECT_EQ(blocks * 512, SegmentBytes(options));
+  MessageBoard(segment.get()).BytesOf(BatchSeq(1)).back() = std::byte{1};
+  ASSERT_EQ(::fstat(segment->fd(), &file), 0);
+  EXPECT_GT(static_cast<uint64_t>(file.st_blocks), blocks);
 }
 
 // The value that a part's message of a batch has in each of its words.
@@ -160,10 +144,9 @@ class PartTrainer {
   static constexpr uint32_t kMessages = 3;
   static constexpr uint32_t kWords = 16;
 
-  PartTrainer(Segment* segment, absl::Span<std::byte> memory, uint32_t part,
-              std::atomic<uint64_t>* done)
+  PartTrainer(Segment* segment, uint32_t part, std::atomic<uint64_t>* done)
       : segment_(segment),
-        messages_(MessageBoard::Over(segment, memory).value()),
+        messages_(segment),
         board_(segment, OwnerIndex{1}),
         part_(part),
         done_(done) {}
@@ -231,12 +214,11 @@ TEST_P(MessageThreadsTest, NobodyReadsHalfAMessage) {
   SegmentOptions options = OptionsOf(PartTrainer::kParts, GetParam());
   options.batches_per_epoch = 100;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
-  Memory memory(MessageBoard::MemoryBytes(options));
   std::atomic<uint64_t> done{0};
   std::vector<std::thread> threads;
   for (uint32_t part = 0; part < PartTrainer::kParts; ++part) {
     threads.emplace_back([&, part] {
-      PartTrainer(segment.get(), memory.bytes(), part, &done)
+      PartTrainer(segment.get(), part, &done)
           .Run(segment->shape().num_batches(), FarDeadline());
     });
   }

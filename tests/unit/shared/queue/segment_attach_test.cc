@@ -144,7 +144,7 @@ TEST(SegmentAttachTest, AcceptsAsManyPartsAsFitTwice) {
   options.parts = 16;
   options.num_slots = 32;
   options.num_overflow_blocks = 16 * kMaxOwners;
-  options.overflow_bytes = 512;
+  options.overflow_bytes = sizeof(TaskHeader);
   options.num_messages = 256;
   options.message_bytes = 1000;
   EXPECT_THAT(ValidateOptions(options), IsOk());
