@@ -11,6 +11,8 @@
 
 namespace fgnn {
 
+class ThreadTeam;
+
 // Rows of the sources of a hop, at the place that a part has for them: its own
 // rows, then the remote ones in the order of TaskView::split. Borrowed.
 struct PartRows {
@@ -23,15 +25,19 @@ struct PartRows {
 
 // All parts of a batch make the same calls in the same order, each on a thread
 // or in a process of its own. `hop`: the hop whose sources the rows are.
+// `team`: threads that may copy rows.
 class RowShuffle {
  public:
   virtual ~RowShuffle() = default;
 
   // Fills the remote rows with those that the other parts have as own rows.
-  virtual absl::Status Forward(uint32_t hop, const PartRows& rows) = 0;
+  virtual absl::Status Forward(uint32_t hop, const PartRows& rows,
+                               ThreadTeam& team) = 0;
   // Adds to each own row what the other parts have at their remote rows for it,
-  // in f32 and in the order of the parts. The remote rows are left as they are.
-  virtual absl::Status Backward(uint32_t hop, const PartRows& gradient) = 0;
+  // in the order of the parts. Each sum is of f32, and rounded to the
+  // precision. The remote rows are left as they are.
+  virtual absl::Status Backward(uint32_t hop, const PartRows& gradient,
+                                ThreadTeam& team) = 0;
 };
 
 }  // namespace fgnn

@@ -48,11 +48,6 @@ DropoutPlace PlaceOf(const TrainingBatch& batch) {
           .part = batch.task->part};
 }
 
-// Returns the number of seeds of the whole batch.
-int64_t SeedsOfBatch(const TaskView& task) {
-  return task.num_parts == 1 ? task.num_seeds : task.batch_seeds;
-}
-
 // Returns the number of terms of a seed's loss.
 int64_t TermsOfSeed(const ModelOptions& options) {
   return options.has_targets() ? int64_t{options.num_classes} : 1;
@@ -99,7 +94,7 @@ class LayeredModel final : public Model {
                                        const TrainingBatch& batch,
                                        absl::Span<float> gradient) override {
     FGNN_RETURN_IF_ERROR(CheckBatch(*this, weights, batch, gradient));
-    if (SeedsOfBatch(*batch.task) == 0) return LearnNothing(gradient);
+    if (batch.task->batch_examples() == 0) return LearnNothing(gradient);
     if (!batch.stored_rows.rows.empty() && !CanReadStoredRows(*batch.task)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "batch ", batch.task->seq.value(),
@@ -277,7 +272,7 @@ class LayeredModel final : public Model {
       input.dense = rows;
       if (batch.shuffle == nullptr || layer + 1 == num_layers) continue;
       FGNN_RETURN_IF_ERROR(batch.shuffle->Forward(
-          HopOf(layer + 1), InputsOf(layer + 1, *batch.task, rows)));
+          HopOf(layer + 1), InputsOf(layer + 1, *batch.task, rows), *team_));
     }
     FGNN_ASSIGN_OR_RETURN(const BatchResult result,
                           options().predicts_links()
@@ -302,7 +297,7 @@ class LayeredModel final : public Model {
       }
       if (batch.shuffle != nullptr && layer > 0) {
         FGNN_RETURN_IF_ERROR(batch.shuffle->Backward(
-            HopOf(layer), InputsOf(layer, *batch.task, dx)));
+            HopOf(layer), InputsOf(layer, *batch.task, dx), *team_));
       }
       dh = dx;
     }
@@ -322,7 +317,7 @@ class LayeredModel final : public Model {
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
       float* const logits = last.logits + first * num_classes;
       sums[static_cast<size_t>(task)] = LossOfSeeds(
-          options(), batch, {first, seeds, SeedsOfBatch(*batch.task)}, logits);
+          options(), batch, {first, seeds, int64_t{batch.task->batch_examples()}}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
     if (num_seeds == 0) return BatchResult();

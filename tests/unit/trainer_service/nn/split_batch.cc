@@ -180,7 +180,8 @@ uint32_t MemoryShuffle::Count(uint32_t hop, uint32_t from, uint32_t to) const {
   return task_.split.levels[hop].counts[from * task_.num_parts + to];
 }
 
-absl::Status MemoryShuffle::Forward(uint32_t hop, const PartRows& rows) {
+absl::Status MemoryShuffle::Forward(uint32_t hop, const PartRows& rows,
+                                    ThreadTeam& /*team*/) {
   const uint32_t self = task_.part;
   const uint64_t columns = rows.columns;
   size_t at = 0;
@@ -205,7 +206,8 @@ absl::Status MemoryShuffle::Forward(uint32_t hop, const PartRows& rows) {
              : absl::InternalError("other rows than remote ones came");
 }
 
-absl::Status MemoryShuffle::Backward(uint32_t hop, const PartRows& gradient) {
+absl::Status MemoryShuffle::Backward(uint32_t hop, const PartRows& gradient,
+                                     ThreadTeam& /*team*/) {
   const uint32_t self = task_.part;
   const uint64_t columns = gradient.columns;
   size_t place = gradient.own * columns;

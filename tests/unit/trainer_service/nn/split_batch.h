@@ -53,8 +53,10 @@ class MemoryShuffle final : public RowShuffle {
  public:
   MemoryShuffle(const TaskView* task, MemoryMessages* messages)
       : task_(*task), messages_(messages) {}
-  absl::Status Forward(uint32_t hop, const PartRows& rows) override;
-  absl::Status Backward(uint32_t hop, const PartRows& gradient) override;
+  absl::Status Forward(uint32_t hop, const PartRows& rows,
+                       ThreadTeam& team) override;
+  absl::Status Backward(uint32_t hop, const PartRows& gradient,
+                        ThreadTeam& team) override;
 
  private:
   // Returns how many rows part `from` sends to part `to`.

@@ -1,0 +1,161 @@
+#include "trainer_service/shuffle/board_shuffle.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "shared/base/status.h"
+#include "trainer_service/compute/numbers.h"
+
+namespace fgnn {
+namespace {
+
+constexpr int64_t kRowsPerTask = 256;
+constexpr uint64_t kAlignmentBytes = 64;
+
+uint64_t BytesOfNumber(Precision precision) {
+  return precision == Precision::kBfloat16 ? sizeof(Bfloat16) : sizeof(float);
+}
+
+// Returns the bytes of a row of the sources of a hop, which are the inputs of
+// layer L - 1 - hop.
+uint64_t RowBytes(const ModelOptions& model, uint32_t hop) {
+  return model.input_width(model.layers - 1 - hop) *
+         BytesOfNumber(model.precision);
+}
+
+uint64_t Aligned(uint64_t bytes) {
+  return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+}
+
+// Calls copy(i) for each row i of `count`, on the team's threads.
+template <typename Copy>
+absl::Status ForRows(ThreadTeam& team, int64_t count, const Copy& copy) {
+  return team.Run(NumTasks(count, kRowsPerTask), [&](int64_t task, int) {
+    const int64_t last = std::min(count, (task + 1) * kRowsPerTask);
+    for (int64_t i = task * kRowsPerTask; i < last; ++i) copy(i);
+  });
+}
+
+// Adds a row of Numbers to another one, in f32.
+template <typename Number>
+void AddTo(Number* to, const std::byte* from, uint64_t columns) {
+  const auto* const numbers = reinterpret_cast<const Number*>(from);
+  for (uint64_t c = 0; c < columns; ++c) {
+    const float sum = Widen(to[c]) + Widen(numbers[c]);
+    if constexpr (sizeof(Number) == sizeof(float)) {
+      to[c] = sum;
+    } else {
+      to[c] = RoundToBfloat16(sum);
+    }
+  }
+}
+
+}  // namespace
+
+MessagePlaces::MessagePlaces(const TaskView& task, const ModelOptions& model)
+    : num_hops_(model.layers), num_parts_(task.num_parts) {
+  for (const bool forward : {true, false}) {
+    for (uint32_t hop = 0; hop + 1 < num_hops_; ++hop) {
+      const uint64_t row_bytes = RowBytes(model, hop);
+      const auto& counts = task.split.levels[hop].counts;
+      for (uint32_t from = 0; from < num_parts_; ++from) {
+        for (uint32_t to = 0; to < num_parts_; ++to) {
+          // A gradient goes back where its row came from.
+          const uint32_t rows = forward ? counts[from * num_parts_ + to]
+                                        : counts[to * num_parts_ + from];
+          begins_.push_back(total_bytes_);
+          total_bytes_ += Aligned(rows * row_bytes);
+        }
+      }
+    }
+  }
+}
+
+absl::Status BoardShuffle::CheckPlace() const {
+  const uint64_t have = board_.BytesOf(task_.seq).size();
+  if (places_.total_bytes() <= have) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("messages of batch ", task_.seq.value(), " take ",
+                   places_.total_bytes(), " bytes, and its place has ", have));
+}
+
+absl::Status BoardShuffle::WaitFor(uint32_t message, uint32_t part) const {
+  if (board_.IsThere(task_.seq, message, part)) return absl::OkStatus();
+  return wait_(message, part);
+}
+
+absl::Status BoardShuffle::Forward(uint32_t hop, const PartRows& rows,
+                                   ThreadTeam& team) {
+  FGNN_RETURN_IF_ERROR(CheckPlace());
+  const uint32_t self = task_.part;
+  const uint32_t message = places_.MessageOf(hop, /*forward=*/true);
+  const uint64_t row_bytes = rows.columns * BytesOfNumber(rows.precision);
+  auto* const all = static_cast<std::byte*>(rows.rows);
+  std::byte* const place = board_.BytesOf(task_.seq).data();
+  if (!board_.IsThere(task_.seq, message, self)) {
+    const uint32_t* send = task_.split.levels[hop].send.data();
+    for (uint32_t to = 0; to < task_.num_parts; ++to) {
+      const uint32_t count = Count(hop, self, to);
+      std::byte* const out = place + places_.BeginOf(message, self, to);
+      FGNN_RETURN_IF_ERROR(ForRows(team, count, [&](int64_t i) {
+        std::memcpy(out + static_cast<uint64_t>(i) * row_bytes,
+                    all + send[i] * row_bytes, row_bytes);
+      }));
+      send += count;
+    }
+    board_.Publish(task_.seq, message, self);
+  }
+  std::byte* remote = all + rows.own * row_bytes;
+  for (uint32_t from = 0; from < task_.num_parts; ++from) {
+    const uint64_t bytes = Count(hop, from, self) * row_bytes;
+    if (bytes == 0) continue;
+    FGNN_RETURN_IF_ERROR(WaitFor(message, from));
+    std::memcpy(remote, place + places_.BeginOf(message, from, self), bytes);
+    remote += bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BoardShuffle::Backward(uint32_t hop, const PartRows& gradient,
+                                    ThreadTeam& team) {
+  FGNN_RETURN_IF_ERROR(CheckPlace());
+  const uint32_t self = task_.part;
+  const uint32_t message = places_.MessageOf(hop, /*forward=*/false);
+  const uint64_t row_bytes =
+      gradient.columns * BytesOfNumber(gradient.precision);
+  auto* const all = static_cast<std::byte*>(gradient.rows);
+  std::byte* const place = board_.BytesOf(task_.seq).data();
+  if (!board_.IsThere(task_.seq, message, self)) {
+    const std::byte* remote = all + gradient.own * row_bytes;
+    for (uint32_t to = 0; to < task_.num_parts; ++to) {
+      const uint64_t bytes = Count(hop, to, self) * row_bytes;
+      // A part without rows may have no memory for them.
+      if (bytes == 0) continue;
+      std::memcpy(place + places_.BeginOf(message, self, to), remote, bytes);
+      remote += bytes;
+    }
+    board_.Publish(task_.seq, message, self);
+  }
+  // A row that several parts have gets their gradients in the parts' order.
+  const uint32_t* sent = task_.split.levels[hop].send.data();
+  for (uint32_t from = 0; from < task_.num_parts; ++from) {
+    const uint32_t count = Count(hop, self, from);
+    if (count == 0) continue;
+    FGNN_RETURN_IF_ERROR(WaitFor(message, from));
+    const std::byte* const came = place + places_.BeginOf(message, from, self);
+    FGNN_RETURN_IF_ERROR(ForRows(team, count, [&](int64_t i) {
+      std::byte* const to = all + sent[i] * row_bytes;
+      const std::byte* const row = came + static_cast<uint64_t>(i) * row_bytes;
+      if (gradient.precision == Precision::kBfloat16) {
+        AddTo(reinterpret_cast<Bfloat16*>(to), row, gradient.columns);
+      } else {
+        AddTo(reinterpret_cast<float*>(to), row, gradient.columns);
+      }
+    }));
+    sent += count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fgnn
