@@ -79,6 +79,12 @@ absl::Status AttachedJob::AddWorker() {
   auto worker = std::make_unique<Worker>();
   FGNN_ASSIGN_OR_RETURN(
       worker->sampler, sampling_.factory(sampling_.input(), sampling_.options));
+  if (const uint64_t parts = segment_->options().parts; parts > 1) {
+    worker->parts = std::make_unique<PartSampler>(
+        sampling_.book.get(), static_cast<uint32_t>(parts),
+        sampling_.options.job_key,
+        MaxTaskBytesOf(sampling_.dataset.graph(), sampling_.options));
+  }
   if (const uint64_t counted = options_.counted_batches; counted > 0) {
     FGNN_ASSIGN_OR_RETURN(
         counts_.emplace_back(),
@@ -139,11 +145,11 @@ absl::Status AttachedJob::Loop(Worker& worker) {
       FGNN_RETURN_IF_ERROR(SampleInSlice(worker));
       continue;
     }
-    FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
-                          queue_.ClaimForWriting(DeadlineIn(kTick)));
-    if (!slot.has_value()) continue;
-    const BatchSeq seq = slot->seq();
-    if (const absl::Status status = SampleInto(worker, *std::move(slot));
+    FGNN_ASSIGN_OR_RETURN(std::vector<WriteSlot> slots,
+                          queue_.ClaimBatchForWriting(DeadlineIn(kTick)));
+    if (slots.empty()) continue;
+    const BatchSeq seq = slots.front().seq();
+    if (const absl::Status status = SampleInto(worker, std::move(slots));
         !status.ok()) {
       return Annotate(status, absl::StrCat("batch ", seq.value()));
     }
@@ -158,12 +164,12 @@ absl::Status AttachedJob::SampleInSlice(Worker& worker) {
   if (!share.has_value()) {
     return queue_.WaitForFree(seen, DeadlineIn(kTick));
   }
-  FGNN_ASSIGN_OR_RETURN(std::optional<WriteSlot> slot,
-                        queue_.TryClaimForWriting());
+  FGNN_ASSIGN_OR_RETURN(std::vector<WriteSlot> slots,
+                        queue_.TryClaimBatchForWriting());
   // Without a slot, other samplers were faster.
-  if (!slot.has_value()) return absl::OkStatus();
-  const BatchSeq seq = slot->seq();
-  const absl::Status status = SampleInto(worker, *std::move(slot));
+  if (slots.empty()) return absl::OkStatus();
+  const BatchSeq seq = slots.front().seq();
+  const absl::Status status = SampleInto(worker, std::move(slots));
   if (status.ok()) {
     share->Made();
     return absl::OkStatus();
@@ -200,9 +206,33 @@ absl::StatusOr<OrderedBatch> AttachedJob::Order(Worker& worker, BatchSeq seq) {
                       .order_seconds = static_cast<float>(watch.Seconds())};
 }
 
-absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
+absl::Status AttachedJob::SampleInto(Worker& worker,
+                                     std::vector<WriteSlot> slots) {
   FGNN_RETURN_IF_ERROR(MarkAsPlanned(worker));
-  FGNN_ASSIGN_OR_RETURN(const OrderedBatch batch, Order(worker, slot.seq()));
+  FGNN_ASSIGN_OR_RETURN(const OrderedBatch batch,
+                        Order(worker, slots.front().seq()));
+  FGNN_ASSIGN_OR_RETURN(const SampledTask task,
+                        worker.parts != nullptr
+                            ? SampleParts(worker, batch, slots)
+                            : SampleWhole(worker, batch, slots.front()));
+  if (worker.counts != nullptr) {
+    worker.counts->Add(batch.drawn, worker.parts != nullptr
+                                        ? worker.parts->whole()
+                                        : slots.front().block());
+  }
+  // Counted before the trainers see the tasks, so that the trainers never count
+  // more tasks than the samplers.
+  batches_.fetch_add(slots.size(), std::memory_order_relaxed);
+  if (options_.totals != nullptr) options_.totals->Add(task);
+  for (WriteSlot& slot : slots) {
+    FGNN_RETURN_IF_ERROR(std::move(slot).Publish());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SampledTask> AttachedJob::SampleWhole(Worker& worker,
+                                                     const OrderedBatch& batch,
+                                                     WriteSlot& slot) {
   absl::StatusOr<SampledTask> task =
       worker.sampler->SampleAs(batch, slot.block());
   if (absl::IsResourceExhausted(task.status())) {
@@ -215,13 +245,26 @@ absl::Status AttachedJob::SampleInto(Worker& worker, WriteSlot slot) {
       return absl::FailedPreconditionError(task.status().message());
     }
   }
-  FGNN_RETURN_IF_ERROR(task.status());
-  if (worker.counts != nullptr) worker.counts->Add(batch.drawn, slot.block());
-  // Counted before the trainers see the batch, so that the trainers never count
-  // more batches than the samplers.
-  batches_.fetch_add(1, std::memory_order_relaxed);
-  if (options_.totals != nullptr) options_.totals->Add(*task);
-  return std::move(slot).Publish();
+  return task;
+}
+
+absl::StatusOr<SampledTask> AttachedJob::SampleParts(
+    Worker& worker, const OrderedBatch& batch, std::vector<WriteSlot>& slots) {
+  FGNN_ASSIGN_OR_RETURN(const SampledTask task,
+                        worker.parts->Sample(*worker.sampler, batch));
+  for (WriteSlot& slot : slots) {
+    const uint32_t part = slot.batch_part().part;
+    absl::Status written = worker.parts->Write(part, slot.block());
+    if (absl::IsResourceExhausted(written)) {
+      FGNN_RETURN_IF_ERROR(SwitchToOverflow(worker, slot));
+      written = worker.parts->Write(part, slot.block());
+      if (absl::IsResourceExhausted(written)) {
+        return absl::FailedPreconditionError(written.message());
+      }
+    }
+    FGNN_RETURN_IF_ERROR(written);
+  }
+  return task;
 }
 
 absl::Status AttachedJob::SwitchToOverflow(Worker& worker, WriteSlot& slot) {

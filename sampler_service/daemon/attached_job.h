@@ -24,6 +24,7 @@
 #include "sampler_service/order/matched_order.h"
 #include "sampler_service/sampling/device_samplers.h"
 #include "sampler_service/sampling/sampler.h"
+#include "sampler_service/split/part_sampler.h"
 #include "shared/base/threads/loop_rounds.h"
 #include "shared/base/threads/notification.h"
 #include "shared/base/threads/thread.h"
@@ -78,7 +79,7 @@ class AttachedJob : public ExecutorJob {
 
   // Returns a number that rises while every loop makes progress.
   uint64_t progress() const override;
-  // Returns the number of batches made. A batch that was retracted from the
+  // Returns the number of tasks made. A task that was retracted from the
   // overflow block counts again.
   uint64_t batches() const override {
     return batches_.load(std::memory_order_relaxed);
@@ -87,7 +88,8 @@ class AttachedJob : public ExecutorJob {
  private:
   struct Worker {
     std::unique_ptr<Sampler> sampler;
-    OnlineCounts* counts = nullptr;  // Null: batches are not counted.
+    std::unique_ptr<PartSampler> parts;  // Null: batches are whole.
+    OnlineCounts* counts = nullptr;      // Null: batches are not counted.
     bool has_marks = false;  // Whether the sampler was told of the order.
     std::atomic<uint64_t> progress = 0;
   };
@@ -101,7 +103,14 @@ class AttachedJob : public ExecutorJob {
   void Run(Worker& worker);
   absl::Status Loop(Worker& worker);
   absl::Status SampleInSlice(Worker& worker);
-  absl::Status SampleInto(Worker& worker, WriteSlot slot);
+  // Samples the batch of which these are parts, and publishes them.
+  absl::Status SampleInto(Worker& worker, std::vector<WriteSlot> slots);
+  absl::StatusOr<SampledTask> SampleWhole(Worker& worker,
+                                          const OrderedBatch& batch,
+                                          WriteSlot& slot);
+  absl::StatusOr<SampledTask> SampleParts(Worker& worker,
+                                          const OrderedBatch& batch,
+                                          std::vector<WriteSlot>& slots);
   absl::StatusOr<OrderedBatch> Order(Worker& worker, BatchSeq seq);
   absl::Status MarkAsPlanned(Worker& worker);
   absl::Status SwitchToOverflow(Worker& worker, WriteSlot& slot);

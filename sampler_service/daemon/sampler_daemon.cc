@@ -61,6 +61,10 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                                          ? TopologyPlace::kHost
                                          : TopologyPlace::kDevice);
   AttachedJobOptions options;
+  if (start.spec.training.parts > 1) {
+    FGNN_ASSIGN_OR_RETURN(PartitionBook book, OpenJobBook(sampling.dataset));
+    sampling.book = std::make_unique<PartitionBook>(std::move(book));
+  }
   options.job_id = attachment.job_id;
   options.owner = attachment.owner;
   options.overflow_block = attachment.overflow_block;
@@ -120,9 +124,11 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
   ValidatedDataset validated = {.state = folder.state,
                                 .content = folder.content,
                                 .warning = std::move(warning).value_or("")};
-  if (spec->training.has_own_seeds()) {
+  if (NeedsBook(spec->training)) {
     dataset.FindDerivedIn(state_dir_);
     FGNN_RETURN_IF_ERROR(MakeMissingBook(dataset, job_id, check));
+  }
+  if (spec->training.has_own_seeds()) {
     FGNN_ASSIGN_OR_RETURN(const TrainParts train, ReadTrainParts(dataset));
     validated.book = train.book;
     validated.train_of_parts.resize(kFineParts);

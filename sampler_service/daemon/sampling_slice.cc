@@ -8,7 +8,8 @@ SamplingSlice::SamplingSlice(Segment* segment, OwnerIndex owner,
                              uint32_t device, uint32_t num_threads)
     : table_(segment, owner),
       device_(device),
-      num_threads_(std::max(num_threads, 1u)) {}
+      num_threads_(std::max(num_threads, 1u)),
+      parts_(static_cast<double>(segment->options().parts)) {}
 
 SamplingSlice::~SamplingSlice() { Leave(); }
 
@@ -72,11 +73,12 @@ void SamplingSlice::EndIfIdle() {
                                          : DeviceWork::kNothing);
 }
 
-// Adds the mean time of a batch once there are as many batches as threads. The
+// Adds the mean time of a task once there are as many batches as threads. The
 // batches of the threads end at about the same time.
 void SamplingSlice::CountTime() {
   if (batches_ < num_threads_) return;
-  table_.AddSampleTime(device_, (seconds_ + watch_.Restart()) / batches_);
+  table_.AddSampleTime(device_,
+                       (seconds_ + watch_.Restart()) / batches_ / parts_);
   seconds_ = 0;
   batches_ = 0;
 }

@@ -67,6 +67,7 @@ class SamplingSlice {
   DeviceTable table_;
   const uint32_t device_;
   const uint32_t num_threads_;
+  const double parts_;  // Number of tasks of a batch.
   Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   // Whether no thread joins until the slice has ended.

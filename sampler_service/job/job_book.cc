@@ -40,8 +40,7 @@ absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
   if (!book.ok()) {
     return absl::Status(
         book.status().code(),
-        absl::StrCat("training.seeds is own, and its partition book cannot be "
-                     "made: ",
+        absl::StrCat("the job needs a partition book, which cannot be made: ",
                      MessageOf(book.status()), "; 'fgnn dataset partition ",
                      dataset.folder().string(),
                      " --method stream' makes one in little memory"));
@@ -50,6 +49,19 @@ absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
           absl::StrCat(absl::Hex(book->key(), absl::kZeroPad16)),
           FormatSeconds(watch.Seconds()));
   return absl::OkStatus();
+}
+
+absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset) {
+  absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
+  if (book.ok()) return book;
+  // Of a host folder, the error has the way out.
+  const std::string way_out =
+      dataset.host_rows().has_value()
+          ? ""
+          : absl::StrCat("; make one with 'fgnn dataset partition ",
+                         dataset.folder().string(), "'");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the job needs a partition book: ", MessageOf(book.status()), way_out));
 }
 
 }  // namespace fgnn

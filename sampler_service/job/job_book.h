@@ -6,9 +6,18 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "shared/config/job_spec.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/graph/dataset.h"
 
 namespace fgnn {
+
+// Returns whether a job needs a book: for seeds of a host's own, or for the
+// parts of its batches.
+inline bool NeedsBook(const TrainingSpec& training) {
+  return training.has_own_seeds() || training.parts > 1;
+}
 
 // Makes the default book of `fgnn dataset partition` if the dataset has the
 // rows of all vertices, and its book is missing, damaged, or one of an earlier
@@ -20,6 +29,10 @@ namespace fgnn {
 // command that makes a book in little memory. A host folder is left as it is.
 absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
                              const std::function<absl::Status()>& check);
+
+// Opens the dataset's book. InvalidArgument, with the way out: there is no
+// sound one.
+absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset);
 
 }  // namespace fgnn
 

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "sampler_service/job/job_book.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -42,20 +43,9 @@ absl::Status PrepareTopology(const Dataset& dataset) {
 }  // namespace
 
 absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset) {
-  const absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
-  if (!book.ok()) {
-    // Of a host folder, the error has the way out.
-    const std::string way_out =
-        dataset.host_rows().has_value()
-            ? ""
-            : absl::StrCat("; make one with 'fgnn dataset partition ",
-                           dataset.folder().string(), "'");
-    return absl::InvalidArgumentError(
-        absl::StrCat("training.seeds is own, which needs a partition book: ",
-                     MessageOf(book.status()), way_out));
-  }
-  TrainParts train = {.book = book->key()};
-  FGNN_ASSIGN_OR_RETURN(train.part_of, PartsOfTrain(*book, dataset));
+  FGNN_ASSIGN_OR_RETURN(const PartitionBook book, OpenJobBook(dataset));
+  TrainParts train = {.book = book.key()};
+  FGNN_ASSIGN_OR_RETURN(train.part_of, PartsOfTrain(book, dataset));
   return train;
 }
 

@@ -15,6 +15,7 @@
 #include "sampler_service/sampling/own_seeds.h"
 #include "sampler_service/sampling/sampler.h"
 #include "shared/config/job_spec.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/graph/book/seed_shares.h"
 #include "shared/graph/dataset.h"
 
@@ -31,6 +32,8 @@ struct JobSampling {
   std::unique_ptr<const OwnSeeds> own_seeds = nullptr;
   // Order of the batches; nullopt: as they are drawn.
   std::optional<MatchedOrderOptions> order = std::nullopt;
+  // Book by which a batch is split into parts; null: batches are whole.
+  std::unique_ptr<const PartitionBook> book = nullptr;
 
   // Returns the samplers' input, which borrows from this object.
   SamplerInput input() const {
@@ -77,8 +80,7 @@ struct TrainParts {
   uint64_t book = 0;                  // PartitionBook::key()
   std::vector<uint8_t> part_of = {};  // Fine part of each train vertex.
 };
-// Reads them for training.seeds own. InvalidArgument, with the way out: the
-// dataset has no sound book.
+// Reads them for training.seeds own. Errors: those of OpenJobBook().
 absl::StatusOr<TrainParts> ReadTrainParts(const Dataset& dataset);
 
 }  // namespace fgnn

@@ -25,12 +25,12 @@ void ScratchBlock::Free::operator()(std::byte* memory) const {
   std::free(memory);
 }
 
-absl::StatusOr<SampledTask> ScratchBlock::Sample(Sampler& sampler,
-                                                 BatchSeq seq) {
+absl::StatusOr<SampledTask> ScratchBlock::SampleAs(Sampler& sampler,
+                                                   const OrderedBatch& batch) {
   if (size_ == 0) FGNN_RETURN_IF_ERROR(Grow());
   while (true) {
     absl::StatusOr<SampledTask> task =
-        sampler.Sample(seq, {memory_.get(), size_});
+        sampler.SampleAs(batch, {memory_.get(), size_});
     if (!absl::IsResourceExhausted(task.status())) return task;
     FGNN_RETURN_IF_ERROR(Grow());
   }

@@ -22,11 +22,16 @@ class ScratchBlock {
   explicit ScratchBlock(uint64_t bound_bytes, uint64_t limit_bytes = UINT64_MAX)
       : bound_bytes_(bound_bytes), limit_bytes_(limit_bytes) {}
 
-  // Calls Sampler::Sample() with this block. The task is valid until the next
+  // Calls Sampler::SampleAs() with this block. The task is valid until the next
   // call. ResourceExhausted: the batch does not fit into this machine's memory.
   // InvalidArgument: it does not fit into the limit. Other errors: the
   // sampler's.
-  absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq);
+  absl::StatusOr<SampledTask> SampleAs(Sampler& sampler,
+                                       const OrderedBatch& batch);
+  // Does the same for a batch in drawn order.
+  absl::StatusOr<SampledTask> Sample(Sampler& sampler, BatchSeq seq) {
+    return SampleAs(sampler, {.seq = seq, .drawn = seq});
+  }
 
   // Calls Sampler::Tally() with this block. Errors: as for Sample().
   absl::Status Tally(Sampler& sampler, BatchSeq drawn, InputNodeSink* sink);

@@ -20,7 +20,7 @@ constexpr Stage kStages[] = {
     {"id_map", &StageSeconds::id_map},   {"mark", &StageSeconds::mark},
     {"copy", &StageSeconds::copy},       {"wait", &StageSeconds::wait},
     {"extract", &StageSeconds::extract}, {"train", &StageSeconds::train},
-    {"sync", &StageSeconds::sync}};
+    {"sync", &StageSeconds::sync},       {"shuffle", &StageSeconds::shuffle}};
 
 nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -43,7 +43,7 @@ nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
 }  // namespace
 
 void EpochSum::Add(const BatchRecord& record) {
-  ++batches_;
+  batches_ += record.part == 0 ? 1 : 0;
   seeds_ += record.num_seeds;
   edges_ += record.num_edges;
   input_nodes_ += record.num_input_nodes;
@@ -62,6 +62,7 @@ void EpochSum::Add(const BatchRecord& record) {
   stages_.extract += double{record.extract};
   stages_.train += double{record.train};
   stages_.sync += double{record.sync};
+  stages_.shuffle += double{record.shuffle};
 }
 
 double EpochSum::loss() const {
@@ -113,12 +114,16 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
   read("matched", sum.matched_);
-  // A checkpoint of release 0.1.0 has none.
+  // A checkpoint of release 0.1.0 has neither this number nor `shuffle`.
   if (!complete || json.contains("remote")) read("remote", sum.remote_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
-  for (const auto& [name, member] : kStages) read(name, sum.stages_.*member);
+  for (const auto& [name, member] : kStages) {
+    if (!complete || json.contains(name) || member != &StageSeconds::shuffle) {
+      read(name, sum.stages_.*member);
+    }
+  }
   if (complete) return sum;
   return absl::DataLossError("the sums of an epoch are incomplete");
 }

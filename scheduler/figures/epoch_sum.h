@@ -18,10 +18,12 @@ namespace fgnn {
 struct StageSeconds {
   double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
   double wait = 0, extract = 0, train = 0, sync = 0;
+  double shuffle = 0;  // Seconds of waits for other parts of a batch.
 };
 
 class EpochSum {
  public:
+  // Adds a task. A batch of several parts counts with its first part.
   void Add(const BatchRecord& record);
 
   uint64_t batches() const { return batches_; }

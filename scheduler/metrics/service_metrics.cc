@@ -156,7 +156,8 @@ void ServiceMetrics::AddWork(MetricPage& page) const {
        {"wait", seconds.wait},
        {"extract", seconds.extract},
        {"train", seconds.train},
-       {"sync", seconds.sync}});
+       {"sync", seconds.sync},
+       {"shuffle", seconds.shuffle}});
 }
 
 void ServiceMetrics::AddQueue(MetricPage& page) const {

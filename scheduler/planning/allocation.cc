@@ -94,13 +94,12 @@ AllocationInput AllocationInputOf(const JobSpec& spec,
   AllocationInput input;
   // A host without places has no work to plan; its devices are planned as if it
   // had one.
+  // A part of a batch is planned as a batch is.
   const JobShape shape(segment);
   input.batches_per_epoch =
-      std::max<uint64_t>(shape.TasksOf(shape.BatchesOfEpoch(0)).size() /
-                             std::max<uint64_t>(segment.parts, 1),
-                         1);
-  input.batches_per_step =
-      std::max<uint32_t>(static_cast<uint32_t>(segment.own_places()), 1);
+      std::max<uint64_t>(shape.TasksOf(shape.BatchesOfEpoch(0)).size(), 1);
+  input.batches_per_step = std::max<uint32_t>(
+      static_cast<uint32_t>(segment.own_places() * segment.parts), 1);
   input.num_slots = segment.num_slots;
   input.staleness = segment.staleness;
   input.switching = spec.switching;

@@ -9,6 +9,7 @@
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/part_plan.h"
 #include "scheduler/planning/role_range.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -180,8 +181,7 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
   const uint64_t bound = std::max(sampling.bound_task_bytes, measured);
   segment.slot_bytes = std::min(AddCapped(measured, measured / 4), bound);
   if (segment.slot_bytes < bound) {
-    segment.num_overflow_blocks =
-        spec.num_samplers() * static_cast<uint32_t>(segment.parts);
+    segment.num_overflow_blocks = spec.num_samplers();
     segment.overflow_bytes = bound;
   }
   if (segment.num_devices == 1 && spec.queue_slots == 0) {
@@ -191,14 +191,18 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
     segment.num_slots = static_cast<uint32_t>(
         std::max<uint64_t>(segment.num_slots, std::min(room, epoch)));
   }
+  PlanParts(input, &segment);
   return segment;
 }
 
 // Returns the fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
+  const uint32_t parts = std::max(input.spec.training.parts, 1U);
   return std::min<uint32_t>(
-      wanted, input.spec.num_samplers() + input.spec.num_trainers());
+      wanted,
+      std::max((input.spec.num_samplers() + input.spec.num_trainers()) * parts,
+               parts > 1 ? 2 * parts : 1));
 }
 
 // Returns the number of trainers with which the caches take least.
@@ -331,7 +335,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const uint32_t fewest = FewestSlots(input, segment.num_slots);
   JobPlan plan = PlanMemory(input, segment, asked);
   while (plan.total_bytes > have_bytes && segment.num_slots > fewest) {
-    --segment.num_slots;
+    segment.num_slots -= static_cast<uint32_t>(segment.parts);
     plan = PlanMemory(input, segment, asked);
   }
   RoleRange roles = asked;

@@ -10,6 +10,7 @@
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/hosts/host_evaluation.h"
+#include "scheduler/planning/part_plan.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/units.h"
 
@@ -293,6 +294,13 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                   .holder = "segment",
                   .device = "",
                   .bytes = SegmentBytes(segment)}};
+  if (const uint64_t bytes = MeasuredMessageBytes(input, segment); bytes > 0) {
+    plan.memory.push_back(
+        {.name = absl::StrCat("messages between ", segment.parts, " parts"),
+         .holder = "segment",
+         .device = "",
+         .bytes = bytes});
+  }
   AddPerDevice(input,
                {.role = ExecutorRole::kSampler,
                 .name = "sampler",

@@ -177,6 +177,8 @@ void DevicePlanner::Add(const BatchRecord& record) {
   // The owners and times of another host's record are that host's.
   if (segment_ == nullptr || record.other_host != 0) return;
   const DeviceTable& table = devices().table();
+  // All numbers are of tasks. The seconds of sampling a batch are those of its
+  // first part.
   if (const auto device = devices().DeviceOf(record.sampler)) {
     Done& done = done_[*device];
     ++done.sampled;

@@ -38,7 +38,7 @@ class DevicePlanner {
   // Goes on with a segment and the plans in it. Borrows the segment.
   void TakeOver(JobSegment* segment);
 
-  void Add(const BatchRecord& record);  // Adds a batch of the open epoch.
+  void Add(const BatchRecord& record);  // Adds a task of the open epoch.
   // Fills in the plans with which the epoch begins.
   void BeginEpoch(EpochFacts* facts);
   // Fills in the times and counts of the epoch, and keeps the times with the

@@ -52,7 +52,10 @@ absl::Status RunRecords::RecordUntil(BatchSeq last_seq) {
     sum_.Add(*record);
     planner_.Add(*record);
     if (totals != nullptr) totals->AddBatch(*record);
-    if (run_.job.options.digest) digests += DigestLine(*record);
+    // All parts have the digest of their batch.
+    if (run_.job.options.digest && task.part == 0) {
+      digests += DigestLine(*record);
+    }
     if (timeline_.has_value()) AddToTimeline(*record);
     if (task.part + 1 == parts) next_seq_ = task.seq + 1;
   }

@@ -19,9 +19,9 @@ constexpr std::array<const char*, 11> kNumbers = {
     "rows_loaded", "rows_remote", "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
-constexpr std::array<const char*, 9> kStages = {"order",   "sample", "id_map",
-                                                "mark",    "copy",   "wait",
-                                                "extract", "train",  "sync"};
+constexpr std::array<const char*, 10> kStages = {
+    "order", "sample",  "id_map", "mark", "copy",
+    "wait",  "extract", "train",  "sync", "shuffle"};
 constexpr size_t kMostDevices = 64;
 
 // Returns the names of numbers that at least one of the lines has.

@@ -21,6 +21,12 @@ namespace fs = std::filesystem;
 // Version of the file; the file of a release with another version is not read.
 constexpr int kVersion = 1;
 
+// Returns what parts add to the name of the file; nothing for whole batches, so
+// that the files of earlier releases are found.
+std::string PartsIn(const TrainingSpec& training) {
+  return training.parts <= 1 ? "" : absl::StrCat(" ", training.parts);
+}
+
 std::string NameFor(const JobSpec& spec) {
   const ModelSpec& model = spec.model;
   const SamplingSpec& sampling = spec.sampling;
@@ -52,7 +58,7 @@ std::string NameFor(const JobSpec& spec) {
        spec.cache.policy,
        absl::StrCat(spec.cache.capacity.value_or(-1), " ",
                     spec.cache.standby_capacity.value_or(-1)),
-       spec.features.store,
+       absl::StrCat(spec.features.store, PartsIn(training)),
        absl::StrCat(spec.features.ahead, " ", spec.features.match),
        absl::StrJoin(NamesOf(spec.devices), " ")},
       "\n");
@@ -95,12 +101,14 @@ bool FillWithMean(const std::vector<DeviceTimes*>& times,
 
 TimesByKind ProfiledTimes(const PlanInput& input) {
   const std::vector<ExecutorPlacement> executors = ExecutorsOf(input.spec);
+  // Times are of tasks.
+  const double parts = std::max(input.spec.training.parts, 1U);
   TimesByKind times;
   for (const DeviceKind kind : KindsWith(ExecutorRole::kSampler, executors)) {
-    times.On(kind).sample = SamplingOn(input, kind).seconds_per_batch;
+    times.On(kind).sample = SamplingOn(input, kind).seconds_per_batch / parts;
   }
   for (const DeviceKind kind : KindsWith(ExecutorRole::kTrainer, executors)) {
-    times.On(kind).train = input.training.seconds_per_batch;
+    times.On(kind).train = input.training.seconds_per_batch / parts;
   }
   return times;
 }

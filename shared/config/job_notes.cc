@@ -28,7 +28,8 @@ std::optional<std::string> NoteOnDevices(const v1::JobSpec& written,
         " seeds. Set the field to get the same weights on any number of "
         "devices");
   }
-  if (batches < devices && effective.training().sync() != "bounded_staleness") {
+  if (batches * effective.training().parts() < devices &&
+      effective.training().sync() != "bounded_staleness") {
     return absl::StrCat("training.batches_per_step is ", batches, ", and ",
                         devices, " devices may train: no more than ", batches,
                         batches == 1 ? " trains" : " train",

@@ -85,6 +85,9 @@ struct TrainingSpec {
   double clip_norm = 0;  // Largest norm of a step's gradient; 0: no limit.
   uint64_t seed = 0;
   uint32_t batches_per_step = 0;  // W; at least 1 in an effective spec.
+  uint32_t parts = 1;             // Parts P of a batch; 1: it is whole.
+  // Whether parts may be more than the devices that train.
+  bool parts_on_fewer_trainers = false;
   double label_smoothing = 0;
   std::string seeds;       // "global" or "own".
   std::string sync;        // "steps", "bounded_staleness" or "nccl".

@@ -152,7 +152,9 @@ absl::Status Complete(const std::vector<std::string>& default_devices,
         "dataset: '", spec->dataset(), "' is not an absolute path"));
   }
   if (spec->training().batches_per_step() == 0) {
-    spec->mutable_training()->set_batches_per_step(DevicesThatTrain(*spec));
+    // A batch of several parts takes as many devices.
+    spec->mutable_training()->set_batches_per_step(
+        std::max(DevicesThatTrain(*spec) / spec->training().parts(), 1U));
   }
   return CheckHosts(FromProto(*spec));
 }

@@ -73,6 +73,7 @@ struct BatchRecord {
   // Seconds of the sampler's stages, then of the trainer's stages.
   float order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
   float wait = 0, extract = 0, train = 0, sync = 0;
+  float shuffle = 0;  // Seconds of waits for the batch's other parts.
   OwnerIndex sampler = kNoOwner;
   OwnerIndex trainer = kNoOwner;
   // Index + 1 of the other host that sampled and trained the batch; 0: this

@@ -26,6 +26,7 @@ BESIDE = {
     'sampling.walks.num': ['sampling.walks.length=1'],
     'sampling.walks.length': ['sampling.walks.num=1'],
     'training.negatives': ['training.task=link_prediction'],
+    'training.parts': ['executors=together', 'trainers=16'],
     'training.momentum': ['training.optimizer=sgd'],
     'training.staleness': ['training.sync=bounded_staleness'],
 }

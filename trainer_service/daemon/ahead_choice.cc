@@ -39,7 +39,8 @@ void AheadChoice::ForgetBefore(StepNumber step) {
 
 bool AheadChoice::MayKeepMore(StepNumber step) const {
   const uint64_t share =
-      (plan_.own_places() + limit_.num_trainers - 1) / limit_.num_trainers;
+      (plan_.own_places() * plan_.parts + limit_.num_trainers - 1) /
+      limit_.num_trainers;
   const auto kept = kept_.find(step);
   return kept == kept_.end() || kept->second < share;
 }

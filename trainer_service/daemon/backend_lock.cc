@@ -42,6 +42,11 @@ absl::StatusOr<BackendLock::Held> BackendLock::LockForCommand(
   return Held(this);
 }
 
+bool BackendLock::is_wanted() const {
+  const MutexLock lock(&mutex_);
+  return waiting_commands_ > 0;
+}
+
 void BackendLock::Unlock() {
   const MutexLock lock(&mutex_);
   locked_ = false;

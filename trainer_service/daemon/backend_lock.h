@@ -41,10 +41,13 @@ class BackendLock {
   absl::StatusOr<Held> LockForCommand(
       Deadline deadline, const std::function<absl::Status()>& check);
 
+  // Returns whether a command waits for the lock. Any thread.
+  bool is_wanted() const;
+
  private:
   void Unlock();
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   bool locked_ ABSL_GUARDED_BY(mutex_) = false;
   int waiting_commands_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -55,26 +55,52 @@ absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::Next() {
   FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed,
                         ClaimNow(open->last_batch));
   if (!claimed.has_value()) return std::nullopt;
+  FGNN_ASSIGN_OR_RETURN(batch, ExtractNow(*std::move(claimed)));
+  return batch;
+}
+
+absl::StatusOr<std::optional<ExtractedBatch>> BatchSource::NextPart(
+    const BatchPart& task) {
+  FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> claimed,
+                        claims_.ClaimPart(task));
+  if (!claimed.has_value()) return std::nullopt;
+  {
+    const MutexLock lock(&mutex_);
+    loop_.extracts = task.seq;
+  }
+  FGNN_ASSIGN_OR_RETURN(ExtractedBatch batch, ExtractNow(*std::move(claimed)));
+  return std::make_optional(std::move(batch));
+}
+
+// Extracts in the loop, and lets the thread ahead go on.
+absl::StatusOr<ExtractedBatch> BatchSource::ExtractNow(ClaimedBatch claimed) {
   absl::StatusOr<ExtractedBatch> extracted =
-      features_.Extract(*std::move(claimed), TrainerThread::kLoop);
+      features_.Extract(std::move(claimed), TrainerThread::kLoop);
   {
     const MutexLock lock(&mutex_);
     loop_.extracts.reset();
   }
   changed_.NotifyAll();
-  FGNN_RETURN_IF_ERROR(extracted.status());
-  return std::make_optional(*std::move(extracted));
+  return extracted;
+}
+
+// Claims from batch 0 on. A trainer may have died after it marked a batch done
+// and before it freed the slot. The step of that slot may be committed already.
+absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimFirst(
+    BatchSeq end) {
+  if (options_.home_part.has_value()) {
+    FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> home,
+                          claims_.Claim(BatchSeq(0), end, options_.home_part));
+    if (home.has_value()) return home;
+  }
+  return claims_.Claim(BatchSeq(0), end);
 }
 
 // Claims a batch below `end` in the loop, for which TakeWaiting() has held the
 // thread ahead back.
 absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimNow(
     BatchSeq end) {
-  // Claims from batch 0 on. A trainer may have died after it marked a batch
-  // done and before it freed the slot. The step of that slot may be committed
-  // already.
-  absl::StatusOr<std::optional<ClaimedBatch>> batch =
-      claims_.Claim(BatchSeq(0), end);
+  absl::StatusOr<std::optional<ClaimedBatch>> batch = ClaimFirst(end);
   if (batch.ok() && batch->has_value()) {
     const absl::Status looked = LookAheadOf((*batch)->slot.seq());
     if (!looked.ok()) batch = looked;
@@ -172,6 +198,22 @@ bool BatchSource::GiveBackAhead() {
   return true;
 }
 
+void BatchSource::PauseAhead() {
+  {
+    const MutexLock lock(&mutex_);
+    loop_.pauses = true;
+  }
+  (void)GiveBackAhead();  // The caller asks again at its next look.
+}
+
+void BatchSource::ResumeAhead() {
+  {
+    const MutexLock lock(&mutex_);
+    loop_.pauses = false;
+  }
+  changed_.NotifyAll();
+}
+
 // Waits until the loop extracts no batch before this one. Returns false if the
 // source stops.
 bool BatchSource::WaitForEarlier(BatchSeq seq) {
@@ -223,7 +265,8 @@ absl::Status BatchSource::LoopAhead() {
           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
             return stopping_ ||
                    (waiting_.size() < options_.ahead && choice_.may_claim() &&
-                    !loop_.claims && features_.IsCachedAsPlanned());
+                    !loop_.claims && !loop_.pauses &&
+                    features_.IsCachedAsPlanned());
           });
       if (!may_claim || stopping_) continue;
       ahead_.claims = true;
@@ -269,8 +312,9 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimAhead() {
     ranges = choice_.Ranges(*open, board_.training_limit());
   }
   for (const BatchRange& range : ranges) {
-    FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> batch,
-                          claims_.Claim(range.begin, range.end));
+    FGNN_ASSIGN_OR_RETURN(
+        std::optional<ClaimedBatch> batch,
+        claims_.Claim(range.begin, range.end, options_.home_part));
     if (!batch.has_value()) continue;
     const MutexLock lock(&mutex_);
     if (choice_.Keep(batch->slot.seq(), batch->slot.in_overflow(), *open)) {

@@ -38,6 +38,9 @@ struct BatchSourceOptions {
   uint32_t device = 0;  // Index of the trainer's device, if devices take turns.
   uint32_t ahead = 0;   // Most extracted batches that wait; 0: no thread ahead.
   AheadLimit limit;     // The first limit; see LimitAhead().
+  // Part of each batch for which this trainer's cache is; nullopt: batches are
+  // whole. What is claimed ahead is of this part, and other parts come second.
+  std::optional<uint32_t> home_part = std::nullopt;
   TrainerReport report = {};
 };
 
@@ -68,6 +71,10 @@ class BatchSource {
   // FollowCachePlan().
   absl::StatusOr<std::optional<ExtractedBatch>> Next();
 
+  // Returns the batch's part as Next() returns a batch; nullopt: it is not
+  // ready. The thread ahead may be at work meanwhile.
+  absl::StatusOr<std::optional<ExtractedBatch>> NextPart(const BatchPart& task);
+
   // Sets the limit: the source claims no batch beyond it from now on. One batch
   // may be under way.
   void LimitAhead(AheadLimit limit);
@@ -77,6 +84,12 @@ class BatchSource {
   // While nothing may be claimed ahead: gives the waiting batches back to the
   // queue. Returns false if a batch is being extracted.
   bool GiveBackAhead();
+
+  // Claims nothing ahead until ResumeAhead(), and gives the waiting batches
+  // back to the queue, unless one is being extracted. So a trainer that waits
+  // for other trainers holds nothing that these may wait for.
+  void PauseAhead();
+  void ResumeAhead();
 
   // Gives up a cache that is larger than planned, while the device does other
   // work.
@@ -96,11 +109,14 @@ class BatchSource {
   struct Work {
     bool claims = false;               // Whether it looks for a batch.
     std::optional<BatchSeq> extracts;  // The batch that it extracts.
+    bool pauses = false;  // Whether nothing is to be claimed ahead of it.
   };
 
   absl::StatusOr<std::optional<ExtractedBatch>> TakeWaiting(
       const OpenSteps& open, bool* may_claim);
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimNow(BatchSeq end);
+  absl::StatusOr<std::optional<ClaimedBatch>> ClaimFirst(BatchSeq end);
+  absl::StatusOr<ExtractedBatch> ExtractNow(ClaimedBatch claimed);
   // Shows the back end what comes behind a batch that was claimed, if this
   // trainer is the only one.
   absl::Status LookAheadOf(BatchSeq seq);

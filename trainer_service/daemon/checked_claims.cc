@@ -23,10 +23,10 @@ CheckedClaims::CheckedClaims(Segment* segment, OwnerIndex owner,
       board_(segment, owner) {}
 
 absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Claim(
-    BatchSeq first, BatchSeq last) {
+    BatchSeq first, BatchSeq last, std::optional<uint32_t> home_part) {
   while (true) {
     FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
-                          queue_.TryClaimForReading(first, last));
+                          queue_.TryClaimForReading(first, last, home_part));
     if (!slot.has_value()) return std::nullopt;
     FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> batch,
                           Check(*std::move(slot)));
@@ -34,11 +34,19 @@ absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Claim(
   }
 }
 
+absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::ClaimPart(
+    const BatchPart& task) {
+  FGNN_ASSIGN_OR_RETURN(std::optional<ReadSlot> slot,
+                        queue_.TryClaimPart(task));
+  if (!slot.has_value()) return std::nullopt;
+  return Check(*std::move(slot));
+}
+
 // Returns the checked batch. Returns nullopt if the batch is done or damaged;
 // its slot is free then.
 absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Check(
     ReadSlot slot) {
-  const BatchSeq seq = slot.seq();
+  const TaskNumber number = slot.task();
   if (board_.IsDone(slot.batch_part())) {
     FGNN_RETURN_IF_ERROR(std::move(slot).Release());
     return std::nullopt;
@@ -56,7 +64,7 @@ absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Check(
   }
   ClaimedBatch batch{.slot = std::move(slot), .task = *task};
   const MutexLock lock(&mutex_);
-  rejections_.erase(seq);
+  rejections_.erase(number);
   return batch;
 }
 
@@ -65,7 +73,7 @@ absl::Status CheckedClaims::Reject(ReadSlot slot, const absl::Status& reason) {
   int times = 0;
   {
     const MutexLock lock(&mutex_);
-    times = ++rejections_[seq];
+    times = ++rejections_[slot.task()];
   }
   if (TrainingTotals* const totals = report_.totals) {
     totals->AddDamaged();

@@ -34,8 +34,12 @@ class CheckedClaims {
   // none now. Frees the slots of batches that are done, and has damaged ones
   // sampled again. Cancelled: the job was stopped. DataLoss: a batch arrives
   // damaged again and again.
-  absl::StatusOr<std::optional<ClaimedBatch>> Claim(BatchSeq first,
-                                                    BatchSeq last);
+  // `home_part`: only tasks of that part.
+  absl::StatusOr<std::optional<ClaimedBatch>> Claim(
+      BatchSeq first, BatchSeq last,
+      std::optional<uint32_t> home_part = std::nullopt);
+  // Returns exactly this task if it is ready; nullopt: it is not, or not sound.
+  absl::StatusOr<std::optional<ClaimedBatch>> ClaimPart(const BatchPart& task);
 
  private:
   absl::StatusOr<std::optional<ClaimedBatch>> Check(ReadSlot slot);
@@ -46,8 +50,8 @@ class CheckedClaims {
   GlobalQueue queue_;
   GradientBoard board_;
   Mutex mutex_;
-  // How often a batch that was not yet sound has been rejected.
-  std::map<BatchSeq, int> rejections_ ABSL_GUARDED_BY(mutex_);
+  // How often a task that was not yet sound has been rejected.
+  std::map<TaskNumber, int> rejections_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fgnn

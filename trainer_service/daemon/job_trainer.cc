@@ -22,6 +22,13 @@ OptimizerOptions OptimizerFor(const JobSpec& spec, const JobShape& shape) {
 
 float Seconds(double seconds) { return static_cast<float>(seconds); }
 
+// Returns the part of each batch that trainer number `number` prefers.
+std::optional<uint32_t> HomePart(const SegmentOptions& options,
+                                 uint32_t number) {
+  if (options.parts == 1) return std::nullopt;
+  return static_cast<uint32_t>(number % options.parts);
+}
+
 }  // namespace
 
 absl::Status JobTrainer::CheckSegment(const Segment& segment,
@@ -42,7 +49,8 @@ absl::Status JobTrainer::CheckSegment(const Segment& segment,
 
 JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
                        StepExchange* steps, Segment* segment, OwnerIndex owner,
-                       uint32_t device, TrainerReport report)
+                       uint32_t device, TrainerReport report,
+                       std::function<bool()> is_wanted)
     : owner_(owner),
       seed_(spec.training.seed),
       optimizer_(OptimizerFor(spec, segment->shape())),
@@ -58,8 +66,15 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
            .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
                                                         : AheadLimit::kNextStep,
                      std::max(spec.num_trainers(), 1u)},
+           .home_part = HomePart(segment->options(), device),
            .report = std::move(report)},
           backend, segment) {
+  if (segment->options().parts > 1) {
+    parts_ = std::make_unique<PartExchange>(
+        segment, owner, backend->model_options(),
+        PartExchange::Hooks{.waits = [this] { source_.PauseAhead(); },
+                            .is_wanted = std::move(is_wanted)});
+  }
   if (segment->options().num_devices > 0)
     slice_.emplace(segment, owner, device);
 }
@@ -92,10 +107,35 @@ absl::StatusOr<bool> JobTrainer::DoNext() {
     times_.fetch = times_.since_last.Restart();
     times_.wait +=
         std::max(0.0, times_.fetch - (batch->was_ahead ? 0 : batch->seconds));
+    if (parts_ != nullptr) return TrainParts(std::move(batch));
     FGNN_RETURN_IF_ERROR(Train(*std::move(batch)));
     return true;
   }
   return slice_.has_value() && !slice_goes_on_ && !EndSlice();
+}
+
+// Trains a part of a batch, or gives it back and trains the part for which it
+// waits. Returns whether there may be more to do.
+absl::StatusOr<bool> JobTrainer::TrainParts(
+    std::optional<ExtractedBatch> batch) {
+  while (batch.has_value()) {
+    const absl::Status trained = Train(*std::move(batch));
+    batch.reset();
+    if (parts_->end() == PartEnd::kDone) {
+      if (parts_->has_waited()) source_.ResumeAhead();
+      FGNN_RETURN_IF_ERROR(trained);
+      return true;
+    }
+    if (parts_->end() != PartEnd::kTakeOther) break;
+    FGNN_ASSIGN_OR_RETURN(batch, source_.NextPart(parts_->missing()));
+    times_.fetch = times_.since_last.Restart();
+  }
+  source_.ResumeAhead();
+  if (parts_->end() == PartEnd::kEndTurn && slice_.has_value()) {
+    slice_goes_on_ = false;
+    return !EndSlice();
+  }
+  return true;
 }
 
 // Makes the next step, or the first weights. Returns false if neither is due.
@@ -197,9 +237,9 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   BatchRecord record;
   record.sampler = batch.slot.sampler();
   record.trainer = owner_;
-  record.digest = task.digest;
+  record.digest = task.num_parts == 1 ? task.digest : task.batch_digest;
   record.num_seeds = task.num_examples();
-  record.batch_examples = task.num_examples();
+  record.batch_examples = task.batch_examples();
   record.num_edges = task.num_edges();
   record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);
@@ -216,8 +256,15 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.extract = Seconds(batch.seconds);
   FGNN_RETURN_IF_ERROR(
       answers_.Gather(backend_->dataset(), backend_->model_options(), task));
-  FGNN_RETURN_IF_ERROR(ComputeGradient(batch, &record));
-  record.train = Seconds(times_.since_last.Restart());
+  if (const absl::Status computed = ComputeGradient(batch, &record);
+      !computed.ok()) {
+    source_.GiveBack(std::move(batch.features));
+    return computed;
+  }
+  // Time in which other parts were waited for is no work of this one.
+  const double waited = parts_ == nullptr ? 0 : parts_->waited();
+  record.shuffle = Seconds(waited);
+  record.train = Seconds(std::max(0.0, times_.since_last.Restart() - waited));
   record.trained_ns = MonotonicNanoseconds();
   FGNN_RETURN_IF_ERROR(board_.MarkDone({task.seq, task.part}, record));
   batches_.fetch_add(1, std::memory_order_relaxed);
@@ -237,6 +284,9 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const BatchSeq seq = task.seq;
   TrainingBatch batch;
   batch.task = &task;
+  const std::unique_ptr<RowShuffle> shuffle =
+      parts_ == nullptr ? nullptr : parts_->Begin(&task);
+  batch.shuffle = shuffle.get();
   answers_.AddTo(batch);
   batch.seed = seed_;
   const BatchPlace place = segment_->shape().PlaceInEpoch(seq);

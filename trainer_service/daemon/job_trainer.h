@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/scratch.h"
 #include "trainer_service/daemon/batch_source.h"
+#include "trainer_service/daemon/part_exchange.h"
 #include "trainer_service/daemon/training_slice.h"
 #include "trainer_service/daemon/training_totals.h"
 #include "trainer_service/sync/optimizer.h"
@@ -45,11 +48,14 @@ class JobTrainer {
 
   // Borrows the back end, the exchange and the segment. CheckSegment() returned
   // OK. `steps`: makes and publishes the segment's weights. `device`: index of
-  // the trainer's device if devices take turns, below their number. `report`:
-  // what it says of itself.
+  // the trainer's device if devices take turns, below their number, else number
+  // of the trainer among the job's. `report`: what it says of itself.
+  // `is_wanted`: whether the trainer is to leave a batch of parts for other
+  // work, which it asks while it waits for other parts.
   JobTrainer(const JobSpec& spec, TrainerBackend* backend, StepExchange* steps,
              Segment* segment, OwnerIndex owner, uint32_t device = 0,
-             TrainerReport report = {});
+             TrainerReport report = {},
+             std::function<bool()> is_wanted = nullptr);
 
   // Does the next piece of work. Returns false if there is none now, or if the
   // device's sampler has its slice.
@@ -103,6 +109,11 @@ class JobTrainer {
   // training first. Any thread.
   absl::StatusOr<Snapshot> CopyNewest(bool with_optimizer_state) const;
 
+  // Returns a number that rises while the trainer waits for other parts of its
+  // batch. Any thread.
+  uint64_t progress() const {
+    return parts_ == nullptr ? 0 : parts_->progress();
+  }
   // See BatchSource::progress(). Any thread.
   std::optional<uint64_t> progress_ahead() const { return source_.progress(); }
 
@@ -125,6 +136,7 @@ class JobTrainer {
                                 const StepTensors& step);
   absl::StatusOr<std::optional<ExtractedBatch>> Fetch();
   absl::Status FollowCachePlan();
+  absl::StatusOr<bool> TrainParts(std::optional<ExtractedBatch> batch);
   absl::Status Train(ExtractedBatch batch);
   absl::Status ComputeGradient(const ExtractedBatch& batch,
                                BatchRecord* record);
@@ -142,6 +154,7 @@ class JobTrainer {
   std::optional<TrainingSlice> slice_;
   bool slice_goes_on_ = true;
   BatchSource source_;
+  std::unique_ptr<PartExchange> parts_;  // Null: batches are whole.
 
   SeedAnswers answers_;  // Answers for the batch.
   Times times_;

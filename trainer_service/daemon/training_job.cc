@@ -143,7 +143,8 @@ TrainingJob::TrainingJob(TrainingJobOptions options,
       steps_(std::move(steps)),
       trainer_(options_.spec, backend_.get(), steps_.get(), segment_.get(),
                options_.owner, options_.device,
-               {.job_id = options_.job_id, .totals = options_.totals}) {
+               {.job_id = options_.job_id, .totals = options_.totals},
+               [this] { return stopping_ || lock_.is_wanted(); }) {
   backend_->LeaveGradients(steps_->DevicePlaces());
 }
 
@@ -157,7 +158,7 @@ void TrainingJob::Stop() {
 
 uint64_t TrainingJob::progress() const {
   std::vector<uint64_t> progress = {
-      loop_progress_.load(std::memory_order_relaxed) +
+      loop_progress_.load(std::memory_order_relaxed) + trainer_.progress() +
       backend_->progress(TrainerThread::kLoop)};
   const std::optional<uint64_t> ahead = trainer_.progress_ahead();
   if (ahead.has_value()) progress.push_back(*ahead);

@@ -12,6 +12,7 @@
 #include "shared/config/rules/device_rules.h"
 #include "shared/config/rules/match_rules.h"
 #include "shared/config/rules/model_rules.h"
+#include "shared/config/rules/part_rules.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -362,6 +363,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
   FGNN_RETURN_IF_ERROR(CheckTask(*spec));
   FGNN_RETURN_IF_ERROR(CheckCache(*spec));
   FGNN_RETURN_IF_ERROR(CheckMatch(*spec));
+  FGNN_RETURN_IF_ERROR(CheckParts(*spec));
   return MemoryLimit(*spec).status();
 }
 

@@ -35,7 +35,7 @@ MatchChoice ChooseMatch(const JobSpec& spec, bool are_loaded) {
   // order that is matched is one for Match.
   return {.matches = true,
           .looks_ahead = spec.cache.policy != "none" &&
-                         spec.num_trainers() == 1 &&
+                         spec.num_trainers() == 1 && spec.training.parts <= 1 &&
                          spec.sampling.order != "matched" && !has_gpu,
           .reason = "features are not all in memory"};
 }

@@ -1,0 +1,26 @@
+#include "sampler_service/split/part_sampler.h"
+
+#include "shared/base/clock.h"
+#include "shared/base/status.h"
+
+namespace fgnn {
+
+absl::StatusOr<SampledTask> PartSampler::Sample(Sampler& sampler,
+                                                const OrderedBatch& batch) {
+  FGNN_ASSIGN_OR_RETURN(const SampledTask sampled,
+                        scratch_.SampleAs(sampler, batch));
+  const TaskView whole = ViewOfTask(scratch_.bytes());
+  const Stopwatch watch;
+  FGNN_RETURN_IF_ERROR(splitter_.Prepare(whole));
+  seconds_ = whole.seconds;
+  seconds_.copy += static_cast<float>(watch.Seconds());
+  return sampled;
+}
+
+absl::Status PartSampler::Write(uint32_t part, absl::Span<std::byte> block) {
+  // The first part's task has the seconds of the whole batch.
+  return splitter_.Write(part, job_key_, part == 0 ? seconds_ : SampleSeconds(),
+                         block);
+}
+
+}  // namespace fgnn

@@ -1,0 +1,28 @@
+// What a job plans for batches of several parts (training.parts).
+#ifndef FGNN_SCHEDULER_PLANNING_PART_PLAN_H_
+#define FGNN_SCHEDULER_PLANNING_PART_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "scheduler/planning/job_plan.h"
+#include "shared/queue/segment_options.h"
+
+namespace fgnn {
+
+// Sets what the parts of batches need: messages, and room for tasks. The other
+// fields of the segment are planned for whole batches. Does nothing for these.
+void PlanParts(const PlanInput& input, SegmentOptions* segment);
+
+// Returns the most slots, no more than `slots`, that hold whole batches; but at
+// least those of two batches.
+uint32_t SlotsForParts(uint64_t slots, uint64_t parts);
+
+// Returns the bytes of messages that a step's batches take, by the batches that
+// were measured; 0 for whole batches. They are no part of SegmentBytes().
+uint64_t MeasuredMessageBytes(const PlanInput& input,
+                              const SegmentOptions& segment);
+
+}  // namespace fgnn
+
+#endif  // FGNN_SCHEDULER_PLANNING_PART_PLAN_H_

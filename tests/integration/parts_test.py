@@ -1,0 +1,117 @@
+"""Batches that are split into parts, which trainers train together (GSplit)."""
+
+import array
+
+import harness
+
+# Two layers have one exchange of rows each way, three have two.
+JOB = {'training.parts': 2, 'training.epochs': 2, 'training.batches_per_step': 1,
+       'sampling.batch_size': 128, 'model.layers': 3,
+       'sampling.fanouts': '[5, 5, 5]', 'model.hidden': 32,
+       'executors': 'together', 'trainers': 2}
+WHOLE = {**JOB, 'training.parts': 1}
+# Seconds of work, so that kills meet batches.
+LONG = {**JOB, 'training.epochs': 800, 'training.evaluate_every': 0,
+        'training.checkpoint_every': 100, 'training.checkpoint_steps': 97,
+        'limits.restarts': 40}
+
+
+def numbers(run_dir):
+    """{name: its floats} of the model's parameters in the newest checkpoint."""
+    return {name: array.array('f', content)
+            for name, (_, _, content) in harness.last_weights(run_dir).items()
+            if not name.startswith('optimizer.')}
+
+
+class PartsTest(harness.ServiceTest):
+
+    def run_job(self, *settings, **fields):
+        job = {name: value for one in (settings or (JOB,))
+               for name, value in one.items()}
+        return self.service.run({**job, **{
+            name.replace('__', '.'): value for name, value in fields.items()}},
+                                '--digest')
+
+    def test_batches_are_those_of_whole_ones(self):
+        for more in ({}, {'sampling.kind': 'labor'},
+                     {'sampling.kind': 'random_walk', 'model.kind': 'pinsage'},
+                     {'sampling.resample': 'true'},
+                     {'sampling.order': 'matched', 'sampling.window': 8,
+                      'cache.policy': 'degree', 'cache.capacity': 0.2,
+                      'features.store': 'disk'},
+                     {'sampling.batch_dependency': 4}):
+            with self.subTest(str(more)):
+                more = {**more, 'training.epochs': 1}
+                whole = self.run_job(WHOLE, more)
+                for parts in (2, 4):
+                    self.assert_same_digests(
+                        self.run_job(JOB, more, training__parts=parts,
+                                     trainers=parts), whole)
+
+    # One optimizer step is linear in the gradient, as Adam's is not.
+    def test_weights_are_those_of_whole_batches(self):
+        for more in ({}, {'model.kind': 'gat', 'model.heads': 4},
+                     {'model.kind': 'gcn', 'model.residual': 'true',
+                      'model.normalization': 'layer'}):
+            with self.subTest(str(more)):
+                more = {**more, 'model.dropout': 0, 'training.optimizer': 'sgd',
+                        'training.learning_rate': 0.05, 'training.epochs': 5}
+                whole = numbers(self.run_job(WHOLE, more))
+                parts = numbers(self.run_job(JOB, more))
+                self.assertEqual(whole.keys(), parts.keys())
+                worst = max(abs(a - b) for name in whole
+                            for a, b in zip(whole[name], parts[name]))
+                self.assertLess(worst, 1e-5)
+                self.assertGreater(worst, 0)  # Sums have another order.
+
+    def test_bits_depend_on_no_executor(self):
+        expected = self.run_job()
+        fewer = {'training.parts_on_fewer_trainers': 'true'}
+        for more in ({'trainers': 3, 'samplers': 2}, {**fewer, 'trainers': 1}):
+            with self.subTest(str(more)):
+                self.assert_same_run(self.run_job(JOB, more), expected)
+        self.service.fgnn('up', '--devices', 'cpu:0', 'cpu:1')
+        for executors, devices in (('factored', '[cpu:0, cpu:1]'),
+                                   ('time_sharing', '[cpu:0, cpu:1]'),
+                                   ('time_sharing', '[cpu:0]')):
+            with self.subTest(executors + devices):
+                job = {name: value for name, value in JOB.items()
+                       if name != 'trainers'}
+                self.assert_same_run(
+                    self.run_job(job, fewer, executors=executors,
+                                 devices=devices), expected)
+
+    def test_steps_of_several_batches_have_equal_bits_too(self):
+        two = {'training.batches_per_step': 2}
+        self.assert_same_run(self.run_job(JOB, two, trainers=4),
+                             self.run_job(JOB, two))
+
+    def test_killed_daemons_change_no_bit(self):
+        expected = self.run_job(LONG)
+        self.service.fgnn('up')
+        run_dir, job = self.service.submit_run('killed', LONG)
+        self.service.kill_in_turn(
+            run_dir, ['fgnn-trainer', 'fgnn-sampler'] * 4, 100)
+        self.service.fgnn('pause', job)
+        self.service.fgnn('resume', job)  # Until it ends.
+        self.assert_same_run(run_dir, expected)
+        # Everything at once, within an epoch.
+        run_dir, job = self.service.submit_run('again', LONG)
+        self.service.wait_for_batches(run_dir, 500)
+        self.service.kill_all()
+        self.service.fgnn('up')
+        self.service.fgnn('watch', job)
+        self.assert_same_run(run_dir, expected)
+
+    def test_what_does_not_work_with_parts_is_refused(self):
+        for more, *words in (
+                ({'trainers': 1}, '1 trainer may train', 'use 1'),
+                ({'training.sync': 'bounded_staleness'}, 'use steps'),
+                ({'model.normalization': 'batch'}, 'use layer'),
+                ({'training.task': 'link_prediction'}, 'use 1'),
+                ({'queue.slots': 5}, 'queue.slots is 5', 'use 6'),
+                ({'training.parts': 17}, '1 to 16')):
+            with self.subTest(str(more)):
+                self.assert_user_error(
+                    self.service.fgnn('run', *self.service.job_words(
+                        {**JOB, **more}), check=False), *words)
