@@ -317,7 +317,8 @@ class LayeredModel final : public Model {
       const int64_t seeds = std::min(kSeedsPerTask, num_seeds - first);
       float* const logits = last.logits + first * num_classes;
       sums[static_cast<size_t>(task)] = LossOfSeeds(
-          options(), batch, {first, seeds, int64_t{batch.task->batch_examples()}}, logits);
+          options(), batch,
+          {first, seeds, int64_t{batch.task->batch_examples()}}, logits);
       StoreRows(logits, seeds * num_classes, last.rows + first * num_classes);
     }));
     if (num_seeds == 0) return BatchResult();
