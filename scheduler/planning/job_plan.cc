@@ -9,7 +9,7 @@
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/memory_plan.h"
-#include "scheduler/planning/part_plan.h"
+#include "scheduler/planning/parts/part_plan.h"
 #include "scheduler/planning/role_range.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
@@ -198,11 +198,9 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
 // Returns the fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
-  const uint32_t parts = std::max(input.spec.training.parts, 1U);
   return std::min<uint32_t>(
-      wanted,
-      std::max((input.spec.num_samplers() + input.spec.num_trainers()) * parts,
-               parts > 1 ? 2 * parts : 1));
+      wanted, (input.spec.num_samplers() + input.spec.num_trainers()) *
+                  std::max(input.spec.training.parts, 1U));
 }
 
 // Returns the number of trainers with which the caches take least.

@@ -10,7 +10,7 @@
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/gpu_plan.h"
 #include "scheduler/planning/hosts/host_evaluation.h"
-#include "scheduler/planning/part_plan.h"
+#include "scheduler/planning/parts/part_plan.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/units.h"
 

@@ -118,6 +118,7 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
   const SlotTable slots(segment);
   const JobShape& shape = segment.shape();
   const uint32_t num_slots = shape.num_slots();
+  const bool has_parts = segment.options().parts > 1;
   const TaskNumber oldest =
       std::min(TaskNumber(SharedWord(segment.regions().control().oldest_task)
                               .load(std::memory_order_relaxed)),
@@ -134,16 +135,14 @@ void LookAtSlots(const Segment& segment, TaskNumber limit,
       const bool is_nobodys = word.owner == kNoOwner;
       if (word.state == SlotState::kFree && is_nobodys) {
         // Samplers claim a part only if its whole batch has room.
-        const bool has_room =
-            segment.options().parts == 1 || slots.HasRoom(now);
+        const bool has_room = !has_parts || slots.HasRoom(now);
         snapshot->free_batches += has_room ? 1 : 0;
         snapshot->missing_batches += has_room && is_open ? 1 : 0;
       } else if (word.state == SlotState::kReady && is_nobodys) {
         ++snapshot->queued_batches;
         // Trainers take a part only if its batch is whole.
-        const bool is_trainable =
-            is_open && (segment.options().parts == 1 || slots.IsWhole(now));
-        snapshot->trainable_batches += is_trainable ? 1 : 0;
+        snapshot->trainable_batches +=
+            is_open && (!has_parts || slots.IsWhole(now)) ? 1 : 0;
       } else if (word.state == SlotState::kReading) {
         taken += now >= epoch.tasks.begin && now < epoch.tasks.end ? 1 : 0;
       }

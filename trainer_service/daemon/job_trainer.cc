@@ -237,6 +237,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   BatchRecord record;
   record.sampler = batch.slot.sampler();
   record.trainer = owner_;
+  record.part = task.part;
   record.digest = task.num_parts == 1 ? task.digest : task.batch_digest;
   record.num_seeds = task.num_examples();
   record.batch_examples = task.batch_examples();

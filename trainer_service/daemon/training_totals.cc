@@ -6,7 +6,7 @@ namespace fgnn {
 
 void TrainingTotals::Add(const BatchRecord& record) {
   const MutexLock lock(&mutex_);
-  ++sums_.batches;
+  sums_.batches += record.part == 0 ? 1 : 0;
   sums_.edges += record.num_edges;
   sums_.input_nodes += record.num_input_nodes;
   sums_.cache_hits += record.num_cache_hits;
@@ -15,6 +15,7 @@ void TrainingTotals::Add(const BatchRecord& record) {
   sums_.extract += double{record.extract};
   sums_.train += double{record.train};
   sums_.sync += double{record.sync};
+  sums_.shuffle += double{record.shuffle};
 }
 
 void TrainingTotals::AddDamaged() {
@@ -50,7 +51,8 @@ void TrainingTotals::AddTo(MetricPage& page) const {
   const std::pair<const char*, double> stages[] = {{"wait", sums.wait},
                                                    {"extract", sums.extract},
                                                    {"train", sums.train},
-                                                   {"sync", sums.sync}};
+                                                   {"sync", sums.sync},
+                                                   {"shuffle", sums.shuffle}};
   for (const auto& [stage, seconds] : stages) {
     page.AddCounter("fgnn_trainer_stage_seconds_total",
                     "Seconds of this trainer in each stage.", seconds,

@@ -15,7 +15,8 @@ namespace fgnn {
 // Thread-safe.
 class TrainingTotals {
  public:
-  // Adds a batch that is done, in the time of a lock.
+  // Adds a task that is done, in the time of a lock. A batch of several parts
+  // counts with its first part.
   void Add(const BatchRecord& record);
   // Adds a batch that arrived damaged, and is sampled again.
   void AddDamaged();
@@ -31,6 +32,7 @@ class TrainingTotals {
     uint64_t cache_hits = 0;
     uint64_t matched = 0;
     double wait = 0, extract = 0, train = 0, sync = 0;  // Seconds.
+    double shuffle = 0;  // Seconds of waits for a batch's other parts.
   };
 
   mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-#include "scheduler/planning/part_plan.h"
+#include "scheduler/planning/parts/part_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

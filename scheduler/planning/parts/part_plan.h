@@ -1,6 +1,6 @@
 // What a job plans for batches of several parts (training.parts).
-#ifndef FGNN_SCHEDULER_PLANNING_PART_PLAN_H_
-#define FGNN_SCHEDULER_PLANNING_PART_PLAN_H_
+#ifndef FGNN_SCHEDULER_PLANNING_PARTS_PART_PLAN_H_
+#define FGNN_SCHEDULER_PLANNING_PARTS_PART_PLAN_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,4 +25,4 @@ uint64_t MeasuredMessageBytes(const PlanInput& input,
 
 }  // namespace fgnn
 
-#endif  // FGNN_SCHEDULER_PLANNING_PART_PLAN_H_
+#endif  // FGNN_SCHEDULER_PLANNING_PARTS_PART_PLAN_H_
