@@ -61,8 +61,10 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> SamplerDaemon::StartJob(
                                          ? TopologyPlace::kHost
                                          : TopologyPlace::kDevice);
   AttachedJobOptions options;
-  if (start.spec.training.parts > 1) {
-    FGNN_ASSIGN_OR_RETURN(PartitionBook book, OpenJobBook(sampling.dataset));
+  if (segment->options().parts > 1) {
+    FGNN_ASSIGN_OR_RETURN(
+        PartitionBook book,
+        OpenJobBook(sampling.dataset, segment->options().book));
     sampling.book = std::make_unique<PartitionBook>(std::move(book));
   }
   options.job_id = attachment.job_id;
@@ -127,6 +129,8 @@ absl::StatusOr<ValidatedDataset> SamplerDaemon::ValidateDataset(
   if (NeedsBook(spec->training)) {
     dataset.FindDerivedIn(state_dir_);
     FGNN_RETURN_IF_ERROR(MakeMissingBook(dataset, job_id, check));
+    FGNN_ASSIGN_OR_RETURN(const PartitionBook book, OpenJobBook(dataset));
+    validated.book = book.key();
   }
   if (spec->training.has_own_seeds()) {
     FGNN_ASSIGN_OR_RETURN(const TrainParts train, ReadTrainParts(dataset));

@@ -51,8 +51,17 @@ absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
   return absl::OkStatus();
 }
 
-absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset) {
+absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset,
+                                          uint64_t key) {
   absl::StatusOr<PartitionBook> book = PartitionBook::Open(dataset);
+  if (book.ok() && key != 0 && book->key() != key) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the job began with the partition book ",
+        absl::Hex(key, absl::kZeroPad16), ", but ", dataset.folder().string(),
+        " has ", absl::Hex(book->key(), absl::kZeroPad16),
+        "; make the book again as it was with 'fgnn dataset partition ",
+        dataset.folder().string(), "', or start a new run"));
+  }
   if (book.ok()) return book;
   // Of a host folder, the error has the way out.
   const std::string way_out =

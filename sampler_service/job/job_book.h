@@ -2,6 +2,7 @@
 #ifndef FGNN_SAMPLER_SERVICE_JOB_JOB_BOOK_H_
 #define FGNN_SAMPLER_SERVICE_JOB_JOB_BOOK_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -30,9 +31,11 @@ inline bool NeedsBook(const TrainingSpec& training) {
 absl::Status MakeMissingBook(const Dataset& dataset, const std::string& job_id,
                              const std::function<absl::Status()>& check);
 
-// Opens the dataset's book. InvalidArgument, with the way out: there is no
-// sound one.
-absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset);
+// Opens the dataset's book. `key`: key of the book that the job began with; 0:
+// it begins now. InvalidArgument, with the way out: there is no sound book.
+// FailedPrecondition, with both keys and the way out: it is another one.
+absl::StatusOr<PartitionBook> OpenJobBook(const Dataset& dataset,
+                                          uint64_t key = 0);
 
 }  // namespace fgnn
 

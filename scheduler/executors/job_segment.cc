@@ -166,15 +166,18 @@ void JobSegment::ReleaseOwner(OwnerIndex owner) {
 
 JobSegment::Reclaimed JobSegment::ReclaimDead(OwnerIndex owner, bool crashed) {
   Reclaimed reclaimed;
-  const std::vector<BatchSeq> held = queue_.ReclaimSlotsOf(owner);
+  const std::vector<BatchPart> held = queue_.ReclaimSlotsOf(owner);
   reclaimed.slots = static_cast<uint32_t>(held.size());
   if (crashed) {
     const MutexLock lock(&mutex_);
-    for (size_t i = 0; i < held.size(); ++i) {
-      // The parts of a batch follow each other. One death is one crash.
-      if (i > 0 && held[i] == held[i - 1]) continue;
-      if (++crashes_[held[i]] >= kMostCrashes) {
-        reclaimed.poison.push_back(held[i]);
+    // Trainers hold the other parts of the same batch nearly always. So a part
+    // is counted alone: two deaths with two parts say nothing of either.
+    for (const BatchPart& task : held) {
+      const int crashes = ++crashes_[segment_->shape().NumberOf(task)];
+      const bool is_named =
+          !reclaimed.poison.empty() && reclaimed.poison.back() == task.seq;
+      if (crashes >= kMostCrashes && !is_named) {
+        reclaimed.poison.push_back(task.seq);
       }
     }
   }

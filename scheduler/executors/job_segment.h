@@ -126,7 +126,7 @@ class JobSegment {
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::bitset<kMaxOwners + 1> taken_ ABSL_GUARDED_BY(mutex_);
   // Number of crashes of processes that held a batch.
-  std::map<BatchSeq, int> crashes_ ABSL_GUARDED_BY(mutex_);
+  std::map<TaskNumber, int> crashes_ ABSL_GUARDED_BY(mutex_);
   OwnerIndex last_ ABSL_GUARDED_BY(mutex_) = kNoOwner;
 };
 

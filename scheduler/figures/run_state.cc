@@ -65,6 +65,10 @@ std::string RunStateToJson(const RunState& state) {
                {"metrics_bytes", state.metrics_bytes},
                {"digests_bytes", state.digests_bytes}};
   if (state.seeds.are_own()) json[kSeedShares] = ToText(state.seeds);
+  if (state.parts > 1) {
+    json["parts"] = state.parts;
+    json["book"] = state.book;
+  }
   return json.dump();
 }
 
@@ -86,6 +90,10 @@ absl::StatusOr<RunState> RunStateFromJson(const std::string& text) {
   reader.Read("metrics_bytes", state.metrics_bytes);
   reader.Read("digests_bytes", state.digests_bytes);
   reader.ReadIfThere(kSeedShares, state.seeds);
+  if (json.is_object() && json.contains("parts")) {
+    reader.Read("parts", state.parts);
+    reader.Read("book", state.book);
+  }
   if (!reader.ok()) {
     return absl::DataLossError("its state of the run cannot be read");
   }

@@ -24,6 +24,10 @@ struct RunState {
   uint64_t matched_window = 0;
   // Shares of training.seeds own; without a book: training.seeds is global.
   SeedShares seeds = {};
+  // Number of parts of a batch, and the key of the book that splits it; 0: it
+  // is whole.
+  uint64_t parts = 1;
+  uint64_t book = 0;
   EpochSum sum;  // Sum of the open epoch's committed batches.
   // Scores::compared() of the last validated epoch and of the best one.
   std::optional<double> valid_score;

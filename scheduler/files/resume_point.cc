@@ -48,6 +48,12 @@ std::string OrderOf(uint64_t matched_window) {
              : absl::StrCat("matched in windows of ", matched_window);
 }
 
+std::string WordsOfParts(uint64_t parts, uint64_t book) {
+  return parts == 1 ? "1"
+                    : absl::StrCat(parts, " by the partition book ",
+                                   absl::Hex(book, absl::kZeroPad16));
+}
+
 std::string SeedsOf(const SeedShares& seeds) {
   return seeds.are_own() ? absl::StrCat("own by the partition book ",
                                         absl::Hex(seeds.book, absl::kZeroPad16))
@@ -92,6 +98,14 @@ absl::Status CheckSameJob(const CheckpointProfile& profile,
                           const RunState& state, const SegmentOptions& segment,
                           const ResumedRun& run) {
   FGNN_RETURN_IF_ERROR(CheckSameKeys(profile, state, run));
+  if (state.parts != segment.parts || state.book != segment.book) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is of a run with training.parts ",
+        WordsOfParts(state.parts, state.book), ", this job has ",
+        WordsOfParts(segment.parts, segment.book),
+        "; set the field back, make the book again as it was with 'fgnn "
+        "dataset partition', or train in another run folder"));
+  }
   if (state.batches_per_epoch != segment.batches_per_epoch) {
     return absl::InvalidArgumentError(absl::StrCat(
         "is of a run with ", state.batches_per_epoch,

@@ -185,7 +185,9 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
     segment.overflow_bytes = bound;
   }
   if (segment.num_devices == 1 && spec.queue_slots == 0) {
-    const uint64_t room = HaveBytes(input) / kQueueShare / segment.slot_bytes;
+    // With parts, slots have twice the room of a batch.
+    const uint64_t room = HaveBytes(input) / kQueueShare / segment.slot_bytes /
+                          (spec.training.parts > 1 ? 2 : 1);
     const uint64_t epoch =
         std::min<uint64_t>(segment.batches_per_epoch, kMaxSlots);
     segment.num_slots = static_cast<uint32_t>(
@@ -198,9 +200,8 @@ SegmentOptions PlanSegment(const PlanInput& input, const CacheRows& rows,
 // Returns the fewest slots with which every executor still finds one.
 uint32_t FewestSlots(const PlanInput& input, uint32_t wanted) {
   if (input.spec.queue_slots > 0) return wanted;
-  return std::min<uint32_t>(
-      wanted, (input.spec.num_samplers() + input.spec.num_trainers()) *
-                  std::max(input.spec.training.parts, 1U));
+  const uint32_t hands = input.spec.num_samplers() + input.spec.num_trainers();
+  return std::min(wanted, hands * std::max(input.spec.training.parts, 1U));
 }
 
 // Returns the number of trainers with which the caches take least.

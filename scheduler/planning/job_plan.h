@@ -55,6 +55,7 @@ struct PlanInput {
   // Batches of an epoch with training.seeds own; 0: every batch draws its seeds
   // from all train vertices.
   uint64_t own_batches = 0;
+  uint64_t book = 0;  // As in ValidatedDataset.
   // See SegmentOptions.
   uint64_t num_hosts = 1;
   uint64_t places_before = 0;

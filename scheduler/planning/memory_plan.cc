@@ -307,7 +307,9 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                 .detail = "",
                 .bytes =
                     [&](DeviceKind kind) {
-                      return SamplerBytes(SamplingOn(input, kind));
+                      const SamplingProfile& sampling = SamplingOn(input, kind);
+                      return AddCapped(SamplerBytes(sampling),
+                                       SplittingBytes(input, sampling));
                     }},
                &plan.memory);
   AddPerDevice(input,

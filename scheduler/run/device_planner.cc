@@ -182,9 +182,12 @@ void DevicePlanner::Add(const BatchRecord& record) {
   if (const auto device = devices().DeviceOf(record.sampler)) {
     Done& done = done_[*device];
     ++done.sampled;
-    done.sample.Add(double{record.order} + double{record.sample} +
-                    double{record.id_map} + double{record.mark} +
-                    double{record.copy});
+    if (record.part == 0) {
+      const double seconds = double{record.order} + double{record.sample} +
+                             double{record.id_map} + double{record.mark} +
+                             double{record.copy};
+      done.sample.Add(seconds / static_cast<double>(segment_->options().parts));
+    }
     done.busy_seconds += table.times(*device).sample;
   }
   if (const auto device = devices().DeviceOf(record.trainer)) {

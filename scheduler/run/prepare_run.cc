@@ -49,6 +49,7 @@ absl::StatusOr<PlanInput> MeasureExecutors(RunContext& run,
   input.job_key = HashString(run.job.id);
   input.spec = run.spec;
   input.dataset = run.dataset->facts.shape;
+  input.book = run.dataset->validated.book;
   const uint64_t batches = BatchesPerEpoch(run.dataset->facts.shape.num_train,
                                            run.spec.sampling.batch_size);
   FGNN_ASSIGN_OR_RETURN(

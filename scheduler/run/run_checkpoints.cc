@@ -96,6 +96,8 @@ absl::StatusOr<std::string> RunCheckpoints::State() {
        .batch_dependency = run_.spec.sampling.batch_dependency,
        .matched_window = run_.spec.sampling.matched_window(),
        .seeds = run_.peers.seeds,
+       .parts = run_.started->segment.parts,
+       .book = run_.started->segment.book,
        .sum = records_.sum(),
        .valid_score = scores_.valid(),
        .best_valid_score = scores_.best().score,

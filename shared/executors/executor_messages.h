@@ -66,9 +66,9 @@ struct ValidatedDataset {
   // Fingerprint of the contents; equal for copies of a dataset.
   uint64_t content = 0;
   std::string warning;  // Warning in one line; empty: none.
-  // PartitionBook::key(), and how many train vertices each fine part has, with
-  // training.seeds own.
+  // PartitionBook::key(), if the job needs a book.
   uint64_t book = 0;
+  // Number of train vertices of each fine part, with training.seeds own.
   std::vector<uint64_t> train_of_parts = {};
 };
 

@@ -280,8 +280,8 @@ bool GlobalQueue::stopped() const {
              .load(std::memory_order_acquire) != 0;
 }
 
-std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
-  std::vector<BatchSeq> reclaimed;
+std::vector<BatchPart> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
+  std::vector<BatchPart> reclaimed;
   if (dead_owner == kNoOwner) return reclaimed;
   const SlotTable slots(*segment_);
   for (uint32_t slot = 0; slot < segment_->options().num_slots; ++slot) {
@@ -297,8 +297,9 @@ std::vector<BatchSeq> GlobalQueue::ReclaimSlotsOf(OwnerIndex dead_owner) {
       continue;
     }
     const TaskNumber task = slots.TaskIn(slot, word);
-    if (slots.Move(task, word, before))
-      reclaimed.push_back(SeqOf(*segment_, task));
+    if (slots.Move(task, word, before)) {
+      reclaimed.push_back(segment_->shape().TaskOf(task));
+    }
   }
   // Announced even if nothing was reclaimed: an earlier reaper may have died
   // before its announcement.

@@ -205,9 +205,9 @@ class GlobalQueue {
 
   // Scheduler only, and only after the kernel has said that every process with
   // this index is dead. Makes the owner's WRITING slots FREE and its READING
-  // slots READY, at the same generation. Idempotent. Returns the batches of
-  // these slots: a batch once for each of its parts, one after the other.
-  std::vector<BatchSeq> ReclaimSlotsOf(OwnerIndex dead_owner);
+  // slots READY, at the same generation. Idempotent. Returns the tasks of
+  // these slots.
+  std::vector<BatchPart> ReclaimSlotsOf(OwnerIndex dead_owner);
 
  private:
   friend class WriteSlot;

@@ -20,7 +20,7 @@
 namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
-inline constexpr uint32_t kSegmentLayoutVersion = 20;
+inline constexpr uint32_t kSegmentLayoutVersion = 21;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.
@@ -31,7 +31,7 @@ struct SegmentHeader {
   uint64_t total_bytes;
   SegmentOptions options;
 };
-static_assert(sizeof(SegmentHeader) == 208);
+static_assert(sizeof(SegmentHeader) == 216);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 // The words that a segment has once, and not per slot. A word that different

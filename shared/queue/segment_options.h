@@ -24,6 +24,9 @@ struct SegmentOptions {
   // one batch's place for them; see message_board.h. Both are 0 without parts.
   uint64_t num_messages = 0;
   uint64_t message_bytes = 0;
+  // Key of the partition book by which batches are split into parts; 0: they
+  // are whole.
+  uint64_t book = 0;
   // Number of hosts of the job, [1, 64]. Each has a segment of its own.
   uint64_t num_hosts = 1;
   // Numbers of places of each step that other hosts have, before and after the

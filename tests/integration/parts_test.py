@@ -103,6 +103,26 @@ class PartsTest(harness.ServiceTest):
         self.service.fgnn('watch', job)
         self.assert_same_run(run_dir, expected)
 
+    def test_a_run_goes_on_with_its_book_and_parts_alone(self):
+        run_dir = self.run_job(JOB, {'training.checkpoint_steps': 2})
+        (run_dir / 'summary.json').unlink()
+
+        def refused(*words):
+            answer = self.service.fgnn('resume', str(run_dir), *words,
+                                       check=False)
+            self.assertNotEqual(answer.returncode, 0)
+            return answer.stderr
+
+        said = refused('--set', 'training.parts=1')
+        self.assertIn('training.parts 2 by the partition book', said)
+        self.assertIn('this job has 1', said)
+        self.service.fgnn('dataset', 'partition', self.service.dataset,
+                          '--method', 'random')
+        self.assertIn("make the book again as it was with 'fgnn dataset",
+                      refused())
+        self.service.fgnn('dataset', 'partition', self.service.dataset)
+        self.service.fgnn('resume', str(run_dir))
+
     def test_what_does_not_work_with_parts_is_refused(self):
         for more, *words in (
                 ({'trainers': 1}, '1 trainer may train', 'use 1'),

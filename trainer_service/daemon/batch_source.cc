@@ -198,18 +198,18 @@ bool BatchSource::GiveBackAhead() {
   return true;
 }
 
-void BatchSource::PauseAhead() {
+bool BatchSource::PauseAhead() {
   {
     const MutexLock lock(&mutex_);
     loop_.pauses = true;
   }
-  (void)GiveBackAhead();  // The caller asks again at its next look.
+  return GiveBackAhead();
 }
 
 void BatchSource::ResumeAhead() {
   {
     const MutexLock lock(&mutex_);
-    loop_.pauses = false;
+    if (!std::exchange(loop_.pauses, false)) return;
   }
   changed_.NotifyAll();
 }
@@ -289,17 +289,36 @@ absl::Status BatchSource::LoopAhead() {
     if (!WaitForEarlier(claimed->slot.seq())) break;
     absl::StatusOr<ExtractedBatch> batch =
         features_.Extract(*std::move(claimed), TrainerThread::kAhead);
-    {
-      const MutexLock lock(&mutex_);
+    const absl::Status status = batch.status();
+    KeepAhead(std::move(batch));
+    // Another host does not answer. The batch is in the queue again.
+    if (absl::IsUnavailable(status)) continue;
+    FGNN_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
+}
+
+// Keeps a batch for the loop, if it was extracted. Gives it back if the loop
+// waits for other trainers meanwhile.
+void BatchSource::KeepAhead(absl::StatusOr<ExtractedBatch> batch) {
+  std::optional<ExtractedBatch> given_back;
+  {
+    const MutexLock lock(&mutex_);
+    if (batch.ok() && loop_.pauses) {
+      given_back = *std::move(batch);
+      choice_.Forget();
+    } else {
       if (batch.ok()) waiting_.push_back(*std::move(batch));
       ahead_.extracts.reset();
     }
-    changed_.NotifyAll();
-    // Another host does not answer. The batch is in the queue again.
-    if (absl::IsUnavailable(batch.status())) continue;
-    FGNN_RETURN_IF_ERROR(batch.status());
   }
-  return absl::OkStatus();
+  if (given_back.has_value()) {
+    features_.GiveBack(std::move(given_back->features));
+    given_back.reset();
+    const MutexLock lock(&mutex_);
+    ahead_.extracts.reset();
+  }
+  changed_.NotifyAll();
 }
 
 // Claims a batch that may wait here while another one is trained.

@@ -86,9 +86,10 @@ class BatchSource {
   bool GiveBackAhead();
 
   // Claims nothing ahead until ResumeAhead(), and gives the waiting batches
-  // back to the queue, unless one is being extracted. So a trainer that waits
-  // for other trainers holds nothing that these may wait for.
-  void PauseAhead();
+  // back to the queue. So a trainer that waits for other trainers holds nothing
+  // that these may wait for. Returns false if a batch is being extracted, which
+  // is given back then.
+  bool PauseAhead();
   void ResumeAhead();
 
   // Gives up a cache that is larger than planned, while the device does other
@@ -122,6 +123,7 @@ class BatchSource {
   absl::Status LookAheadOf(BatchSeq seq);
   void WorkAhead();
   absl::Status LoopAhead();
+  void KeepAhead(absl::StatusOr<ExtractedBatch> batch);
   absl::StatusOr<std::optional<ClaimedBatch>> ClaimAhead();
   bool WaitForEarlier(BatchSeq seq);
   // Whether a batch is being claimed or extracted ahead.

@@ -122,15 +122,15 @@ absl::StatusOr<bool> JobTrainer::TrainParts(
     const absl::Status trained = Train(*std::move(batch));
     batch.reset();
     if (parts_->end() == PartEnd::kDone) {
-      if (parts_->has_waited()) source_.ResumeAhead();
       FGNN_RETURN_IF_ERROR(trained);
       return true;
     }
-    if (parts_->end() != PartEnd::kTakeOther) break;
+    times_.shuffle += parts_->waited();
+    times_.since_last.Restart();  // What was computed is no work of the next.
+    if (parts_->end() != PartEnd::kTakeOther || parts_->is_wanted()) break;
     FGNN_ASSIGN_OR_RETURN(batch, source_.NextPart(parts_->missing()));
     times_.fetch = times_.since_last.Restart();
   }
-  source_.ResumeAhead();
   if (parts_->end() == PartEnd::kEndTurn && slice_.has_value()) {
     slice_goes_on_ = false;
     return !EndSlice();
@@ -162,6 +162,7 @@ absl::Status JobTrainer::Explain(const absl::Status& made,
 // Returns the next batch; nullopt: there is none. If the device is to do other
 // work, only batches that were claimed before are returned.
 absl::StatusOr<std::optional<ExtractedBatch>> JobTrainer::Fetch() {
+  if (parts_ != nullptr) source_.ResumeAhead();
   if (!slice_.has_value()) {
     FGNN_RETURN_IF_ERROR(FollowCachePlan());
     return source_.Next();
@@ -188,7 +189,10 @@ absl::Status JobTrainer::FollowCachePlan() {
 }
 
 bool JobTrainer::EndSlice() {
-  if (!slice_.has_value()) return true;
+  if (!slice_.has_value()) {
+    // Other trainers may wait for parts that this one holds.
+    return parts_ == nullptr || source_.PauseAhead();
+  }
   source_.LimitAhead({.batches = AheadLimit::kNothing});
   if (!source_.GiveBackAhead()) return false;
   slice_->End();
@@ -234,6 +238,7 @@ absl::Status JobTrainer::CopyFirst(const FirstWeights& first,
 
 absl::Status JobTrainer::Train(ExtractedBatch batch) {
   const TaskView& task = batch.task;
+  if (parts_ != nullptr) parts_->Reset();
   BatchRecord record;
   record.sampler = batch.slot.sampler();
   record.trainer = owner_;
@@ -252,8 +257,6 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.mark = task.seconds.mark;
   record.copy = task.seconds.copy;
   record.sampled_ns = task.finished_ns;
-  record.wait = Seconds(std::exchange(times_.wait, 0));
-  record.sync = Seconds(std::exchange(times_.sync, 0));
   record.extract = Seconds(batch.seconds);
   FGNN_RETURN_IF_ERROR(
       answers_.Gather(backend_->dataset(), backend_->model_options(), task));
@@ -262,9 +265,11 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
     source_.GiveBack(std::move(batch.features));
     return computed;
   }
+  record.wait = Seconds(std::exchange(times_.wait, 0));
+  record.sync = Seconds(std::exchange(times_.sync, 0));
   // Time in which other parts were waited for is no work of this one.
   const double waited = parts_ == nullptr ? 0 : parts_->waited();
-  record.shuffle = Seconds(waited);
+  record.shuffle = Seconds(std::exchange(times_.shuffle, 0) + waited);
   record.train = Seconds(std::max(0.0, times_.since_last.Restart() - waited));
   record.trained_ns = MonotonicNanoseconds();
   FGNN_RETURN_IF_ERROR(board_.MarkDone({task.seq, task.part}, record));

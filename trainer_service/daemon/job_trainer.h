@@ -66,7 +66,8 @@ class JobTrainer {
   absl::StatusOr<bool> DoNext();
 
   // Ends the device's slice, if devices take turns, and gives back the batches
-  // that were extracted ahead. Returns false if a batch is being extracted: the
+  // that were extracted ahead; does nothing for whole batches without turns.
+  // Returns false if a batch is being extracted: the
   // caller asks again.
   bool EndSlice();
 
@@ -126,6 +127,7 @@ class JobTrainer {
     Stopwatch since_last;  // Runs from the end of the last piece of work.
     double sync = 0;       // Seconds of steps since the last batch.
     double wait = 0;       // Seconds of waits since the last batch.
+    double shuffle = 0;    // Seconds of waits in parts that were given back.
     double fetch = 0;      // Seconds until the batch had its features.
   };
 

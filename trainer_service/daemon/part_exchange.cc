@@ -25,10 +25,12 @@ PartExchange::PartExchange(Segment* segment, OwnerIndex owner,
   if (segment->options().num_messages > 0) board_.emplace(segment);
 }
 
-std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
+void PartExchange::Reset() {
   end_ = PartEnd::kDone;
   waited_ = 0;
-  has_waited_ = false;
+}
+
+std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
   if (!board_.has_value()) return nullptr;
   return std::make_unique<BoardShuffle>(
       task, model_, &*board_,
@@ -57,7 +59,6 @@ absl::Status PartExchange::Wait(BatchSeq seq, uint32_t message, uint32_t part) {
     if (MonotonicClock::now() < look) continue;
     look = DeadlineIn(kTick);
     if (board_->IsThere(seq, message, part)) return absl::OkStatus();
-    has_waited_ = true;
     hooks_.waits();
     end_ = Judge(before, missing);
     if (end_ != PartEnd::kDone) return GivenBack();
@@ -66,13 +67,12 @@ absl::Status PartExchange::Wait(BatchSeq seq, uint32_t message, uint32_t part) {
 
 PartEnd PartExchange::Judge(std::optional<SlotState> before,
                             const BatchPart& missing) {
+  if (is_wanted()) return PartEnd::kLeave;
   if (before == SlotState::kReady) {
     missing_ = missing;
     return PartEnd::kTakeOther;
   }
-  if (before == SlotState::kFree) return PartEnd::kEndTurn;
-  if (hooks_.is_wanted != nullptr && hooks_.is_wanted()) return PartEnd::kLeave;
-  return PartEnd::kDone;
+  return before == SlotState::kFree ? PartEnd::kEndTurn : PartEnd::kDone;
 }
 
 }  // namespace fgnn

@@ -49,15 +49,20 @@ class PartExchange {
   // Returns the exchange of a part that this trainer trains; null if its model
   // has no hidden layer. Borrows the task. One at a time.
   std::unique_ptr<RowShuffle> Begin(const TaskView* task);
+  // Forgets what became of the part before. Call it before the next part is
+  // begun, since that one may fail before it is.
+  void Reset();
+  // Whether the trainer is wanted elsewhere.
+  bool is_wanted() const {
+    return hooks_.is_wanted != nullptr && hooks_.is_wanted();
+  }
   // What became of the part that was begun last. If it is not kDone, the
   // shuffle has returned an error.
   PartEnd end() const { return end_; }
   // Returns the part to take, with kTakeOther.
   const BatchPart& missing() const { return missing_; }
-  // Returns the seconds of waits for other parts since the last Begin().
+  // Returns the seconds of waits for other parts since the last Reset().
   double waited() const { return waited_; }
-  // Whether claiming ahead is over until the next part.
-  bool has_waited() const { return has_waited_; }
 
   // Returns a number that rises while the trainer waits. Any thread.
   uint64_t progress() const {
@@ -79,7 +84,6 @@ class PartExchange {
   PartEnd end_ = PartEnd::kDone;
   BatchPart missing_;
   double waited_ = 0;
-  bool has_waited_ = false;
   std::atomic<uint64_t> progress_ = 0;
 };
 

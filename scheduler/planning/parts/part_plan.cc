@@ -49,6 +49,7 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment) {
   const JobSpec& spec = input.spec;
   const auto num_parts = static_cast<uint32_t>(parts);
   segment->parts = parts;
+  segment->book = input.book;
   segment->num_messages = NumMessages(spec.model.layers);
   segment->message_bytes =
       MessageBytes(parts, MostSources(input), RowBytes(spec));
@@ -67,6 +68,17 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment) {
       std::max<uint64_t>(largest / parts * 2, sizeof(TaskHeader));
   segment->num_overflow_blocks = spec.num_samplers() * num_parts;
   segment->overflow_bytes = bound;
+}
+
+uint64_t SplittingBytes(const PlanInput& input,
+                        const SamplingProfile& sampling) {
+  const uint64_t parts = input.spec.training.parts;
+  if (parts <= 1) return 0;
+  // Owner, needs and number of a vertex, and its place in each part's lists.
+  const uint64_t vertex_bytes = 12 + 4 * parts;
+  const uint64_t batch = sampling.max_task_bytes + sampling.max_task_bytes / 4;
+  return std::max<uint64_t>(sampling.num_threads, 1) *
+         (batch + vertex_bytes * sampling.max_input_nodes);
 }
 
 uint64_t MeasuredMessageBytes(const PlanInput& input,

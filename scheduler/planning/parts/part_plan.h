@@ -18,6 +18,12 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment);
 // least those of two batches.
 uint32_t SlotsForParts(uint64_t slots, uint64_t parts);
 
+// Returns the bytes that a sampler takes to split batches, beside what was
+// measured: each thread has a whole batch and its vertices' numbers. 0 for
+// whole batches.
+uint64_t SplittingBytes(const PlanInput& input,
+                        const SamplingProfile& sampling);
+
 // Returns the bytes of messages that a step's batches take, by the batches that
 // were measured; 0 for whole batches. They are no part of SegmentBytes().
 uint64_t MeasuredMessageBytes(const PlanInput& input,

@@ -40,6 +40,21 @@ TEST_F(JobBookTest, MakesTheDefaultBookOnceAndKeepsASoundOne) {
   EXPECT_NE(kept.key(), made.key());
 }
 
+TEST_F(JobBookTest, AnotherBookThanTheJobBeganWithIsRefused) {
+  const Dataset dataset = OpenRandom();
+  EXPECT_THAT(OpenJobBook(dataset),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("make one with 'fgnn dataset")));
+  FGNN_ASSERT_OK(MakeMissingBook(dataset, "7", nullptr));
+  FGNN_ASSERT_OK_AND_ASSIGN(const PartitionBook book, OpenJobBook(dataset));
+  EXPECT_THAT(OpenJobBook(dataset, book.key()), IsOk());
+  const std::vector<uint8_t> others(dataset.num_nodes(), 3);
+  FGNN_ASSERT_OK(PartitionBook::Save(dataset, others));
+  EXPECT_THAT(OpenJobBook(dataset, book.key()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("or start a new run")));
+}
+
 TEST_F(JobBookTest, ACallerThatHasGoneEndsIt) {
   const Dataset dataset = OpenRandom();
   EXPECT_THAT(

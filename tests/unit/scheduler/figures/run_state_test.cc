@@ -62,6 +62,17 @@ TEST(RunStateTest, HasSharesOfSeedsWhereSeedsAreAHostsOwn) {
   EXPECT_THAT(RunStateFromJson(text), StatusIs(absl::StatusCode::kDataLoss));
 }
 
+TEST(RunStateTest, HasPartsAndTheirBookWhereBatchesAreSplit) {
+  RunState state = SomeState();
+  EXPECT_EQ(RunStateToJson(state).find("book"), std::string::npos);
+  state.parts = 4;
+  state.book = 0xfeed'0000'0000'0007;
+  FGNN_ASSERT_OK_AND_ASSIGN(const RunState again,
+                            RunStateFromJson(RunStateToJson(state)));
+  EXPECT_EQ(again.parts, 4U);
+  EXPECT_EQ(again.book, state.book);
+}
+
 TEST(RunStateTest, AnyPartOfItIsDamage) {
   const std::string text = RunStateToJson(SomeState());
   for (size_t length = 0; length < text.size(); ++length) {

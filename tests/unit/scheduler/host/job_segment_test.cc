@@ -288,7 +288,7 @@ TEST(JobSegmentTest, ABatchThatCrashesTwoOfItsHoldersIsNamed) {
 
 // A holder of all parts of a batch crashes once, and holders of single parts
 // crash with the same batch.
-TEST(JobSegmentTest, TheCrashOfAHolderOfTwoPartsCountsOnce) {
+TEST(JobSegmentTest, TwoCrashesWithOnePartNameItsBatchOnce) {
   SegmentOptions options = SomeSegment()->options();
   options.parts = 2;
   const auto segment = JobSegment::Create("job", options).value();
@@ -308,10 +308,34 @@ TEST(JobSegmentTest, TheCrashOfAHolderOfTwoPartsCountsOnce) {
   }
   const OwnerIndex owner = segment->TakeOwner().value();
   GlobalQueue queue(attached->get(), owner);
-  FGNN_ASSERT_OK_AND_ASSIGN(const auto held, queue.TryClaimForWriting());
-  ASSERT_TRUE(held.has_value());
+  FGNN_ASSERT_OK_AND_ASSIGN(const auto held, queue.TryClaimBatchForWriting());
+  ASSERT_EQ(held.size(), 2U);
   EXPECT_THAT(segment->ReclaimDead(owner, /*crashed=*/true).poison,
               testing::ElementsAre(BatchSeq(0)));
+}
+
+// Their holders train the same batch, as they nearly always do.
+TEST(JobSegmentTest, TwoCrashesWithTwoPartsNameNoBatch) {
+  SegmentOptions options = SomeSegment()->options();
+  options.parts = 2;
+  const auto segment = JobSegment::Create("job", options).value();
+  const auto attached =
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job"));
+  FGNN_ASSERT_OK(attached.status());
+  segment->queue().OpenForSampling(BatchSeq(4));
+  const OwnerIndex sampler = segment->TakeOwner().value();
+  GlobalQueue samples(attached->get(), sampler);
+  FGNN_ASSERT_OK_AND_ASSIGN(auto made, samples.TryClaimBatchForWriting());
+  for (WriteSlot& slot : made) FGNN_ASSERT_OK(std::move(slot).Publish());
+  for (uint32_t part = 0; part < 2; ++part) {
+    const OwnerIndex trainer = segment->TakeOwner().value();
+    GlobalQueue queue(attached->get(), trainer);
+    FGNN_ASSERT_OK_AND_ASSIGN(const auto held,
+                              queue.TryClaimPart({BatchSeq(0), part}));
+    ASSERT_TRUE(held.has_value());
+    EXPECT_THAT(segment->ReclaimDead(trainer, /*crashed=*/true).poison,
+                testing::IsEmpty());
+  }
 }
 
 TEST(JobSegmentTest, AVersionThatIsHeldStaysTheNewest) {

@@ -171,8 +171,9 @@ TEST_F(BatchPartsTest, ASamplerMayDieBetweenTwoPublications) {
   ASSERT_THAT(dying, SizeIs(3));
   Publish(std::move(dying[0]), BatchSeq(0));
   EXPECT_FALSE(Read(*trainer_).has_value());
-  EXPECT_THAT(scheduler_->ReclaimSlotsOf(kSampler),
-              ElementsAre(BatchSeq(0), BatchSeq(0)));
+  EXPECT_THAT(
+      scheduler_->ReclaimSlotsOf(kSampler),
+      ElementsAre(BatchPart{BatchSeq(0), 1}, BatchPart{BatchSeq(0), 2}));
   EXPECT_FALSE(Read(*trainer_).has_value());
   std::vector<WriteSlot> rest = Claim(*other_sampler_);
   EXPECT_THAT(PartsIn(rest, BatchSeq(0)), ElementsAre(1, 2));
