@@ -113,6 +113,17 @@ TEST(StageTableTest, EvaluationComesLast) {
             "evaluate    6.000  75.0 %\n");
 }
 
+TEST(StageTableTest, OnlyBatchesOfPartsWaitForParts) {
+  const auto stages =
+      SumStages({EpochMetrics::parse(R"({"stages":{"train":1,"shuffle":0}})")});
+  EXPECT_EQ(StageTableText(stages),
+            "stage  seconds    share\n"
+            "train    1.000  100.0 %\n");
+  EXPECT_THAT(StageTableText(SumStages({EpochMetrics::parse(
+                  R"({"stages":{"train":1,"shuffle":1}})")})),
+              HasSubstr("shuffle"));
+}
+
 TEST(StageTableTest, IsEmptyWithoutStages) {
   EXPECT_EQ(StageTableText(SumStages({})), "");
 }
