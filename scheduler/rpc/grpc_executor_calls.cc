@@ -44,6 +44,10 @@ absl::StatusOr<Response> Call(
     if (!stopped.ok()) context.TryCancel();
   });
   DrainEvents(queue);
+  // A daemon that ends cancels the calls that outlast its patience.
+  if (stopped.ok() && result.error_code() == grpc::StatusCode::CANCELLED) {
+    return absl::UnavailableError("the daemon ended the call");
+  }
   FGNN_RETURN_IF_ERROR(stopped.ok() ? FromGrpc(result) : stopped);
   return response;
 }
