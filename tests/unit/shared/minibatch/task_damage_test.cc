@@ -283,7 +283,7 @@ TEST(TaskDamageTest, CountsOfAPartThatDoNotFitEachOtherAreRefused) {
   // With the checksums of what the numbers say, where it lies in the block.
   for (const Change& change :
        std::vector<Change>{[](TaskHeader* h) { h->part -= 1; },
-                                           [](TaskHeader* h) { h->batch_seeds += 1000; }}) {
+                           [](TaskHeader* h) { h->batch_seeds += 1000; }}) {
     TaskHeader header = good;
     change(&header);
     written.Sign(header);

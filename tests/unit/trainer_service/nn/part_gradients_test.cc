@@ -135,7 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(Precision::kFloat32, Precision::kBfloat16)),
     [](const auto& test) {
       const Kind& kind = std::get<0>(test.param);
-      return absl::StrCat(kind.name,
+      return absl::StrCat(
+          kind.name,
           std::get<1>(test.param) == Precision::kFloat32 ? "F32" : "Bf16");
     });
 
