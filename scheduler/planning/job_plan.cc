@@ -87,10 +87,11 @@ bool HasAutoCache(const PlanInput& input) {
 }
 
 // Returns whether the trainers share one table. Mapped features are shared
-// anyway, and a table of a trainer's own has huge pages. GPUs have their own.
+// anyway, and a table of a trainer's own has huge pages; but trainers that
+// share inputs need a row once (GSplit). GPUs have their own.
 bool SharesTable(const PlanInput& input) {
-  return LoadsRows(input) && input.spec.num_trainers() > 1 &&
-         !TrainsOnGpus(input.spec);
+  return (LoadsRows(input) || SharesInputs(input)) &&
+         input.spec.num_trainers() > 1 && !TrainsOnGpus(input.spec);
 }
 
 // Rows of the table that trainers share, between which memory decides.
@@ -290,6 +291,7 @@ DatasetShape ShapeOf(const DatasetSizes& sizes, const TrainingSpec& training) {
       .num_train =
           training.predicts_links() ? sizes.edges.train : sizes.vertices.train,
       .topology_bytes = sizes.topology_bytes,
+      .feature_columns = sizes.feature_columns,
       .feature_row_bytes = sizes.feature_row_bytes,
       .num_edges = sizes.num_edges,
       .num_scored = training.predicts_links()

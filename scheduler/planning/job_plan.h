@@ -29,6 +29,7 @@ struct DatasetShape {
   uint64_t num_nodes = 0;
   uint64_t num_train = 0;  // Training vertices; with link prediction, edges.
   uint64_t topology_bytes = 0;
+  uint64_t feature_columns = 0;    // Numbers of a row.
   uint64_t feature_row_bytes = 0;  // Bytes of a row as it is stored.
   uint64_t num_edges = 0;
   // Vertices of the larger one of the splits that are evaluated; with link

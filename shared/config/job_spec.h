@@ -88,6 +88,7 @@ struct TrainingSpec {
   uint32_t parts = 1;             // Parts P of a batch; 1: it is whole.
   // Whether parts may be more than the devices that train.
   bool parts_on_fewer_trainers = false;
+  std::string share_inputs;  // "auto", "on" or "off"; see SharesInputs().
   double label_smoothing = 0;
   std::string seeds;       // "global" or "own".
   std::string sync;        // "steps", "bounded_staleness" or "nccl".

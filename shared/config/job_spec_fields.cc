@@ -94,6 +94,7 @@ void CopyTraining(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(batches_per_step);
   FGNN_FIELD(parts);
   FGNN_FIELD(parts_on_fewer_trainers);
+  FGNN_FIELD(share_inputs);
   FGNN_FIELD(label_smoothing);
   FGNN_FIELD(seeds);
   FGNN_FIELD(sync);

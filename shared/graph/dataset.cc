@@ -137,6 +137,7 @@ DatasetSizes Dataset::Contents::Sizes() const {
           .target_type = metadata.target_type,
           .topology_bytes = graph.indptr.size() * sizeof(EdgeOffset) +
                             metadata.num_edges * index_bytes,
+          .feature_columns = features.columns,
           .feature_row_bytes = features.row_bytes(),
           .num_feature_rows = features.rows,
           .host_rows = HostOf(metadata),

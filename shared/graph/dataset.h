@@ -157,6 +157,7 @@ struct DatasetSizes {
   uint32_t target_columns = 0;  // 0: no targets.
   TargetType target_type = TargetType::kFloat32;
   uint64_t topology_bytes = 0;
+  uint64_t feature_columns = 0;                      // 0: no features.
   uint64_t feature_row_bytes = 0;                    // 0: no features.
   uint64_t num_feature_rows = 0;                     // Rows of features.npy.
   std::optional<HostRows> host_rows = std::nullopt;  // Dataset::host_rows().

@@ -163,9 +163,18 @@ struct TaskView {
   absl::Span<const uint32_t> input_nodes;  // Global ids; seeds first.
   absl::Span<const uint32_t> hot_rank;     // [num_input_nodes] or empty.
   TaskSplit split;                         // Empty for a whole batch.
+  // Whether other parts send the features of the remote input nodes. The
+  // trainer of a part sets it; no task has it.
+  bool shares_inputs = false;
 
   absl::Span<const uint32_t> seeds() const {
     return input_nodes.subspan(0, num_seeds);
+  }
+  // Returns the number of the first input nodes, whose features are loaded.
+  size_t num_loaded_nodes() const {
+    return shares_inputs
+               ? hops[static_cast<size_t>(num_hops) - 1].num_own_sources()
+               : input_nodes.size();
   }
   uint32_t num_pairs() const { return static_cast<uint32_t>(pairs.size() / 2); }
   // Returns the number of examples that the loss is the mean over: pairs, or

@@ -26,16 +26,12 @@ SharedWord WordOf(const Segment& segment, BatchSeq seq, uint32_t message,
 
 }  // namespace
 
-uint64_t MessageBytes(uint64_t num_parts, absl::Span<const uint64_t> sources,
+uint64_t MessageBytes(uint64_t num_parts, uint64_t sources,
                       uint64_t row_bytes) {
-  uint64_t bytes = 0;
-  for (const uint64_t count : sources) {
-    // Each source goes to each part but its owner's, and its gradient back.
-    // What a part sends to a part begins at a line of its own.
-    bytes += 2 * (count * (num_parts - 1) * row_bytes +
-                  num_parts * num_parts * kLineBytes);
-  }
-  return bytes;
+  // Each source goes to each part but its owner's. What a part sends to a part
+  // begins at a line of its own.
+  return sources * (num_parts - 1) * row_bytes +
+         num_parts * num_parts * kLineBytes;
 }
 
 bool MessageBoard::IsThere(BatchSeq seq, uint32_t message,

@@ -27,14 +27,15 @@
 namespace fgnn {
 
 // Returns how many messages a part publishes for a batch: one a hidden layer
-// and direction.
-constexpr uint64_t NumMessages(uint64_t layers) { return 2 * (layers - 1); }
+// and direction, and one of its features if the parts share inputs.
+constexpr uint64_t NumMessages(uint64_t layers, bool shares_inputs) {
+  return 2 * (layers - 1) + (shares_inputs ? 1 : 0);
+}
 
-// Returns the bytes that the messages of a batch of P parts may take at most,
-// if each row has row_bytes. `sources`: numbers of sources of the hops whose
-// rows are sent, which are all but the last.
-uint64_t MessageBytes(uint64_t num_parts, absl::Span<const uint64_t> sources,
-                      uint64_t row_bytes);
+// Returns the bytes that one message of each of P parts may take at most.
+// `sources`: number of the sources of the hop whose rows, of row_bytes each,
+// are sent.
+uint64_t MessageBytes(uint64_t num_parts, uint64_t sources, uint64_t row_bytes);
 
 // A trainer's view of the board. Thread-safe. Borrows the segment. A message or
 // part beyond its range is reduced to the range.

@@ -21,7 +21,7 @@ struct SegmentOptions {
   uint64_t epochs = 0;             // Number of epochs, >= 1.
   uint64_t parts = 1;              // Number of parts P of a batch, [1, 16].
   // Number of messages that a part of a batch publishes, [0, 256], and bytes of
-  // one batch's place for them; see message_board.h. Both are 0 without parts.
+  // one batch's place for them; see NumMessages(). Both are 0 without parts.
   uint64_t num_messages = 0;
   uint64_t message_bytes = 0;
   // Key of the partition book by which batches are split into parts; 0: they
@@ -73,6 +73,9 @@ struct SegmentOptions {
   uint64_t own_places() const {
     return batches_per_step - places_before - places_after;
   }
+  // Whether the parts of a batch send each other rows of features: each loads
+  // those of its own vertices alone. Hidden layers have two messages each.
+  bool shares_inputs() const { return num_messages % 2 == 1; }
   bool shares_table() const { return shared_row_bytes > 0; }
   bool plans_caches() const { return cache_rows > 0 || standby_cache_rows > 0; }
 };

@@ -81,6 +81,35 @@ class PartsTest(harness.ServiceTest):
                     self.run_job(job, fewer, executors=executors,
                                  devices=devices), expected)
 
+    def test_features_of_other_parts_come_by_exchange(self):
+        disk = {'features.store': 'disk', 'features.match': 'off',
+                'cache.policy': 'degree', 'cache.capacity': 0.1}
+
+        def sums(run_dir):
+            lines = harness.lines_of(run_dir)
+            return [sum(line[name] for line in lines)
+                    for name in ('input_nodes', 'rows_loaded')]
+
+        for parts in (2, 3):
+            with self.subTest(parts):
+                fields = {'trainers': parts, 'training.parts': parts}
+                each = self.run_job(JOB, fields)
+                whole = self.run_job(WHOLE, disk, trainers=parts)
+                self.assertGreater(sums(each)[0], sums(whole)[0])
+                # From a disk each row is read once, and the trainers' table
+                # has no row twice.
+                for more in (disk, {**disk, 'features.store': 'memory',
+                                    'training.share_inputs': 'on'}):
+                    shared = self.run_job(JOB, fields, more)
+                    self.assert_same_weights(shared, each)
+                    self.assertEqual(sums(shared), sums(whole))
+                self.assert_same_run(
+                    self.run_job(JOB, fields, disk,
+                                 training__share_inputs='off'), each)
+        one_layer = {'model.layers': 1, 'sampling.fanouts': '[5]'}
+        self.assert_same_weights(self.run_job(JOB, one_layer, disk),
+                                 self.run_job(JOB, one_layer))
+
     def test_steps_of_several_batches_have_equal_bits_too(self):
         two = {'training.batches_per_step': 2}
         self.assert_same_run(self.run_job(JOB, two, trainers=4),

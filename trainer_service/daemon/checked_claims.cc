@@ -18,6 +18,7 @@ constexpr int kMostRejections = 3;
 CheckedClaims::CheckedClaims(Segment* segment, OwnerIndex owner,
                              TrainerReport report)
     : job_key_(segment->options().job_key),
+      shares_inputs_(segment->options().shares_inputs()),
       report_(std::move(report)),
       queue_(segment, owner),
       board_(segment, owner) {}
@@ -62,6 +63,7 @@ absl::StatusOr<std::optional<ClaimedBatch>> CheckedClaims::Check(
     FGNN_RETURN_IF_ERROR(Reject(std::move(slot), task.status()));
     return std::nullopt;
   }
+  task->shares_inputs = shares_inputs_;
   ClaimedBatch batch{.slot = std::move(slot), .task = *task};
   const MutexLock lock(&mutex_);
   rejections_.erase(number);

@@ -46,6 +46,7 @@ class CheckedClaims {
   absl::Status Reject(ReadSlot slot, const absl::Status& reason);
 
   const uint64_t job_key_;
+  const bool shares_inputs_;  // See TaskView.
   const TrainerReport report_;
   GlobalQueue queue_;
   GradientBoard board_;

@@ -248,7 +248,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.num_seeds = task.num_examples();
   record.batch_examples = task.batch_examples();
   record.num_edges = task.num_edges();
-  record.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
+  record.num_input_nodes = static_cast<uint32_t>(task.num_loaded_nodes());
   record.num_cache_hits = static_cast<uint32_t>(batch.rows.num_cached);
   record.num_matched = static_cast<uint32_t>(batch.rows.num_matched);
   record.num_remote = static_cast<uint32_t>(batch.rows.num_remote);

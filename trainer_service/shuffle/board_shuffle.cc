@@ -17,13 +17,6 @@ uint64_t BytesOfNumber(Precision precision) {
   return precision == Precision::kBfloat16 ? sizeof(Bfloat16) : sizeof(float);
 }
 
-// Returns the bytes of a row of the sources of a hop, which are the inputs of
-// layer L - 1 - hop.
-uint64_t RowBytes(const ModelOptions& model, uint32_t hop) {
-  return model.input_width(model.layers - 1 - hop) *
-         BytesOfNumber(model.precision);
-}
-
 uint64_t Aligned(uint64_t bytes) {
   return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
@@ -57,17 +50,25 @@ MessagePlaces::MessagePlaces(const TaskView& task, const ModelOptions& model)
     : num_hops_(model.layers), num_parts_(task.num_parts) {
   for (const bool forward : {true, false}) {
     for (uint32_t hop = 0; hop + 1 < num_hops_; ++hop) {
-      const uint64_t row_bytes = RowBytes(model, hop);
-      const auto& counts = task.split.levels[hop].counts;
-      for (uint32_t from = 0; from < num_parts_; ++from) {
-        for (uint32_t to = 0; to < num_parts_; ++to) {
-          // A gradient goes back where its row came from.
-          const uint32_t rows = forward ? counts[from * num_parts_ + to]
-                                        : counts[to * num_parts_ + from];
-          begins_.push_back(total_bytes_);
-          total_bytes_ += Aligned(rows * row_bytes);
-        }
-      }
+      Add(task, hop, forward, model.hidden * BytesOfNumber(model.precision));
+    }
+  }
+  if (!task.shares_inputs) return;
+  // Features are f32, whatever the precision is.
+  Add(task, num_hops_ - 1, /*forward=*/true,
+      model.input_columns * sizeof(float));
+}
+
+void MessagePlaces::Add(const TaskView& task, uint32_t hop, bool forward,
+                        uint64_t row_bytes) {
+  const absl::Span<const uint32_t> counts = task.split.levels[hop].counts;
+  for (uint32_t from = 0; from < num_parts_; ++from) {
+    for (uint32_t to = 0; to < num_parts_; ++to) {
+      // A gradient goes back where its row came from.
+      const uint32_t rows = forward ? counts[from * num_parts_ + to]
+                                    : counts[to * num_parts_ + from];
+      begins_.push_back(total_bytes_);
+      total_bytes_ += Aligned(rows * row_bytes);
     }
   }
 }

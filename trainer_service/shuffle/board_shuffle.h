@@ -20,11 +20,13 @@ namespace fgnn {
 // same counts, so they agree.
 class MessagePlaces {
  public:
-  // Messages of hop h: forwards h, backwards (L - 1) + h.
+  // Messages of hidden rows of hop h: forwards h, backwards (L - 1) + h. Behind
+  // them, features of hop L - 1 if the task shares inputs.
   MessagePlaces(const TaskView& task, const ModelOptions& model);
 
   // Returns the number of a message of the sources of `hop`.
   uint32_t MessageOf(uint32_t hop, bool forward) const {
+    if (hop + 1 == num_hops_) return 2 * hop;
     return forward ? hop : num_hops_ - 1 + hop;
   }
   // Returns where the rows that part `from` sends to part `to` begin, in bytes.
@@ -35,6 +37,9 @@ class MessagePlaces {
   uint64_t total_bytes() const { return total_bytes_; }
 
  private:
+  void Add(const TaskView& task, uint32_t hop, bool forward,
+           uint64_t row_bytes);
+
   uint32_t num_hops_;
   uint32_t num_parts_;
   std::vector<uint64_t> begins_;  // [messages][from][to]

@@ -28,8 +28,7 @@ struct LayerWidths {
 LayerWidths WidthsOf(const PlanInput& input, uint32_t layer) {
   const ModelSpec& model = input.spec.model;
   const bool is_last = layer + 1 == model.layers;
-  const double features =
-      static_cast<double>(input.dataset.feature_row_bytes) / sizeof(float);
+  const auto features = static_cast<double>(input.dataset.feature_columns);
   return {.in = layer == 0 ? features : model.hidden,
           .out = is_last && !input.spec.training.predicts_links()
                      ? static_cast<double>(input.dataset.num_outputs)

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/types/span.h"
+#include "scheduler/planning/memory_plan.h"
+#include "shared/minibatch/hop_size.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
 
@@ -11,22 +14,33 @@ namespace {
 
 constexpr uint32_t kMaxSlots = 4096;
 
-// Returns the bytes of a row that parts send each other.
-uint64_t RowBytes(const JobSpec& spec) {
-  return uint64_t{spec.model.hidden} *
-         (spec.training.precision == "bf16" ? 2 : sizeof(float));
+// Returns the bytes of all messages of a batch. `sources`: numbers of sources
+// of the hops, the last of which has features.
+uint64_t BytesOfMessages(const PlanInput& input,
+                         absl::Span<const uint64_t> sources) {
+  const JobSpec& spec = input.spec;
+  const uint64_t parts = spec.training.parts;
+  const uint64_t row_bytes =
+      uint64_t{spec.model.hidden} *
+      (spec.training.precision == "bf16" ? 2 : sizeof(float));
+  uint64_t bytes = 0;
+  for (size_t hop = 0; hop + 1 < sources.size(); ++hop) {
+    bytes += 2 * MessageBytes(parts, sources[hop], row_bytes);
+  }
+  if (!SharesInputs(input)) return bytes;
+  return bytes + MessageBytes(parts, sources.back(),
+                              input.dataset.feature_columns * sizeof(float));
 }
 
-// Returns numbers of sources that no batch exceeds, of the hops whose rows are
-// sent. LABOR and plugins have no bound of a vertex's neighbours.
+// Returns numbers of sources of the hops that no batch exceeds. LABOR and
+// plugins have no bound of a vertex's neighbours.
 std::vector<uint64_t> MostSources(const PlanInput& input) {
   const SamplingSpec& sampling = input.spec.sampling;
   const uint64_t num_nodes = input.dataset.num_nodes;
   const bool is_bounded = sampling.kind != "labor" && sampling.kind != "plugin";
   std::vector<uint64_t> sources;
   uint64_t most = std::min<uint64_t>(sampling.batch_size, num_nodes);
-  for (size_t hop = 0; hop + 1 < sampling.fanouts.size(); ++hop) {
-    const int32_t fanout = sampling.fanouts[hop];
+  for (const int32_t fanout : sampling.fanouts) {
     most = is_bounded && fanout >= 0
                ? std::min(num_nodes,
                           most * (uint64_t{1} + static_cast<uint64_t>(fanout)))
@@ -37,6 +51,12 @@ std::vector<uint64_t> MostSources(const PlanInput& input) {
 }
 
 }  // namespace
+
+bool SharesInputs(const PlanInput& input) {
+  const TrainingSpec& training = input.spec.training;
+  if (training.parts <= 1 || training.share_inputs == "off") return false;
+  return training.share_inputs == "on" || LoadsRows(input);
+}
 
 uint32_t SlotsForParts(uint64_t slots, uint64_t parts) {
   const uint64_t whole = std::min<uint64_t>(slots, kMaxSlots) / parts * parts;
@@ -50,9 +70,8 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment) {
   const auto num_parts = static_cast<uint32_t>(parts);
   segment->parts = parts;
   segment->book = input.book;
-  segment->num_messages = NumMessages(spec.model.layers);
-  segment->message_bytes =
-      MessageBytes(parts, MostSources(input), RowBytes(spec));
+  segment->num_messages = NumMessages(spec.model.layers, SharesInputs(input));
+  segment->message_bytes = BytesOfMessages(input, MostSources(input));
   if (spec.queue_slots == 0) {
     segment->num_slots = SlotsForParts(segment->num_slots * parts, parts);
   }
@@ -85,13 +104,11 @@ uint64_t MeasuredMessageBytes(const PlanInput& input,
                               const SegmentOptions& segment) {
   if (segment.num_messages == 0) return 0;
   std::vector<uint64_t> sources;
-  for (size_t hop = 0; hop + 1 < input.sampling.hops.size(); ++hop) {
-    const uint64_t measured = input.sampling.hops[hop].num_sources;
-    sources.push_back(measured + measured / 4);
+  for (const HopSize& hop : input.sampling.hops) {
+    sources.push_back(hop.num_sources + hop.num_sources / 4);
   }
   return segment.batches_per_step *
-         std::min(segment.message_bytes,
-                  MessageBytes(segment.parts, sources, RowBytes(input.spec)));
+         std::min(segment.message_bytes, BytesOfMessages(input, sources));
 }
 
 }  // namespace fgnn

@@ -10,6 +10,11 @@
 
 namespace fgnn {
 
+// Returns whether parts load the features of their own vertices alone, and send
+// each other these rows (training.share_inputs). `auto`: if features are not
+// all in memory, so that each row is read once.
+bool SharesInputs(const PlanInput& input);
+
 // Sets what the parts of batches need: messages, and room for tasks. The other
 // fields of the segment are planned for whole batches. Does nothing for these.
 void PlanParts(const PlanInput& input, SegmentOptions* segment);

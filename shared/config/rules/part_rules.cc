@@ -95,7 +95,12 @@ absl::Status CheckQueue(const v1::JobSpec& spec) {
 }  // namespace
 
 absl::Status CheckParts(const v1::JobSpec& spec) {
-  if (spec.training().parts() <= 1) return absl::OkStatus();
+  if (spec.training().parts() <= 1) {
+    if (spec.training().share_inputs() != "on") return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "training.share_inputs is on, but training.parts is 1, and a whole "
+        "batch has no other parts; use auto, or raise training.parts");
+  }
   FGNN_RETURN_IF_ERROR(CheckModelAndSync(spec));
   FGNN_RETURN_IF_ERROR(CheckPlaces(spec));
   if (spec.features().match() == "window") {

@@ -6,6 +6,7 @@
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_features.h"
+#include "trainer_service/nn/row_shuffle.h"
 
 namespace fgnn {
 namespace {
@@ -63,7 +64,23 @@ absl::StatusOr<BatchResult> CpuBackend::Gradient(
   batch.features = of_task->dense();
   batch.stored_rows = of_task->stored();
   batch.indptr = dataset().graph().indptr;
+  if (task.task->shares_inputs) {
+    FGNN_RETURN_IF_ERROR(FetchInputs(batch));
+  }
   return host().model().Gradient(weights.values, batch, gradient);
+}
+
+// Fills the features that the batch's other parts have loaded.
+absl::Status CpuBackend::FetchInputs(const TrainingBatch& batch) {
+  const TaskView& task = *batch.task;
+  const uint64_t own = task.num_loaded_nodes();
+  return batch.shuffle->Forward(static_cast<uint32_t>(task.num_hops - 1),
+                                {.rows = batch.features.data(),
+                                 .precision = Precision::kFloat32,
+                                 .columns = model_options().input_columns,
+                                 .own = own,
+                                 .remote = task.input_nodes.size() - own},
+                                host().team(TrainerThread::kLoop));
 }
 
 PlacedBytes CpuBackend::BytesOfFeatures(const TaskView& task) const {

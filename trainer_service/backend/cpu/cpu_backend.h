@@ -62,6 +62,8 @@ class CpuBackend final : public HostedBackend {
         cache_(&host().features(), match.looks_ahead),
         matches_(match.matches) {}
 
+  absl::Status FetchInputs(const TrainingBatch& batch);
+
   PlannedCache cache_;
   const bool matches_;  // See ChooseMatch().
 };

@@ -11,7 +11,9 @@ namespace {
 
 bool TakesStoredRows(const FeatureStore& store, const Model& model,
                      const TaskView& task) {
-  return store.data() != nullptr && model.TakesStoredRows(task, store.type());
+  // Rows of other parts come as copies.
+  return store.data() != nullptr && !task.shares_inputs &&
+         model.TakesStoredRows(task, store.type());
 }
 
 // Bytes for matching the rows of a batch: the table, and places in another one.
@@ -28,7 +30,7 @@ uint64_t CpuFeatures::Bytes(const FeatureStore& store, const Model& model,
     return count * sizeof(const std::byte*);
   }
   const uint64_t dense = count * store.num_columns() * sizeof(float);
-  return dense + (matches ? MatchBytes(count) : 0);
+  return dense + (matches ? MatchBytes(task.num_loaded_nodes()) : 0);
 }
 
 absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
@@ -41,7 +43,7 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
   cached_ = std::move(from.cached);
   const BatchMisses misses = cached_->MissesOf(task);
   if (!TakesStoredRows(*from.store, model, task)) {
-    absl::StatusOr<ExtractedRows> rows = Copy(from, task.seq, misses, team);
+    absl::StatusOr<ExtractedRows> rows = Copy(from, task, misses, team);
     cached_.reset();  // Copies keep no table that may be given up.
     return rows;
   }
@@ -55,14 +57,14 @@ absl::StatusOr<ExtractedRows> CpuFeatures::Extract(FeatureSources from,
 }
 
 absl::StatusOr<ExtractedRows> CpuFeatures::Copy(const FeatureSources& from,
-                                                BatchSeq seq,
+                                                const TaskView& task,
                                                 const BatchMisses& misses,
                                                 ThreadTeam& team) {
   const size_t count = misses.nodes.size();
-  const size_t floats = count * from.store->num_columns();
+  const size_t floats = task.input_nodes.size() * from.store->num_columns();
   RowWindow* window = cached_->window.get();
   if (window != nullptr) {
-    window->Pass(seq, misses);
+    window->Pass(task.seq, misses);
     // While another batch is extracted with the window, this one does without.
     if (!window->TryBegin()) window = nullptr;
   }

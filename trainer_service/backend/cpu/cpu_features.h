@@ -46,13 +46,14 @@ class CpuFeatures final : public TaskFeatures {
   uint64_t match_bytes() const override;
 
   // Copies [num_input_nodes, F], and places of rows [num_input_nodes]. One of
-  // the two is empty.
+  // the two is empty. Rows that other parts send are not copied yet.
   absl::Span<float> dense() const { return dense_; }
   const StoredRows& stored() const { return stored_; }
 
  private:
   // Extract() for a model that takes copies.
-  absl::StatusOr<ExtractedRows> Copy(const FeatureSources& from, BatchSeq seq,
+  absl::StatusOr<ExtractedRows> Copy(const FeatureSources& from,
+                                     const TaskView& task,
                                      const BatchMisses& misses,
                                      ThreadTeam& team);
 

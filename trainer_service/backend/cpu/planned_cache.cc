@@ -22,9 +22,11 @@ FeatureCache CacheIn(const FeatureStore* store,
 
 BatchMisses LoadedCache::MissesOf(const TaskView& task) const {
   // Ranks of another order do not fit this cache.
-  const bool is_marked = task.rank_order_version == rank_order_version;
-  return {task.input_nodes,
-          is_marked ? task.hot_rank : absl::Span<const uint32_t>(),
+  const bool is_marked =
+      task.rank_order_version == rank_order_version && !task.hot_rank.empty();
+  const size_t count = task.num_loaded_nodes();
+  return {task.input_nodes.first(count),
+          is_marked ? task.hot_rank.first(count) : task.hot_rank.first(0),
           cache.capacity()};
 }
 

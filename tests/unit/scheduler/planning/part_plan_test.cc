@@ -50,7 +50,8 @@ TEST(PartPlanTest, APartHasSlotsBlocksAndMessages) {
     EXPECT_GE(plan.segment.num_slots, 2 * parts);
     EXPECT_EQ(plan.segment.num_overflow_blocks,
               input.spec.num_samplers() * parts);
-    EXPECT_EQ(plan.segment.num_messages, NumMessages(input.spec.model.layers));
+    EXPECT_EQ(plan.segment.num_messages,
+              NumMessages(input.spec.model.layers, false));
     // No part of the largest batch exceeds its overflow block.
     EXPECT_GE(
         plan.segment.overflow_bytes,
@@ -69,19 +70,53 @@ TEST(PartPlanTest, MessagesAreBoundedByTheSampleAndPlannedAsMeasured) {
   input.spec.sampling.batch_size = 16;
   input.spec.model.hidden = 8;
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
-  EXPECT_EQ(plan.segment.message_bytes,
-            MessageBytes(2, {uint64_t{16 * 4}}, 32));
+  EXPECT_EQ(plan.segment.message_bytes, 2 * MessageBytes(2, 16 * 4, 32));
   EXPECT_EQ(BytesNamed(plan, "messages between 2 parts"),
-            2 * MessageBytes(2, {uint64_t{50}}, 32));
+            4 * MessageBytes(2, 50, 32));
   // LABOR may draw more neighbours than its fanout.
   input.spec.sampling.kind = "labor";
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan labor, PlanJob(input));
   EXPECT_EQ(labor.segment.message_bytes,
-            MessageBytes(2, {input.dataset.num_nodes}, 32));
+            2 * MessageBytes(2, input.dataset.num_nodes, 32));
   input.spec.training.precision = "bf16";
   FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan half, PlanJob(input));
   EXPECT_EQ(half.segment.message_bytes,
-            MessageBytes(2, {input.dataset.num_nodes}, 16));
+            2 * MessageBytes(2, input.dataset.num_nodes, 16));
+}
+
+TEST(PartPlanTest, InputsAreSharedWhereTheyAreLoadedOrWhereTheJobSaysSo) {
+  PlanInput input = WithParts(2);
+  input.sampling.hops = {{.num_destinations = 10, .num_sources = 40}};
+  input.spec.model.layers = 1;
+  input.spec.sampling.fanouts = {3};
+  input.spec.trainers = 2;
+  input.spec.cache = {.policy = "degree", .capacity = 0.25};
+  input.dataset.num_nodes = 1000;
+  input.dataset.feature_columns = 5;
+  input.dataset.feature_row_bytes = 10;
+  input.spec.training.share_inputs = "auto";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan in_memory, PlanJob(input));
+  EXPECT_FALSE(in_memory.segment.shares_inputs());
+  EXPECT_EQ(in_memory.segment.num_messages, 0U);
+  EXPECT_EQ(in_memory.segment.cache_rows, 250U);
+  for (const bool is_on : {false, true}) {
+    SCOPED_TRACE(is_on);
+    input.spec.training.share_inputs = is_on ? "on" : "auto";
+    input.spec.features.store = is_on ? "memory" : "disk";
+    FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+    EXPECT_TRUE(plan.segment.shares_inputs());
+    EXPECT_EQ(plan.segment.num_messages, NumMessages(1, true));
+    // Rows are sent as f32, whatever the dataset stores.
+    EXPECT_EQ(BytesNamed(plan, "messages between 2 parts"),
+              plan.segment.batches_per_step * MessageBytes(2, 50, 20));
+    // One table for all trainers has the rows of both.
+    EXPECT_EQ(plan.segment.shared_row_bytes, 10U);
+    EXPECT_EQ(plan.segment.cache_rows, 500U);
+  }
+  input.spec.training.share_inputs = "off";
+  input.spec.features.store = "disk";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan off, PlanJob(input));
+  EXPECT_FALSE(off.segment.shares_inputs());
 }
 
 }  // namespace

@@ -216,6 +216,7 @@ TEST_F(DatasetTest, ReadsTheSameSizesFromHeadersAlone) {
     EXPECT_TRUE(sizes.has_labels);
     EXPECT_FALSE(sizes.has_train_edges);
     EXPECT_EQ(sizes.topology_bytes, 5 * 8 + 6 * 4U);
+    EXPECT_EQ(sizes.feature_columns, 2U);
     EXPECT_EQ(sizes.feature_row_bytes, 8U);
     EXPECT_EQ(sizes.vertices.train, 2U);
     EXPECT_EQ(sizes.vertices.valid, 1U);

@@ -36,8 +36,8 @@ class PartExchangeTest : public testing::Test {
     options.batches_per_epoch = 2;
     options.epochs = 1;
     options.parts = 2;
-    options.num_messages = NumMessages(model_.layers);
-    options.message_bytes = MessageBytes(2, {uint64_t{2}}, sizeof(float));
+    options.num_messages = NumMessages(model_.layers, false);
+    options.message_bytes = 2 * MessageBytes(2, 2, sizeof(float));
     options.num_parameters = 1;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     sampler_ = std::make_unique<GlobalQueue>(segment_.get(), kSampler);

@@ -40,7 +40,7 @@ ModelOptions OptionsOf(const std::string& kind, Precision precision) {
 
 class BoardShuffleTest : public testing::Test {
  protected:
-  void Start(const ModelOptions& model) {
+  void Start(const ModelOptions& model, bool shares_inputs = false) {
     RandomBatchOptions of_batch;
     of_batch.model = model;
     of_batch.num_seeds = 80;
@@ -52,11 +52,15 @@ class BoardShuffleTest : public testing::Test {
     parts_ = SplitBatch(random_->batch(), kParts, [](uint32_t v) {
       return static_cast<uint32_t>(Mix64(v) % kParts);
     });
-    std::vector<uint64_t> sources;
-    for (int hop = 0; hop + 1 < random_->task().num_hops; ++hop) {
-      sources.push_back(random_->task().hops[hop].num_sources);
-    }
     SegmentOptions options;
+    for (int hop = 0; hop < random_->task().num_hops; ++hop) {
+      const uint64_t columns =
+          std::max(uint64_t{model.hidden}, model.input_columns);
+      options.message_bytes +=
+          2 * MessageBytes(kParts, random_->task().hops[hop].num_sources,
+                           columns * sizeof(float));
+    }
+    for (const auto& part : parts_) part->task.shares_inputs = shares_inputs;
     options.job_key = 1;
     options.num_slots = 2 * kParts;
     options.slot_bytes = 4096;
@@ -65,9 +69,7 @@ class BoardShuffleTest : public testing::Test {
     options.batches_per_epoch = 4;
     options.epochs = 1;
     options.parts = kParts;
-    options.num_messages = NumMessages(model.layers);
-    options.message_bytes =
-        MessageBytes(kParts, sources, model.hidden * sizeof(float));
+    options.num_messages = NumMessages(model.layers, shares_inputs);
     options.num_parameters = weights_.size();
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     board_ = std::make_unique<MessageBoard>(segment_.get());
@@ -99,10 +101,27 @@ class BoardShuffleTest : public testing::Test {
     TrainingBatch batch = parts_[part]->batch;
     batch.features = absl::MakeSpan(features);
     batch.shuffle = &shuffle;
+    FGNN_RETURN_IF_ERROR(FetchInputs(batch, team));
     std::vector<float> gradient(weights_.size(), 1e30F);
     FGNN_RETURN_IF_ERROR(
         model->Gradient(weights_, batch, absl::MakeSpan(gradient)).status());
     return gradient;
+  }
+
+  // Fetches the features of remote vertices, which the part itself lacks.
+  absl::Status FetchInputs(const TrainingBatch& batch, ThreadTeam& team) {
+    const TaskView& task = *batch.task;
+    if (!task.shares_inputs) return absl::OkStatus();
+    const uint64_t columns = model_.input_columns;
+    const uint64_t own = task.num_loaded_nodes();
+    std::fill(batch.features.begin() + static_cast<int64_t>(own * columns),
+              batch.features.end(), std::nanf(""));
+    return batch.shuffle->Forward(model_.layers - 1,
+                                  {.rows = batch.features.data(),
+                                   .columns = columns,
+                                   .own = own,
+                                   .remote = task.input_nodes.size() - own},
+                                  team);
   }
 
   // Computes all parts but `without`, at once.
@@ -159,6 +178,22 @@ TEST_F(BoardShuffleTest, PartsHaveTheBitsOfThoseThatExchangeRowsElsewhere) {
   }
 }
 
+TEST_F(BoardShuffleTest, FeaturesOfOtherPartsComeOverTheBoardToo) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16}) {
+    ModelOptions model = OptionsOf("graphsage", precision);
+    model.input_dropout = 0.5;
+    ASSERT_NO_FATAL_FAILURE(Start(model));
+    const auto expected = ComputeAll();
+    ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
+    EXPECT_LT(parts_[0]->task.num_loaded_nodes(),
+              parts_[0]->task.input_nodes.size());
+    EXPECT_EQ(ComputeAll(), expected);
+    const auto last = static_cast<uint32_t>(NumMessages(model.layers, true));
+    EXPECT_TRUE(board_->IsThere(BatchSeq(0), last - 1, 0));
+  }
+}
+
 TEST_F(BoardShuffleTest, RowsOfBfloat16AreRoundedAfterEachSum) {
   ASSERT_NO_FATAL_FAILURE(Start(OptionsOf("graphsage", Precision::kBfloat16)));
   const auto gradients = ComputeAll();
@@ -182,10 +217,10 @@ TEST_F(BoardShuffleTest, APartThatIsGivenBackIsDoneAgainWithTheSameBits) {
   const ModelOptions model = OptionsOf("graphsage", Precision::kFloat32);
   ASSERT_NO_FATAL_FAILURE(Start(model));
   const auto expected = Expected();
-  for (int64_t message = 0;
-       message < static_cast<int64_t>(NumMessages(model.layers)); ++message) {
+  const auto inputs = static_cast<int64_t>(NumMessages(model.layers, false));
+  for (int64_t message = 0; message <= inputs; ++message) {
     SCOPED_TRACE(message);
-    ASSERT_NO_FATAL_FAILURE(Start(model));
+    ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
     std::vector<std::vector<float>> gradients;
     std::thread others([&] { gradients = ComputeAll(/*without=*/0); });
     // The part waits for that message unless it is there already.
@@ -193,7 +228,8 @@ TEST_F(BoardShuffleTest, APartThatIsGivenBackIsDoneAgainWithTheSameBits) {
     if (!first.ok()) {
       EXPECT_THAT(first, StatusIs(absl::StatusCode::kAborted, kGivesUp));
       // What it has published first stays.
-      EXPECT_TRUE(board_->IsThere(BatchSeq(0), model.layers - 2, 0));
+      EXPECT_TRUE(
+          board_->IsThere(BatchSeq(0), static_cast<uint32_t>(inputs), 0));
     }
     const absl::StatusOr<std::vector<float>> again = Compute(0, 2);
     others.join();
