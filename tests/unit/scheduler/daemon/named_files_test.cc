@@ -52,6 +52,7 @@ const std::map<std::string, Names>& Texts() {
       {"SubmitJobRequest.spec.training.schedule", Names::kWord},
       {"SubmitJobRequest.spec.training.sync", Names::kWord},
       {"SubmitJobRequest.spec.training.precision", Names::kWord},
+      {"SubmitJobRequest.spec.training.share_inputs", Names::kWord},
       {"SubmitJobRequest.spec.cache.policy", Names::kWord},
       {"SubmitJobRequest.spec.cache.capacity", Names::kWord},
       {"SubmitJobRequest.spec.cache.standby_capacity", Names::kWord},

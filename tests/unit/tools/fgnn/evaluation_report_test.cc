@@ -17,7 +17,7 @@ PlanInput InputOfALongEvaluation() {
   input.spec.model.hidden = 100;
   input.spec.hosts.evaluation = "auto";
   input.dataset = {.num_nodes = 1'000'000,
-                   .feature_row_bytes = 400,
+                   .feature_columns = 100,
                    .num_edges = 100'000'000,
                    .num_scored = 1000,
                    .num_outputs = 5};
