@@ -14,6 +14,7 @@ void SamplingTotals::Add(const SampledTask& task) {
   sums_.id_map += double{task.seconds.id_map};
   sums_.mark += double{task.seconds.mark};
   sums_.copy += double{task.seconds.copy};
+  sums_.split += double{task.seconds.split};
 }
 
 void SamplingTotals::SetThreads(uint32_t num_threads) {
@@ -39,11 +40,9 @@ void SamplingTotals::AddTo(MetricPage& page) const {
   page.AddCounter("fgnn_sampler_input_nodes_total",
                   "Input nodes of the batches that this sampler made.",
                   static_cast<double>(sums.input_nodes));
-  const std::pair<const char*, double> stages[] = {{"order", sums.order},
-                                                   {"sample", sums.sample},
-                                                   {"id_map", sums.id_map},
-                                                   {"mark", sums.mark},
-                                                   {"copy", sums.copy}};
+  const std::pair<const char*, double> stages[] = {
+      {"order", sums.order}, {"sample", sums.sample}, {"id_map", sums.id_map},
+      {"mark", sums.mark},   {"copy", sums.copy},     {"split", sums.split}};
   for (const auto& [stage, seconds] : stages) {
     page.AddCounter("fgnn_sampler_stage_seconds_total",
                     "Seconds of this sampler's threads in each stage.", seconds,

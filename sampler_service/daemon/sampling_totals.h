@@ -28,7 +28,7 @@ class SamplingTotals {
     uint64_t edges = 0;
     uint64_t input_nodes = 0;
     // Seconds.
-    double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
+    double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0, split = 0;
   };
 
   mutable Mutex mutex_;

@@ -1,5 +1,7 @@
 #include "sampler_service/split/part_sampler.h"
 
+#include <utility>
+
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 
@@ -7,20 +9,24 @@ namespace fgnn {
 
 absl::StatusOr<SampledTask> PartSampler::Sample(Sampler& sampler,
                                                 const OrderedBatch& batch) {
-  FGNN_ASSIGN_OR_RETURN(const SampledTask sampled,
-                        scratch_.SampleAs(sampler, batch));
+  FGNN_ASSIGN_OR_RETURN(SampledTask sampled, scratch_.SampleAs(sampler, batch));
   const TaskView whole = ViewOfTask(scratch_.bytes());
   const Stopwatch watch;
   FGNN_RETURN_IF_ERROR(splitter_.Prepare(whole));
   seconds_ = whole.seconds;
-  seconds_.copy += static_cast<float>(watch.Seconds());
+  seconds_.split =
+      static_cast<float>(std::exchange(written_seconds_, 0) + watch.Seconds());
+  sampled.seconds = seconds_;
   return sampled;
 }
 
 absl::Status PartSampler::Write(uint32_t part, absl::Span<std::byte> block) {
+  const Stopwatch watch;
   // The first part's task has the seconds of the whole batch.
-  return splitter_.Write(part, job_key_, part == 0 ? seconds_ : SampleSeconds(),
-                         block);
+  const absl::Status status = splitter_.Write(
+      part, job_key_, part == 0 ? seconds_ : SampleSeconds(), block);
+  written_seconds_ += watch.Seconds();
+  return status;
 }
 
 }  // namespace fgnn

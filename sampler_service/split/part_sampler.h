@@ -39,7 +39,10 @@ class PartSampler {
   ScratchBlock scratch_;
   BatchSplitter splitter_;
   const uint64_t job_key_;
-  SampleSeconds seconds_;  // Seconds of the batch's stages, and of splitting.
+  SampleSeconds seconds_;  // Seconds of the batch's stages.
+  // Seconds of writing parts that no task has told yet. A task cannot tell how
+  // long it takes to write it, so that the next batch does.
+  double written_seconds_ = 0;
 };
 
 }  // namespace fgnn

@@ -11,16 +11,18 @@
 namespace fgnn {
 namespace {
 
-struct Stage {
-  const char* name;
-  double StageSeconds::*seconds;
-};
-constexpr Stage kStages[] = {
-    {"order", &StageSeconds::order},     {"sample", &StageSeconds::sample},
-    {"id_map", &StageSeconds::id_map},   {"mark", &StageSeconds::mark},
-    {"copy", &StageSeconds::copy},       {"wait", &StageSeconds::wait},
-    {"extract", &StageSeconds::extract}, {"train", &StageSeconds::train},
-    {"sync", &StageSeconds::sync},       {"shuffle", &StageSeconds::shuffle}};
+constexpr BatchStage kStages[] = {
+    {"order", &StageSeconds::order, &BatchRecord::order},
+    {"sample", &StageSeconds::sample, &BatchRecord::sample},
+    {"id_map", &StageSeconds::id_map, &BatchRecord::id_map},
+    {"mark", &StageSeconds::mark, &BatchRecord::mark},
+    {"copy", &StageSeconds::copy, &BatchRecord::copy},
+    {"split", &StageSeconds::split, &BatchRecord::split},
+    {"wait", &StageSeconds::wait, &BatchRecord::wait},
+    {"extract", &StageSeconds::extract, &BatchRecord::extract},
+    {"train", &StageSeconds::train, &BatchRecord::train},
+    {"sync", &StageSeconds::sync, &BatchRecord::sync},
+    {"shuffle", &StageSeconds::shuffle, &BatchRecord::shuffle}};
 
 nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -42,6 +44,8 @@ nlohmann::ordered_json DevicesToJson(const std::vector<DeviceFacts>& devices) {
 
 }  // namespace
 
+absl::Span<const BatchStage> BatchStages() { return kStages; }
+
 void EpochSum::Add(const BatchRecord& record) {
   batches_ += record.part == 0 ? 1 : 0;
   seeds_ += record.num_seeds;
@@ -53,16 +57,10 @@ void EpochSum::Add(const BatchRecord& record) {
   staleness_ += record.staleness;
   staleness_max_ = std::max(staleness_max_, record.staleness);
   loss_sum_ += double{record.loss} * record.num_seeds;
-  stages_.order += double{record.order};
-  stages_.sample += double{record.sample};
-  stages_.id_map += double{record.id_map};
-  stages_.mark += double{record.mark};
-  stages_.copy += double{record.copy};
-  stages_.wait += double{record.wait};
-  stages_.extract += double{record.extract};
-  stages_.train += double{record.train};
-  stages_.sync += double{record.sync};
-  stages_.shuffle += double{record.shuffle};
+  message_bytes_ += record.message_bytes;
+  for (const BatchStage& stage : kStages) {
+    stages_.*stage.seconds += double{record.*stage.of_task};
+  }
 }
 
 double EpochSum::loss() const {
@@ -89,13 +87,19 @@ double EpochSum::staleness_mean() const {
 }
 
 std::string EpochSum::ToJson() const {
-  nlohmann::ordered_json json = {
-      {"batches", batches_},       {"seeds", seeds_},
-      {"edges", edges_},           {"input_nodes", input_nodes_},
-      {"cache_hits", cache_hits_}, {"matched", matched_},
-      {"remote", remote_},         {"loss_sum", loss_sum_},
-      {"staleness", staleness_},   {"staleness_max", staleness_max_}};
-  for (const auto& [name, member] : kStages) json[name] = stages_.*member;
+  nlohmann::ordered_json json = {{"batches", batches_},
+                                 {"seeds", seeds_},
+                                 {"edges", edges_},
+                                 {"input_nodes", input_nodes_},
+                                 {"cache_hits", cache_hits_},
+                                 {"matched", matched_},
+                                 {"remote", remote_},
+                                 {"loss_sum", loss_sum_},
+                                 {"staleness", staleness_},
+                                 {"staleness_max", staleness_max_},
+                                 {"message_bytes", message_bytes_}};
+  for (const BatchStage& stage : kStages)
+    json[stage.name] = stages_.*stage.seconds;
   return json.dump();
 }
 
@@ -114,14 +118,22 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
   read("input_nodes", sum.input_nodes_);
   read("cache_hits", sum.cache_hits_);
   read("matched", sum.matched_);
-  // A checkpoint of release 0.1.0 has neither this number nor `shuffle`.
-  if (!complete || json.contains("remote")) read("remote", sum.remote_);
+  // A checkpoint of release 0.1.0 does not have all of the numbers.
+  const auto read_newer = [&](const char* name, auto& value) {
+    if (!complete || json.contains(name)) read(name, value);
+  };
+  read_newer("remote", sum.remote_);
+  read_newer("message_bytes", sum.message_bytes_);
   read("loss_sum", sum.loss_sum_);
   read("staleness", sum.staleness_);
   read("staleness_max", sum.staleness_max_);
-  for (const auto& [name, member] : kStages) {
-    if (!complete || json.contains(name) || member != &StageSeconds::shuffle) {
-      read(name, sum.stages_.*member);
+  for (const auto& [name, seconds, of_task] : kStages) {
+    const bool is_newer =
+        seconds == &StageSeconds::shuffle || seconds == &StageSeconds::split;
+    if (is_newer) {
+      read_newer(name, sum.stages_.*seconds);
+    } else {
+      read(name, sum.stages_.*seconds);
     }
   }
   if (complete) return sum;
@@ -130,8 +142,8 @@ absl::StatusOr<EpochSum> EpochSum::FromJson(const std::string& text) {
 
 std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
   nlohmann::ordered_json seconds;
-  for (const auto& [name, member] : kStages) {
-    seconds[name] = sum.stages().*member;
+  for (const BatchStage& stage : kStages) {
+    seconds[stage.name] = sum.stages().*stage.seconds;
   }
   nlohmann::ordered_json line = {{"epoch", facts.epoch}, {"loss", sum.loss()}};
   for (const ScoreField& field : ScoreFields(facts.objective)) {
@@ -146,6 +158,7 @@ std::string MetricsLine(const EpochFacts& facts, const EpochSum& sum) {
                              {"match_rate", sum.match_rate()},
                              {"rows_loaded", sum.rows_loaded()},
                              {"rows_remote", sum.rows_remote()},
+                             {"message_bytes", sum.message_bytes()},
                              {"samplers", facts.samplers},
                              {"trainers", facts.trainers},
                              {"switches", facts.switches},

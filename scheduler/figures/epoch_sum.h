@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "shared/config/objective.h"
 #include "shared/measured/device_times.h"
 #include "shared/measured/scores.h"
@@ -16,10 +17,19 @@ namespace fgnn {
 
 // Seconds of each stage, summed over all executors.
 struct StageSeconds {
-  double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
+  double order = 0, sample = 0, id_map = 0, mark = 0, copy = 0, split = 0;
   double wait = 0, extract = 0, train = 0, sync = 0;
   double shuffle = 0;  // Seconds of waits for other parts of a batch.
 };
+
+// A stage of a batch: its name, its seconds in a sum and in a record.
+struct BatchStage {
+  const char* name;
+  double StageSeconds::*seconds;
+  float BatchRecord::*of_task;
+};
+// Returns all stages, those of samplers first.
+absl::Span<const BatchStage> BatchStages();
 
 class EpochSum {
  public:
@@ -45,6 +55,8 @@ class EpochSum {
   uint64_t rows_loaded() const { return input_nodes_ - cache_hits_ - matched_; }
   // Returns how many of these another host sent.
   uint64_t rows_remote() const { return remote_; }
+  // Returns the bytes of the rows that parts of batches sent each other.
+  uint64_t message_bytes() const { return message_bytes_; }
   // Return the most and the mean staleness of the batches; 0 without any.
   // Staleness is the number of versions by which a batch's weights were older
   // than those that it changed.
@@ -65,6 +77,7 @@ class EpochSum {
   uint64_t cache_hits_ = 0;
   uint64_t matched_ = 0;
   uint64_t remote_ = 0;
+  uint64_t message_bytes_ = 0;
   uint64_t staleness_ = 0;
   uint32_t staleness_max_ = 0;
   double loss_sum_ = 0;

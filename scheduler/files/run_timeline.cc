@@ -78,12 +78,6 @@ absl::Status Prepare(const fs::path& path, const std::string& title,
   return absl::OkStatus();
 }
 
-// Returns the seconds of a batch's sampling.
-double SamplingSeconds(const BatchRecord& record) {
-  return double{record.order} + double{record.sample} + double{record.id_map} +
-         double{record.mark} + double{record.copy};
-}
-
 // Returns the number of the first row of an executor.
 uint32_t FirstRow(uint32_t number, bool trains) {
   return (2 * number + (trains ? 1 : 0)) * kMostRows;
@@ -119,6 +113,12 @@ void RunTimeline::AddEvent(const std::string& event) {
   absl::StrAppend(&text_, kBetween, event);
 }
 
+std::string RunTimeline::NameOf(const char* what, const Span& span) {
+  std::string name = absl::StrCat(what, " ", span.seq.value());
+  if (span.part > 0) absl::StrAppend(&name, ".", span.part);
+  return name;
+}
+
 void RunTimeline::AddSpan(const Span& span) {
   const double end = span.end;
   const double begin = end - span.seconds;
@@ -136,7 +136,7 @@ void RunTimeline::AddSpan(const Span& span) {
   }
   const char* const what = span.trains ? "train" : "sample";
   AddEvent(ToText(TraceSpan{.row = row,
-                            .name = absl::StrCat(what, " ", span.seq.value()),
+                            .name = NameOf(what, span),
                             .category = what,
                             .batch = span.seq.value(),
                             .begin_seconds = begin,
@@ -146,16 +146,19 @@ void RunTimeline::AddSpan(const Span& span) {
 
 void RunTimeline::Add(const BatchRecord& record, Executors executors) {
   const BatchSeq seq(record.seq_plus_one - 1);
-  AddSpan({.trains = false,
-           .executor = absl::StrCat("sampler.", executors.sampler),
-           .first_row = FirstRow(executors.sampler, /*trains=*/false),
-           .seq = seq,
-           .end = SecondsOf(record.sampled_ns) - zero_seconds_,
-           .seconds = SamplingSeconds(record)});
+  if (record.part == 0) {  // The parts of a batch are sampled at once.
+    AddSpan({.trains = false,
+             .executor = absl::StrCat("sampler.", executors.sampler),
+             .first_row = FirstRow(executors.sampler, /*trains=*/false),
+             .seq = seq,
+             .end = SecondsOf(record.sampled_ns) - zero_seconds_,
+             .seconds = record.sampling_seconds()});
+  }
   AddSpan({.trains = true,
            .executor = absl::StrCat("trainer.", executors.trainer),
            .first_row = FirstRow(executors.trainer, /*trains=*/true),
            .seq = seq,
+           .part = record.part,
            .end = SecondsOf(record.trained_ns) - zero_seconds_,
            .seconds = double{record.train},
            .remote_rows = record.num_remote});
@@ -170,7 +173,7 @@ void RunTimeline::AddOf(const OtherHost& host, const BatchRecord& record) {
            .first_row = first + FirstRow(0, /*trains=*/false),
            .seq = seq,
            .end = SecondsOf(record.sampled_ns) - zero,
-           .seconds = SamplingSeconds(record)});
+           .seconds = record.sampling_seconds()});
   AddSpan({.trains = true,
            .executor = absl::StrCat(host.name, "/trainer"),
            .first_row = first + FirstRow(0, /*trains=*/true),

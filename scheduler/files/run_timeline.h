@@ -66,6 +66,7 @@ class RunTimeline {
     std::string executor;    // Name of the executor.
     uint32_t first_row = 0;  // First one of the executor's rows.
     BatchSeq seq;
+    uint32_t part = 0;
     double end = 0;  // Time of the end, in seconds since the start.
     double seconds = 0;
     uint64_t remote_rows = 0;  // Number of rows that other hosts sent.
@@ -74,6 +75,7 @@ class RunTimeline {
       : lines_(kTimelineName),
         started_seconds_(started_seconds),
         zero_seconds_(zero_seconds) {}
+  static std::string NameOf(const char* what, const Span& span);
   void AddSpan(const Span& span);
   void AddEvent(const std::string& event);
 

@@ -142,22 +142,18 @@ void ServiceMetrics::AddWork(MetricPage& page) const {
   add("fgnn_committed_remote_rows_total",
       "Rows of features of the committed batches that another host sent.",
       batches.rows_remote());
+  add("fgnn_committed_message_bytes_total",
+      "Bytes of the rows that parts of committed batches sent each other.",
+      batches.message_bytes());
   add("fgnn_switches_total", "Wakes of standby trainers.", sums.switches);
-  const StageSeconds& seconds = batches.stages();
+  std::vector<std::pair<const char*, double>> seconds;
+  for (const BatchStage& stage : BatchStages()) {
+    seconds.emplace_back(stage.name, batches.stages().*stage.seconds);
+  }
   AddCounters(
       page, "fgnn_committed_stage_seconds_total",
       "Seconds of the committed batches in each stage, over all daemons.",
-      "stage",
-      {{"order", seconds.order},
-       {"sample", seconds.sample},
-       {"id_map", seconds.id_map},
-       {"mark", seconds.mark},
-       {"copy", seconds.copy},
-       {"wait", seconds.wait},
-       {"extract", seconds.extract},
-       {"train", seconds.train},
-       {"sync", seconds.sync},
-       {"shuffle", seconds.shuffle}});
+      "stage", seconds);
 }
 
 void ServiceMetrics::AddQueue(MetricPage& page) const {

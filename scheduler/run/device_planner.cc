@@ -183,10 +183,8 @@ void DevicePlanner::Add(const BatchRecord& record) {
     Done& done = done_[*device];
     ++done.sampled;
     if (record.part == 0) {
-      const double seconds = double{record.order} + double{record.sample} +
-                             double{record.id_map} + double{record.mark} +
-                             double{record.copy};
-      done.sample.Add(seconds / static_cast<double>(segment_->options().parts));
+      done.sample.Add(record.sampling_seconds() /
+                      static_cast<double>(segment_->options().parts));
     }
     done.busy_seconds += table.times(*device).sample;
   }

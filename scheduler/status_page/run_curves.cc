@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/figures/epoch_sum.h"
 #include "shared/measured/score_fields.h"
 
 namespace fgnn {
@@ -13,15 +14,12 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::array<const char*, 11> kNumbers = {
-    "loss",        "seconds",     "batches",         "edges",
-    "samplers",    "trainers",    "cache_hit_rate",  "match_rate",
-    "rows_loaded", "rows_remote", "evaluate_seconds"};
+constexpr std::array<const char*, 12> kNumbers = {
+    "loss",        "seconds",     "batches",        "edges",
+    "samplers",    "trainers",    "cache_hit_rate", "match_rate",
+    "rows_loaded", "rows_remote", "message_bytes",  "evaluate_seconds"};
 
 // The file may hold anything, so what comes out of it is bounded.
-constexpr std::array<const char*, 10> kStages = {
-    "order", "sample",  "id_map", "mark", "copy",
-    "wait",  "extract", "train",  "sync", "shuffle"};
 constexpr size_t kMostDevices = 64;
 
 // Returns the names of numbers that at least one of the lines has.
@@ -51,10 +49,10 @@ ordered_json NumberIn(const json& epoch, const std::string& name) {
 void AddStages(const json& epoch, ordered_json& sums) {
   const auto stages = epoch.find("stages");
   if (stages == epoch.end() || !stages->is_object()) return;
-  for (const char* const name : kStages) {
-    const ordered_json seconds = NumberIn(*stages, name);
+  for (const BatchStage& stage : BatchStages()) {
+    const ordered_json seconds = NumberIn(*stages, stage.name);
     if (seconds.is_null()) continue;
-    sums[name] = sums.value(name, 0.0) + seconds.get<double>();
+    sums[stage.name] = sums.value(stage.name, 0.0) + seconds.get<double>();
   }
 }
 

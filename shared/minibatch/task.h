@@ -50,7 +50,7 @@
 
 namespace fgnn {
 
-inline constexpr uint32_t kTaskLayoutVersion = 5;
+inline constexpr uint32_t kTaskLayoutVersion = 6;
 inline constexpr uint32_t kTaskMagic = 0x4b53'5446;  // "FTSK"
 inline constexpr int kMaxHops = 8;
 // The most parts of a batch.
@@ -62,7 +62,8 @@ struct SampleSeconds {
   float sample = 0;
   float id_map = 0;
   float mark = 0;
-  float copy = 0;  // Checksums and the other work of publishing.
+  float copy = 0;   // Checksums and the other work of publishing.
+  float split = 0;  // Making parts of the batch, those of the batch before.
 };
 
 // Sizes and places (in bytes from the block's start; 0 = absent) of one hop.
@@ -102,12 +103,12 @@ struct alignas(64) TaskHeader {
   uint32_t num_positives;
   SampleSeconds seconds;
   uint32_t num_parts;    // Number of parts P of the batch; 1: it is whole.
+  uint32_t batch_seeds;  // Number of seeds of the whole batch.
   uint64_t finished_ns;  // MonotonicNanoseconds() when the writer had finished.
   uint64_t split_offset;
-  uint32_t batch_seeds;   // Number of seeds of the whole batch.
   uint32_t batch_digest;  // Digest of the whole batch.
   uint32_t split_crc;     // CRC32C of the arrays of the split section.
-  uint32_t reserved[11];  // Always 0.
+  uint32_t reserved[10];  // Always 0.
   TaskHop hops[kMaxHops];
 };
 static_assert(std::is_trivially_copyable_v<TaskHeader>);

@@ -71,9 +71,10 @@ struct BatchRecord {
   float loss = 0;           // Mean loss over the seeds.
   uint32_t num_correct = 0;
   // Seconds of the sampler's stages, then of the trainer's stages.
-  float order = 0, sample = 0, id_map = 0, mark = 0, copy = 0;
+  float order = 0, sample = 0, id_map = 0, mark = 0, copy = 0, split = 0;
   float wait = 0, extract = 0, train = 0, sync = 0;
-  float shuffle = 0;  // Seconds of waits for the batch's other parts.
+  float shuffle = 0;           // Seconds of waits for the batch's other parts.
+  uint64_t message_bytes = 0;  // Bytes of rows for the batch's other parts.
   OwnerIndex sampler = kNoOwner;
   OwnerIndex trainer = kNoOwner;
   // Index + 1 of the other host that sampled and trained the batch; 0: this
@@ -82,6 +83,11 @@ struct BatchRecord {
   uint32_t staleness = 0;   // The batch's step - version of its weights.
   uint64_t sampled_ns = 0;  // MonotonicNanoseconds() at the end of sampling.
   uint64_t trained_ns = 0;  // MonotonicNanoseconds() at the end of training.
+
+  double sampling_seconds() const {
+    return double{order} + double{sample} + double{id_map} + double{mark} +
+           double{copy} + double{split};
+  }
 };
 
 class GradientBoard;

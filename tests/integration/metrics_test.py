@@ -88,7 +88,7 @@ class MetricsTest(harness.ServiceTest):
             self.assertAlmostEqual(
                 scheduler[f'fgnn_committed_{label}'], seconds, places=9)
             role = ('sampler' if stage in ('order', 'sample', 'id_map', 'mark',
-                                           'copy') else 'trainer')
+                                           'copy', 'split') else 'trainer')
             own = self.sum_of(pages, role, f'fgnn_{role}_{label}')
             # A batch cannot hold the time of its own checksum.
             if stage == 'copy':

@@ -257,6 +257,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.id_map = task.seconds.id_map;
   record.mark = task.seconds.mark;
   record.copy = task.seconds.copy;
+  record.split = task.seconds.split;
   record.sampled_ns = task.finished_ns;
   record.extract = Seconds(batch.seconds);
   FGNN_RETURN_IF_ERROR(
@@ -270,6 +271,7 @@ absl::Status JobTrainer::Train(ExtractedBatch batch) {
   record.sync = Seconds(std::exchange(times_.sync, 0));
   // Time in which other parts were waited for is no work of this one.
   const double waited = parts_ == nullptr ? 0 : parts_->waited();
+  record.message_bytes = parts_ == nullptr ? 0 : parts_->message_bytes();
   record.shuffle = Seconds(std::exchange(times_.shuffle, 0) + waited);
   record.train = Seconds(std::max(0.0, times_.since_last.Restart() - waited));
   record.trained_ns = MonotonicNanoseconds();

@@ -28,11 +28,12 @@ PartExchange::PartExchange(Segment* segment, OwnerIndex owner,
 void PartExchange::Reset() {
   end_ = PartEnd::kDone;
   waited_ = 0;
+  message_bytes_ = 0;
 }
 
 std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
   if (!board_.has_value()) return nullptr;
-  return std::make_unique<BoardShuffle>(
+  auto shuffle = std::make_unique<BoardShuffle>(
       task, model_, &*board_,
       [this, seq = task->seq](uint32_t message, uint32_t part) {
         const Stopwatch watch;
@@ -40,6 +41,8 @@ std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
         waited_ += watch.Seconds();
         return status;
       });
+  message_bytes_ = shuffle->message_bytes();
+  return shuffle;
 }
 
 absl::Status PartExchange::Wait(BatchSeq seq, uint32_t message, uint32_t part) {

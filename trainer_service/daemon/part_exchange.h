@@ -61,6 +61,8 @@ class PartExchange {
   PartEnd end() const { return end_; }
   // Returns the part to take, with kTakeOther.
   const BatchPart& missing() const { return missing_; }
+  // Returns the bytes of rows that the part begun last has for other parts.
+  uint64_t message_bytes() const { return message_bytes_; }
   // Returns the seconds of waits for other parts since the last Reset().
   double waited() const { return waited_; }
 
@@ -84,6 +86,7 @@ class PartExchange {
   PartEnd end_ = PartEnd::kDone;
   BatchPart missing_;
   double waited_ = 0;
+  uint64_t message_bytes_ = 0;
   std::atomic<uint64_t> progress_ = 0;
 };
 

@@ -67,6 +67,7 @@ void MessagePlaces::Add(const TaskView& task, uint32_t hop, bool forward,
       // A gradient goes back where its row came from.
       const uint32_t rows = forward ? counts[from * num_parts_ + to]
                                     : counts[to * num_parts_ + from];
+      bytes_from_[from] += rows * row_bytes;
       begins_.push_back(total_bytes_);
       total_bytes_ += Aligned(rows * row_bytes);
     }

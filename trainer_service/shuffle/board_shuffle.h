@@ -2,6 +2,7 @@
 #ifndef FGNN_TRAINER_SERVICE_SHUFFLE_BOARD_SHUFFLE_H_
 #define FGNN_TRAINER_SERVICE_SHUFFLE_BOARD_SHUFFLE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,8 @@ class MessagePlaces {
   }
   // Returns the bytes of all messages.
   uint64_t total_bytes() const { return total_bytes_; }
+  // Returns the bytes of the rows that a part sends to others.
+  uint64_t BytesFrom(uint32_t part) const { return bytes_from_[part]; }
 
  private:
   void Add(const TaskView& task, uint32_t hop, bool forward,
@@ -43,6 +46,7 @@ class MessagePlaces {
   uint32_t num_hops_;
   uint32_t num_parts_;
   std::vector<uint64_t> begins_;  // [messages][from][to]
+  std::array<uint64_t, kMostParts> bytes_from_ = {};
   uint64_t total_bytes_ = 0;
 };
 
@@ -67,6 +71,9 @@ class BoardShuffle final : public RowShuffle {
                        ThreadTeam& team) override;
   absl::Status Backward(uint32_t hop, const PartRows& gradient,
                         ThreadTeam& team) override;
+
+  // Returns the bytes of all rows that the part sends.
+  uint64_t message_bytes() const { return places_.BytesFrom(task_.part); }
 
  private:
   // Returns how many rows of the sources of `hop` part `from` sends to `to`.

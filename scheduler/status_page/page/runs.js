@@ -30,6 +30,7 @@ export function charts(runs) {
       matches ? chart('Match rate', "share of the cache's misses", 'match_rate', (value) => words.percent(value, 2), {share: true}) : null,
       hits || matches || remote ? chart('Rows loaded', 'rows of an epoch', 'rows_loaded', words.count, {fromZero: true}) : null,
       remote ? chart('Rows from other hosts', 'rows of an epoch', 'rows_remote', words.count, {fromZero: true}) : null,
+      isAbove('message_bytes') ? chart('Rows between parts', 'bytes of an epoch', 'message_bytes', words.bytes, {fromZero: true}) : null,
       chart('Time', 'seconds of an epoch', 'seconds', words.seconds, {fromZero: true}),
       stageBars(runs));
 }

@@ -15,8 +15,9 @@ _OF_AN_OWNER = ('job_id', 'service', 'seconds_before', 'pid')
 _OF_A_CHECKPOINT = ('crc32c', 'job_id')
 # Sums of seconds so far; and the length of a file that has seconds in it.
 _OF_A_STATE = ('metrics_bytes',)
-_SUMMED_SECONDS = ('order', 'sample', 'id_map', 'mark', 'copy', 'wait',
-                   'extract', 'train', 'sync', 'seconds', 'evaluate')
+_SUMMED_SECONDS = ('order', 'sample', 'id_map', 'mark', 'copy', 'split',
+                   'wait', 'extract', 'train', 'sync', 'shuffle', 'seconds',
+                   'evaluate')
 
 
 def _without(mapping, keys):

@@ -87,7 +87,7 @@ TEST_F(MapTest, TheTasksLayoutIsTheCodes) {
   } fields[] = {
       {"rank-order version", offsetof(TaskHeader, rank_order_version)},
       {"offsets u64 x 3", offsetof(TaskHeader, input_nodes_offset)},
-      {"seconds f32 x 5", offsetof(TaskHeader, seconds)},
+      {"seconds f32 x 6", offsetof(TaskHeader, seconds)},
       {"finished_ns", offsetof(TaskHeader, finished_ns)},
       {"8 hops of", offsetof(TaskHeader, hops)}};
   for (const auto& [field, offset] : fields) {

@@ -109,8 +109,9 @@ std::string StageTableText(const std::vector<StageTime>& stages) {
   if (stages.empty()) return "";
   TextTable table({"stage", "seconds", "share"}, {1, 2});
   for (const StageTime& stage : stages) {
-    // Only batches of several parts wait for parts.
-    if (stage.stage == "shuffle" && stage.seconds <= 0) continue;
+    // Only batches of several parts have these stages.
+    const bool is_of_parts = stage.stage == "shuffle" || stage.stage == "split";
+    if (is_of_parts && stage.seconds <= 0) continue;
     table.AddRow({stage.stage, absl::StrFormat("%.3f", stage.seconds),
                   absl::StrFormat("%.1f %%", 100 * stage.share)});
   }

@@ -21,10 +21,13 @@ BatchRecord SomeRecord(uint64_t seq, uint32_t seeds, float loss) {
   record.num_cache_hits = 10;
   record.num_matched = 8;
   record.num_remote = 7;
+  record.message_bytes = 24;
   record.loss = loss;
   record.order = 0.125F;
   record.sample = 0.5F;
   record.sync = 0.25F;
+  record.split = 0.0625F;
+  record.shuffle = 0.03125F;
   return record;
 }
 
@@ -59,12 +62,20 @@ TEST(EpochSumTest, ASumIsReadBackAndANumberOfAnotherKindIsDamage) {
                             EpochSum::FromJson(sum.ToJson()));
   EXPECT_EQ(again.matched(), 8U);
   EXPECT_EQ(again.rows_remote(), 7U);
+  EXPECT_EQ(again.message_bytes(), 24U);
   EXPECT_EQ(again.stages().order, 0.125);
+  EXPECT_EQ(again.stages().split, 0.0625);
+  EXPECT_EQ(again.stages().shuffle, 0.03125);
   auto json = nlohmann::json::parse(sum.ToJson());
-  json.erase("remote");  // As release 0.1.0 wrote it.
+  // As release 0.1.0 wrote it.
+  for (const char* name : {"remote", "message_bytes", "split", "shuffle"}) {
+    json.erase(name);
+  }
   FGNN_ASSERT_OK_AND_ASSIGN(const EpochSum old,
                             EpochSum::FromJson(json.dump()));
   EXPECT_EQ(old.rows_remote(), 0U);
+  EXPECT_EQ(old.message_bytes(), 0U);
+  EXPECT_EQ(old.stages().split, 0);
   json["matched"] = "8";
   EXPECT_THAT(EpochSum::FromJson(json.dump()),
               StatusIs(absl::StatusCode::kDataLoss));
@@ -113,12 +124,13 @@ TEST(EpochSumTest, AMetricsLineHasTheFieldsOfTheDesign) {
   for (const char* key :
        {"epoch", "loss", "valid_accuracy", "valid_macro_f1", "valid_roc_auc",
         "seconds", "batches", "edges", "input_nodes", "cache_hit_rate",
-        "match_rate", "rows_loaded", "rows_remote", "samplers", "trainers",
-        "switches"}) {
+        "match_rate", "rows_loaded", "rows_remote", "message_bytes", "samplers",
+        "trainers", "switches"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
-  for (const char* stage : {"order", "sample", "id_map", "mark", "copy", "wait",
-                            "extract", "train", "sync"}) {
+  for (const char* stage :
+       {"order", "sample", "id_map", "mark", "copy", "split", "wait", "extract",
+        "train", "sync", "shuffle"}) {
     EXPECT_TRUE(json["stages"].contains(stage)) << stage;
   }
   EXPECT_EQ(json["epoch"], 2);

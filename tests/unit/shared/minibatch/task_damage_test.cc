@@ -229,7 +229,7 @@ TEST(TaskDamageTest, CountsThatDoNotFitEachOtherAreRefused) {
            [](TaskHeader* h) { h->total_bytes += 1; },
            [](TaskHeader* h) { h->total_bytes -= 1; },
            [](TaskHeader* h) { h->reserved[0] = 1; },
-           [](TaskHeader* h) { h->reserved[10] = 1; },
+           [](TaskHeader* h) { h->reserved[9] = 1; },
            [](TaskHeader* h) { h->part = 1; },
            [](TaskHeader* h) { h->num_parts = 0; },
            [](TaskHeader* h) { h->num_parts = 2; },
