@@ -39,7 +39,7 @@ absl::Status EpochSeeds::DrawVertices(const KeyedPermutation& permutation,
   // All places are computed first: the processor does not reach the next read
   // while it computes a permutation.
   for (uint64_t i = 0; i < count; ++i) {
-    uint64_t train_place = permutation(pass.first + i);
+    uint64_t train_place = PlaceOfExample(permutation, pass.first + i);
     if (!pass.rows.empty()) train_place = pass.rows[train_place];
     __builtin_prefetch(&train_[train_place]);
     seeds[i] = static_cast<uint32_t>(train_place);
@@ -58,7 +58,8 @@ absl::Status EpochSeeds::DrawPairs(const KeyedPermutation& permutation,
                                       /*hop=*/0, Purpose::kNegatives);
   GlobalId* negative = ends + 2 * count;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t row = permutation(place.batch * options_.batch_size + i);
+    const uint64_t row =
+        PlaceOfExample(permutation, place.batch * options_.batch_size + i);
     FGNN_ASSIGN_OR_RETURN(const Edge edge, edges_.Read(row, num_nodes_));
     ends[2 * i] = static_cast<GlobalId>(edge.source);
     ends[2 * i + 1] = static_cast<GlobalId>(edge.destination);

@@ -62,6 +62,11 @@ class EpochSeeds {
     absl::Span<const uint32_t> rows = {};
   };
   Pass PassOf(uint64_t batch) const;
+  // Returns which example is the i-th of a pass.
+  uint64_t PlaceOfExample(const KeyedPermutation& permutation,
+                          uint64_t i) const {
+    return options_.shuffle ? permutation(i) : i;
+  }
   absl::Status DrawVertices(const KeyedPermutation& permutation,
                             const Pass& pass, uint64_t count,
                             GlobalId* seeds) const;

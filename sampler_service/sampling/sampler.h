@@ -31,7 +31,7 @@
 //   Seeds. Batch b of epoch e holds the train ids at the places
 //     permutation(b * B) … of KeyedPermutation(|train|,
 //     MakePhiloxKey(seed, e, 0, 0, kSeedPermutation)); the epoch's last batch
-//     has the rest.
+//     has the rest. Without `shuffle` the permutation is the identity.
 //   Seeds of a share's own (training.seeds own, shared/graph/book). If batch b
 //     of epoch e is batch q of share s, and a pass of the share has m batches,
 //     it holds the share's train ids at the places permutation((q mod m) * B) …
@@ -103,6 +103,9 @@ struct SamplerOptions {
   WalkOptions walks = {};  // Options of kRandomWalk.
   // Seeds of a batch, or its training edges; at least 1.
   uint32_t batch_size = 1024;
+  // Whether an epoch's seeds are shuffled, or are in the order of the train
+  // ids.
+  bool shuffle = true;
   // Batches of a window, D, which draw a vertex's neighbours by one key: in [1,
   // 65535]. 1: every batch draws for itself.
   uint32_t batch_dependency = 1;

@@ -12,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "shared/base/printable_text.h"
 #include "shared/base/threads/mutex.h"
+#include "shared/telemetry/log_level.h"
 
 namespace fgnn {
 namespace {
@@ -68,6 +69,10 @@ void InitLog(std::string_view process_name) {
   // Every line is flushed: the last line of a killed process matters most.
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
+}
+
+void SetLeastLogLevel(LogLevel level) {
+  spdlog::default_logger()->set_level(ToSpdlog(level));
 }
 
 LogJob::LogJob(std::string job_id)

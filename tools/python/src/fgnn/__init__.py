@@ -6,19 +6,22 @@
     print(job.summary()['test_accuracy'])
 """
 
+from fgnn.batches import Batch, Block, Loader, loader
 from fgnn.client import Client, ServiceInfo
 from fgnn.errors import (AlreadyExists, DataLoss, DeadlineExceeded, Error,
                          InvalidJob, JobCancelled, JobFailed, NotFound,
                          OutOfResources, PermissionDenied, ProgramFailed,
                          Unauthenticated, Unavailable, WrongState)
 from fgnn.job import Job, JobError
+from fgnn.neighbor_loader import NeighborLoader
 from fgnn.pyg import from_pyg, to_pyg
 from fgnn.states import JobState, Progress
 
 __all__ = [
-    'AlreadyExists', 'Client', 'DataLoss', 'DeadlineExceeded', 'Error',
-    'InvalidJob', 'Job', 'JobCancelled', 'JobError', 'JobFailed', 'JobState',
+    'AlreadyExists', 'Batch', 'Block', 'Client', 'DataLoss',
+    'DeadlineExceeded', 'Error', 'InvalidJob', 'Job', 'JobCancelled',
+    'JobError', 'JobFailed', 'JobState', 'Loader', 'NeighborLoader',
     'NotFound', 'OutOfResources', 'PermissionDenied', 'Progress',
     'ProgramFailed', 'ServiceInfo', 'Unauthenticated', 'Unavailable',
-    'WrongState', 'from_pyg', 'to_pyg',
+    'WrongState', 'from_pyg', 'loader', 'to_pyg',
 ]

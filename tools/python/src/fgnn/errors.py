@@ -112,6 +112,12 @@ _BY_CODE: dict[str, type[Error]] = {
         OutOfResources, Unavailable, DataLoss, DeadlineExceeded)}
 
 
+def from_code(code: int, message: str) -> Error:
+    """The error of a status with this number of google.rpc.Code."""
+    name = CODES.get(code, Error.code)
+    return _BY_CODE.get(name, Error)(message, name)
+
+
 def code_of(error: grpc.RpcError) -> grpc.StatusCode:
     if not isinstance(error, grpc.Call):
         return grpc.StatusCode.UNKNOWN

@@ -26,6 +26,18 @@ def default_state_dir() -> pathlib.Path:
         'not known; name it with state_dir or FGNN_STATE_DIR')
 
 
+def cache_folder() -> pathlib.Path:
+    """Where this user's programs keep what can be made again. WrongState: it is
+    not known where."""
+    if cache := os.environ.get('XDG_CACHE_HOME'):
+        return pathlib.Path(cache) / 'fgnn'
+    if home := os.environ.get('HOME'):
+        return pathlib.Path(home) / '.cache/fgnn'
+    raise errors.WrongState(
+        'neither HOME nor XDG_CACHE_HOME is set, so that the folder of what can '
+        'be made again is not known; set one')
+
+
 def socket_path(state_dir: pathlib.Path) -> pathlib.Path:
     return state_dir / 'scheduler.sock'
 

@@ -1,0 +1,173 @@
+"""fgnn.loader and fgnn.NeighborLoader with the real torch and torch_geometric."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+import harness
+import python_package
+
+fgnn = python_package.load(python_package.PYG_HOME)
+if fgnn is not None:
+    import torch
+    from torch_geometric.data import Data
+
+# Trains in a process that may be killed at any moment: it goes on from its
+# file, and writes the weights to another one in the end.
+TRAINS = '''
+import os, sys
+import fgnn, torch
+from torch_geometric.nn import GraphSAGE
+torch.set_num_threads(1)
+torch.use_deterministic_algorithms(True)
+torch.manual_seed(1)
+dataset, state, result = sys.argv[1:]
+loader = fgnn.loader(dataset, fanouts=[4, 4], batch_size=64, seed=3, threads=2)
+model = GraphSAGE(loader.num_features, 8, 2, loader.num_classes)
+optimizer = torch.optim.Adam(model.parameters(), lr=.01)
+if os.path.exists(state):
+    saved = torch.load(state)
+    model.load_state_dict(saved['model'])
+    optimizer.load_state_dict(saved['optimizer'])
+    loader.load_state_dict(saved['loader'])
+while loader.epoch < 4:
+    for batch in loader:
+        logits = model(batch.x, batch.edge_index)[:batch.batch_size]
+        loss = torch.nn.functional.cross_entropy(logits, batch.y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        torch.save({'model': model.state_dict(),
+                    'optimizer': optimizer.state_dict(),
+                    'loader': loader.state_dict()}, state + '.partial')
+        os.replace(state + '.partial', state)
+        print(batch.seq, flush=True)
+torch.save(model.state_dict(), result)
+'''
+
+
+@unittest.skipIf(fgnn is None, python_package.PYG_MISSING)
+class LoaderPygTest(harness.ServiceTest):
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {
+            **os.environ, 'PYTHONPATH': str(python_package.SITE),
+            'PATH': f"{harness.BIN_DIR.resolve()}:{os.environ['PATH']}",
+            'XDG_CACHE_HOME': str(self.service.folder / 'cache')}
+        before = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        self.addCleanup(lambda: [
+            os.environ.pop(name) if value is None else
+            os.environ.update({name: value})
+            for name, value in before.items()])
+
+    def data(self):
+        """A graph with equal edges, loops and vertices without edges."""
+        draws = torch.Generator().manual_seed(1)
+        return Data(
+            edge_index=torch.randint(0, 900, (2, 6000), generator=draws),
+            x=torch.randn(1000, 6, generator=draws),
+            y=torch.randint(0, 3, (1000,), generator=draws),
+            train_mask=torch.rand(1000, generator=draws) < .5)
+
+    def test_a_batch_is_a_part_of_the_graph(self):
+        data = self.data()
+        edges = set(map(tuple, data.edge_index.t().tolist()))
+        loader = fgnn.NeighborLoader(
+            data, num_neighbors=[4, 3], input_nodes=data.train_mask,
+            batch_size=128, shuffle=True)
+        seeds = []
+        for batch in loader:
+            for key in ('x', 'y', 'train_mask'):
+                self.assertTrue(torch.equal(batch[key], data[key][batch.n_id]))
+            self.assertLessEqual(
+                {(int(batch.n_id[i]), int(batch.n_id[j]))
+                 for i, j in batch.edge_index.t().tolist()}, edges)
+            self.assertEqual(sum(batch.num_sampled_nodes), batch.num_nodes)
+            self.assertEqual(sum(batch.num_sampled_edges), batch.num_edges)
+            # Edges of a hop end at what the hop before has added.
+            first = batch.edge_index[:, :batch.num_sampled_edges[0]]
+            self.assertLess(int(first[1].max()), batch.batch_size)
+            degrees = torch.bincount(batch.edge_index[1])
+            self.assertLessEqual(int(degrees.max()), 4)
+            of_data = data.train_mask.nonzero()[:, 0]
+            self.assertTrue(torch.equal(of_data[batch.input_id],
+                                        batch.n_id[:batch.batch_size]))
+            seeds += batch.input_id.tolist()
+        self.assertEqual(sorted(seeds), list(range(len(of_data))))
+
+    def test_seeds_come_in_their_order_without_shuffle(self):
+        loader = fgnn.NeighborLoader(self.data(), num_neighbors=[-1],
+                                     batch_size=300)
+        for _ in range(2):
+            seeds = [batch.n_id[:batch.batch_size] for batch in loader]
+            self.assertTrue(torch.equal(torch.cat(seeds), torch.arange(1000)))
+        self.assertEqual(len(loader), 4)
+
+    def test_all_neighbours_are_those_of_the_whole_graph(self):
+        data = self.data()
+        expected = torch.bincount(data.edge_index[1], minlength=1000)
+        for batch in fgnn.NeighborLoader(data, num_neighbors=[-1],
+                                         batch_size=300):
+            found = torch.bincount(batch.edge_index[1],
+                                   minlength=batch.num_nodes)
+            seeds = batch.n_id[:batch.batch_size]
+            self.assertTrue(torch.equal(found[:batch.batch_size],
+                                        expected[seeds]))
+
+    def test_a_graph_is_written_once(self):
+        cache = self.service.folder / 'cache/fgnn'
+        for _ in range(2):
+            fgnn.NeighborLoader(self.data(), num_neighbors=[2])
+        self.assertEqual(len(list(cache.glob('*/metadata.yaml'))), 1)
+        other = self.data()
+        other.x[0, 0] += 1
+        fgnn.NeighborLoader(other, num_neighbors=[2])
+        self.assertEqual(len(list(cache.glob('*/metadata.yaml'))), 2)
+
+    def test_what_is_not_there_is_refused_by_name(self):
+        data = self.data()
+        for name, value in (('disjoint', True), ('subgraph_type', 'induced'),
+                            ('transform_sampler_output', len),
+                            ('drop_last', True), ('batchsize', 3),
+                            ('weight_attr', 'w')):
+            with self.subTest(name), self.assertRaisesRegex(
+                    fgnn.InvalidJob, f'^{name}: '):
+                fgnn.NeighborLoader(data, [2], **{name: value})
+        data.edge_attr = torch.ones(6000, 2)
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'del data.edge_attr'):
+            fgnn.NeighborLoader(data, [2])
+
+    def test_a_resampled_job_has_no_edge_index(self):
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'sampling.resample'):
+            fgnn.loader(self.service.dataset, fanouts=[2, 2], resample=True)
+
+    def train(self, state, result, kill_after=None):
+        words = [sys.executable, '-c', TRAINS, str(self.service.dataset),
+                 str(state), str(result)]
+        with subprocess.Popen(words, env=self.environment, text=True,
+                              stdout=subprocess.PIPE) as process:
+            seen = 0
+            for line in process.stdout:
+                seen += 1
+                if seen == kill_after:
+                    process.send_signal(signal.SIGKILL)
+                    break
+            process.stdout.read()
+        return process.returncode
+
+    def test_weights_over_kills_are_those_of_an_undisturbed_run(self):
+        folder = pathlib.Path(self.service.folder)
+        self.assertEqual(self.train(folder / 'a.pt', folder / 'a.out'), 0)
+        for kill_after in (1, 5, 13, 2):
+            self.assertEqual(self.train(folder / 'b.pt', folder / 'b.out',
+                                        kill_after), -signal.SIGKILL)
+        self.assertEqual(self.train(folder / 'b.pt', folder / 'b.out'), 0)
+        one, other = (torch.load(folder / name) for name in ('a.out', 'b.out'))
+        self.assertEqual(one.keys(), other.keys())
+        for name, value in one.items():
+            self.assertTrue(torch.equal(value, other[name]), name)

@@ -1,0 +1,55 @@
+"""Batches as torch_geometric.data.Data, for fgnn.loader(layout='pyg')."""
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from fgnn import errors, native
+
+
+def check() -> None:
+    """NotFound: torch or torch_geometric is not installed."""
+    for name in ('torch', 'torch_geometric'):
+        if importlib.util.find_spec(name) is None:
+            raise errors.NotFound(
+                f"layout 'pyg' needs {name}: pip install torch "
+                "torch_geometric; layouts 'blocks' and 'numpy' need NumPy alone")
+
+
+def data_of(facts: Mapping[str, Any], memory: native.BatchMemory,
+            view: native.BatchView) -> Any:
+    """The Data of a batch, whose tensors lie in the batch's memory."""
+    import torch
+    from torch_geometric.data import Data
+
+    from fgnn import batches
+
+    def tensor(array: native.Array | None) -> Any:
+        return None if array is None else torch.from_numpy(array)
+
+    data = Data(x=tensor(batches.features_of(facts, memory, view)),
+                edge_index=tensor(memory.array(view.edges, (2, view.num_edges),
+                                               'int64')),
+                y=tensor(batches.answers_of(facts, memory, view)))
+    data.n_id = tensor(memory.array(view.nodes, (view.num_nodes,), 'int64'))
+    data.num_nodes = view.num_nodes
+    data.batch_size = view.num_seeds
+    hops = [view.hops[h] for h in range(view.num_hops)]
+    nodes = [view.num_seeds, *(hop.num_sources for hop in hops)]
+    edges = [0, *(hop.num_edges for hop in hops)]
+    # Each hop has the edges of the one before, and those of new vertices.
+    data.num_sampled_nodes = [nodes[0], *_differences(nodes)]
+    data.num_sampled_edges = _differences(edges)
+    data.seq = view.seq
+    data.digest = view.digest
+    if hops[-1].weights is not None:
+        data.edge_weight = tensor(memory.array(
+            hops[-1].weights, (view.num_edges,), 'float32'))
+    if view.pairs is not None:
+        pairs, label = batches.pairs_of(memory, view)
+        data.edge_label_index, data.edge_label = tensor(pairs), tensor(label)
+    return data
+
+
+def _differences(sizes: list[int]) -> list[int]:
+    return [after - before for before, after in zip(sizes, sizes[1:])]
