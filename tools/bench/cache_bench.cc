@@ -12,6 +12,7 @@
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "tools/bench/hot_ranks.h"
 #include "tools/bench/sample_bench.h"
 
 namespace fgnn {
@@ -234,13 +235,7 @@ std::vector<double> CurveCapacities(const CacheBenchOptions& options) {
 
 absl::StatusOr<CacheBenchResult> RunCacheBench(
     const SamplerInput& input, const CacheBenchOptions& options) {
-  for (const double capacity : options.capacities) {
-    if (!(capacity >= 0 && capacity <= 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--capacities holds ", capacity,
-                       "; give shares of the vertices, from 0 to 1"));
-    }
-  }
+  FGNN_RETURN_IF_ERROR(CheckCacheShares("--capacities", options.capacities));
   FGNN_RETURN_IF_ERROR(Validate(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(Counts out_degrees, OutDegrees(input.graph));
   return CacheBench(input, options, std::move(out_degrees)).Run();

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler_service/presample/hotness.h"
-#include "sampler_service/presample/input_node_counts.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "sampler_service/sampling/scratch_block.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/first_error.h"
 #include "shared/base/threads/thread.h"
+#include "tools/bench/hot_ranks.h"
 
 namespace fgnn {
 namespace {
@@ -171,40 +170,8 @@ class InputNodes {
   std::atomic<size_t> next_ = 0;  // Number of the next batch.
 };
 
-// Returns the hot ranks [num_nodes] of an epoch that is sampled to be counted.
-absl::StatusOr<std::vector<uint32_t>> PrescRanks(
-    const SamplerInput& input, const MatchBenchOptions& options) {
-  SamplerOptions sampling = options.sampling;
-  sampling.seed = kPresampleSeed;
-  FGNN_ASSIGN_OR_RETURN(
-      const std::vector<uint32_t> counts,
-      CountInputNodes(
-          input, sampling,
-          {.batches = {BatchSeq(0),
-                       BatchSeq(BatchesPerEpoch(NumExamples(input, sampling),
-                                                sampling.batch_size))},
-           .num_threads = options.threads,
-           .factory = NewCpuSampler,
-           .check = nullptr}));
-  FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> out_degrees,
-                        OutDegrees(input.graph));
-  const std::vector<GlobalId> order = OrderByHotness(
-      std::vector<float>(counts.begin(), counts.end()), out_degrees);
-  std::vector<uint32_t> ranks(order.size());
-  for (uint32_t rank = 0; rank < order.size(); ++rank) {
-    ranks[order[rank]] = rank;
-  }
-  return ranks;
-}
-
 absl::Status ValidateFlags(const MatchBenchOptions& options) {
-  for (const double cache : options.caches) {
-    if (!(cache >= 0 && cache <= 1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--cache holds ", cache,
-                       "; give shares of the vertices, from 0 to 1"));
-    }
-  }
+  FGNN_RETURN_IF_ERROR(CheckCacheShares("--cache", options.caches));
   for (const uint32_t dependency : options.dependencies) {
     if (dependency < 1 || dependency > kMaxBatchDependency) {
       return absl::InvalidArgumentError(
@@ -272,7 +239,7 @@ absl::StatusOr<MatchBenchResult> RunMatchBench(
   FGNN_RETURN_IF_ERROR(ValidateFlags(options));
   FGNN_RETURN_IF_ERROR(Validate(input, options.sampling));
   FGNN_ASSIGN_OR_RETURN(const std::vector<uint32_t> ranks,
-                        PrescRanks(input, options));
+                        PrescRanks(input, options.sampling, options.threads));
   FGNN_ASSIGN_OR_RETURN(WindowOverlap counter,
                         WindowOverlap::Create(ranks.size()));
   const MatchedOrderOptions order = {
