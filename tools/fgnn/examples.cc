@@ -20,6 +20,7 @@ constexpr std::array kExamples = std::to_array<Example>({
     {"bench idmap", "--dataset packages"},
     {"bench match", "--dataset packages --cache 0,0.1 --dependency 1,8"},
     {"bench sample", "--dataset packages --fanouts 15,10,5 --threads 2"},
+    {"bench split", "--dataset packages --parts 2,4 --hidden 256"},
     {"bench train", "--dataset packages --hidden 256"},
     {"cancel", "last"},
     {"completion", "bash"},

@@ -21,8 +21,11 @@ class TaskBlock {
   // touched. ResourceExhausted names the flags.
   static absl::StatusOr<TaskBlock> Create(const SamplerInput& input,
                                           const SamplerOptions& options) {
+    return OfBytes(MaxTaskBytesOf(input.graph, options));
+  }
+  // The same for tasks of another bound.
+  static absl::StatusOr<TaskBlock> OfBytes(uint64_t bound) {
     constexpr uint64_t kAlignmentBytes = 64;
-    const uint64_t bound = MaxTaskBytesOf(input.graph, options);
     const uint64_t bytes =
         bound > UINT64_MAX - kAlignmentBytes
             ? bound

@@ -10,16 +10,19 @@
 #include "sampler_service/sampling/alias_tables.h"
 #include "shared/base/files/file.h"
 #include "shared/base/status.h"
+#include "shared/graph/book/partition_book.h"
 #include "shared/graph/dataset.h"
 #include "tools/bench/cache_bench.h"
 #include "tools/bench/idmap_bench.h"
 #include "tools/bench/match/match_bench.h"
 #include "tools/bench/random_access.h"
+#include "tools/bench/split/split_bench.h"
 #include "tools/fgnn/commands/commands.h"
 #include "tools/fgnn/reports/bench_report.h"
 #include "tools/fgnn/reports/cache_report.h"
 #include "tools/fgnn/reports/match_report.h"
 #include "tools/fgnn/reports/print_report.h"
+#include "tools/fgnn/reports/split_report.h"
 
 namespace fgnn {
 namespace {
@@ -126,6 +129,36 @@ absl::Status BenchMatch(const MatchFlags& flags,
   return absl::OkStatus();
 }
 
+struct SplitFlags {
+  BenchFlags input;
+  SplitReport report;
+};
+
+absl::Status BenchSplit(const SplitFlags& flags,
+                        const CommandContext& context) {
+  SplitReport report = flags.report;
+  SplitBenchOptions& options = report.options;
+  options.batches = flags.input.options.batches;
+  options.rounds = flags.input.options.rounds;
+  options.threads = flags.input.options.threads;
+  FGNN_ASSIGN_OR_RETURN(const BenchInput opened,
+                        OpenInput(flags.input, options.sampling));
+  report.dataset = opened.dataset.name();
+  report.feature_columns = opened.dataset.features().columns;
+  const absl::StatusOr<PartitionBook> book =
+      PartitionBook::Open(opened.dataset);
+  if (!book.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parts are made by the dataset's partition book: ",
+        MessageOf(book.status()), "; make one with 'fgnn dataset partition ",
+        flags.input.dataset, "'"));
+  }
+  FGNN_ASSIGN_OR_RETURN(report.cases,
+                        RunSplitBench(opened.view(), *book, options));
+  PrintReport(report, context);
+  return absl::OkStatus();
+}
+
 // Adds the flags that every command takes.
 void AddInputFlags(Command app, BenchFlags* flags) {
   SampleBenchOptions& options = flags->options;
@@ -222,6 +255,34 @@ void AddMatchCommand(Command bench, CommandContext& context) {
       .ShowDefault("1,8,32");
 }
 
+void AddSplitCommand(Command bench, CommandContext& context) {
+  const Command app = bench.AddSubcommand(
+      "split",
+      "Parts of batches (training.parts) beside micro-batches of the same "
+      "seeds");
+  SplitFlags& flags = OnRun(app, context, &BenchSplit);
+  AddInputFlags(app, &flags.input);
+  AddRoundsFlags(app, flags.input.options.batches, kMostBatches,
+                 flags.input.options.rounds);
+  AddThreadsFlag(app, flags.input.options.threads,
+                 "Threads that count an epoch for the caches");
+  SplitReport& report = flags.report;
+  app.AddOption("--parts", report.options.parts, "Numbers of parts")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("2,4");
+  app.AddOption("--cache", report.options.caches,
+                "Shares of the vertices that each trainer caches")
+      .SplitAt(',')
+      .Takes("LIST")
+      .ShowDefault("0,0.1,0.25");
+  AddNumberFlag(app, "--hidden", report.hidden, uint32_t{65536},
+                "Width of the hidden rows that parts send");
+  app.AddOption("--precision", report.precision, "f32 or bf16")
+      .OneOf({"f32", "bf16"})
+      .ShowDefault();
+}
+
 }  // namespace
 
 void AddSampleFlags(Command app, BenchFlags& flags) {
@@ -271,6 +332,7 @@ void AddBenchGroup(Command app, CommandContext& context) {
   AddBenchExtract(bench, context);
   AddCacheCommand(bench, context);
   AddMatchCommand(bench, context);
+  AddSplitCommand(bench, context);
   AddBenchTraining(bench, context);
 }
 
