@@ -74,6 +74,7 @@ ordered_json JobDetailsToJson(const Job& job) {
   ordered_json json = JobToJson(job);
   json["run_dir"] = Text(job.run_dir);
   json["dataset"] = Text(job.spec == nullptr ? "" : job.spec->dataset);
+  json["parts"] = job.spec == nullptr ? 1 : job.spec->training.parts;
   json["after"] = Texts(job.after);
   json["retries"] = job.options.retries;
   json["time_limit_seconds"] = job.options.time_limit_seconds;

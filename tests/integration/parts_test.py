@@ -152,6 +152,25 @@ class PartsTest(harness.ServiceTest):
         self.service.fgnn('dataset', 'partition', self.service.dataset)
         self.service.fgnn('resume', str(run_dir))
 
+    def test_plans_and_jobs_say_their_parts(self):
+        self.service.fgnn('up')
+        words = self.service.job_words(JOB)
+        plan = self.service.json('plan', *words)['parts']
+        self.assertEqual((plan['count'], plan['shares_inputs']), (2, False))
+        self.assertGreater(plan['hidden_rows'], 128)
+        # Two hidden layers, to and fro, to one other part.
+        self.assertGreaterEqual(plan['most_message_bytes'],
+                                2 * 32 * 4 * plan['hidden_rows'])
+        self.assertIn('a batch is trained as 2 parts (training.parts)',
+                      self.service.fgnn('plan', *words).stdout)
+        whole = self.service.job_words(WHOLE)
+        self.assertEqual(self.service.json('plan', *whole)['parts']['count'],
+                         1)
+        self.assertNotIn('parts', self.service.fgnn('plan', *whole).stdout)
+        self.run_job()
+        self.assertRegex(self.service.fgnn('show', 'last').stdout,
+                         r'parts +2 of each batch\n')
+
     def test_what_does_not_work_with_parts_is_refused(self):
         for more, *words in (
                 ({'trainers': 1}, '1 trainer may train', 'use 1'),

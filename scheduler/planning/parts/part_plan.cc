@@ -111,4 +111,19 @@ uint64_t MeasuredMessageBytes(const PlanInput& input,
          std::min(segment.message_bytes, BytesOfMessages(input, sources));
 }
 
+PartFigures FiguresOfParts(const PlanInput& input) {
+  PartFigures figures = {.parts = input.spec.training.parts,
+                         .shares_inputs = SharesInputs(input)};
+  std::vector<uint64_t> sources;
+  for (const HopSize& hop : input.sampling.hops) {
+    // The sources of the hops before the last are rows of hidden layers.
+    if (!sources.empty()) figures.hidden_rows += sources.back();
+    sources.push_back(hop.num_sources);
+  }
+  if (figures.parts > 1 && !sources.empty()) {
+    figures.most_message_bytes = BytesOfMessages(input, sources);
+  }
+  return figures;
+}
+
 }  // namespace fgnn

@@ -34,6 +34,19 @@ uint64_t SplittingBytes(const PlanInput& input,
 uint64_t MeasuredMessageBytes(const PlanInput& input,
                               const SegmentOptions& segment);
 
+// What is known of a job's parts before it runs, by the batches that were
+// measured.
+struct PartFigures {
+  uint64_t parts = 1;
+  bool shares_inputs = false;
+  // Most rows of hidden layers of a batch: none is computed twice.
+  uint64_t hidden_rows = 0;
+  // Bytes that the parts of a batch send each other if each needs all of its
+  // rows: no more are sent.
+  uint64_t most_message_bytes = 0;
+};
+PartFigures FiguresOfParts(const PlanInput& input);
+
 }  // namespace fgnn
 
 #endif  // FGNN_SCHEDULER_PLANNING_PARTS_PART_PLAN_H_

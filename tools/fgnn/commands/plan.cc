@@ -16,6 +16,7 @@
 #include "scheduler/planning/job_plan.h"
 #include "scheduler/planning/memory_plan.h"
 #include "scheduler/planning/order_note.h"
+#include "scheduler/planning/parts/part_plan.h"
 #include "scheduler/times/device_times.h"
 #include "shared/base/json_text.h"
 #include "shared/base/status.h"
@@ -28,6 +29,7 @@
 #include "tools/fgnn/reports/evaluation_report.h"
 #include "tools/fgnn/reports/exchange_report.h"
 #include "tools/fgnn/reports/owner_report.h"
+#include "tools/fgnn/reports/part_report.h"
 #include "tools/fgnn/reports/text_table.h"
 #include "tools/fgnn/service/job_request.h"
 #include "tools/fgnn/service/measured_job.h"
@@ -196,6 +198,7 @@ nlohmann::ordered_json ToJson(const PlanInput& input, const JobPlan& plan) {
           {"standby_cache_rows", segment.standby_cache_rows},
           {"cache_shared", segment.shares_table()},
           {"match", MatchToJson(input)},
+          {"parts", ToJson(FiguresOfParts(input))},
           {"seconds_per_sampled_batch", input.sampling.seconds_per_batch},
           {"seconds_per_trained_batch", input.training.seconds_per_batch}};
 }
@@ -274,7 +277,7 @@ std::string ToText(const PlanInput& input, const JobPlan& plan) {
                         : "",
                     "\n");
   }
-  return text + MatchText(input);
+  return absl::StrCat(text, MatchText(input), ToText(FiguresOfParts(input)));
 }
 
 // What the hosts of a job send each other.

@@ -175,6 +175,10 @@ std::string JobText(const v1::Job& job) {
   }
   if (progress.shares_size() > 0) line("shares", SharesText(progress));
   line("dataset", job.spec().dataset());
+  if (job.spec().training().parts() > 1) {
+    line("parts",
+         absl::StrCat(job.spec().training().parts(), " of each batch"));
+  }
   line("run folder", job.run_dir());
   line("submitted", FormatTime(job.submitted_ms()));
   line("started", FormatTime(job.started_ms()));

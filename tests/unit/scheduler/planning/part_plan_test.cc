@@ -84,6 +84,27 @@ TEST(PartPlanTest, MessagesAreBoundedByTheSampleAndPlannedAsMeasured) {
             2 * MessageBytes(2, input.dataset.num_nodes, 16));
 }
 
+TEST(PartPlanTest, FiguresAreThoseOfTheMeasuredBatches) {
+  PlanInput input = WithParts(4);
+  input.sampling.hops = {{.num_destinations = 10, .num_sources = 40},
+                         {.num_destinations = 40, .num_sources = 90},
+                         {.num_destinations = 90, .num_sources = 200}};
+  input.spec.model.layers = 3;
+  input.spec.model.hidden = 8;
+  const PartFigures figures = FiguresOfParts(input);
+  EXPECT_EQ(figures.parts, 4U);
+  EXPECT_FALSE(figures.shares_inputs);
+  EXPECT_EQ(figures.hidden_rows, 40U + 90U);
+  // To and fro.
+  EXPECT_EQ(figures.most_message_bytes,
+            2 * (MessageBytes(4, 40, 32) + MessageBytes(4, 90, 32)));
+  input.spec.training.share_inputs = "on";
+  EXPECT_EQ(
+      FiguresOfParts(input).most_message_bytes - figures.most_message_bytes,
+      MessageBytes(4, 200, input.dataset.feature_columns * 4));
+  EXPECT_EQ(FiguresOfParts(WithParts(1)).most_message_bytes, 0U);
+}
+
 TEST(PartPlanTest, InputsAreSharedWhereTheyAreLoadedOrWhereTheJobSaysSo) {
   PlanInput input = WithParts(2);
   input.sampling.hops = {{.num_destinations = 10, .num_sources = 40}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,15 @@ TEST(StatusJsonTest, NumbersAreThoseOfTheJob) {
   EXPECT_EQ(json["progress"]["epochs_done"], 3);
   EXPECT_EQ(json["progress"]["valid"], ordered_json({{"accuracy", 0.7}}));
   EXPECT_TRUE(json["progress"]["test"].empty());
+}
+
+TEST(StatusJsonTest, DetailsHaveThePartsOfBatches) {
+  Job job = SomeJob();
+  EXPECT_EQ(JobDetailsToJson(job)["parts"], 1);
+  JobSpec spec;
+  spec.training.parts = 4;
+  job.spec = std::make_shared<const JobSpec>(spec);
+  EXPECT_EQ(JobDetailsToJson(job)["parts"], 4);
 }
 
 TEST(StatusJsonTest, TextsAreBoundedAndPrintable) {

@@ -99,6 +99,15 @@ TEST(JobTextTest, ShowsTheSharesOfHostsAndTheirSpeed) {
                         "host1 1 (4.0 batches a second)\n"));
 }
 
+TEST(JobTextTest, ShowsThePartsOfBatchesThatAreSplit) {
+  v1::Job job = JobIn(v1::JOB_STATE_RUNNING);
+  EXPECT_THAT(JobText(job), testing::Not(HasSubstr("parts")));
+  job.mutable_spec()->mutable_training()->set_parts(1);
+  EXPECT_THAT(JobText(job), testing::Not(HasSubstr("parts")));
+  job.mutable_spec()->mutable_training()->set_parts(4);
+  EXPECT_THAT(JobText(job), HasSubstr("parts           4 of each batch\n"));
+}
+
 TEST(TestScoresTextTest, ShowsWhatThereIs) {
   v1::Job job;
   v1::JobProgress& progress = *job.mutable_progress();
