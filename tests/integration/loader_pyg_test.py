@@ -15,6 +15,8 @@ if fgnn is not None:
     import torch
     from torch_geometric.data import Data
 
+EXAMPLES = python_package.ROOT / 'tools/python/examples'
+
 # Trains in a process that may be killed at any moment: it goes on from its
 # file, and writes the weights to another one in the end.
 TRAINS = '''
@@ -145,6 +147,30 @@ class LoaderPygTest(harness.ServiceTest):
     def test_a_resampled_job_has_no_edge_index(self):
         with self.assertRaisesRegex(fgnn.InvalidJob, 'sampling.resample'):
             fgnn.loader(self.service.dataset, fanouts=[2, 2], resample=True)
+
+    def example(self, *words):
+        done = subprocess.run(
+            [sys.executable, '-B', *map(str, words)], env=self.environment,
+            cwd=self.service.folder, capture_output=True, text=True,
+            timeout=harness.COMMAND_SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_example_of_graphsage_learns_and_goes_on(self):
+        words = (EXAMPLES / 'pyg_graphsage.py', self.service.dataset)
+        self.assertIn('epoch 6: loss', self.example(*words, 6))
+        said = self.example(*words, 10)
+        self.assertNotIn('epoch 6:', said)
+        self.assertIn('epoch 10: loss', said)
+        self.assertGreater(float(said.rpartition(' ')[2]), .8)
+
+    def test_the_example_of_ddp_runs_on_two_ranks(self):
+        said = self.example('-m', 'torch.distributed.run', '--nproc-per-node',
+                            2, EXAMPLES / 'ddp_gatv2.py', self.service.dataset,
+                            3)
+        losses = [float(line.rpartition(' ')[2]) for line in said.splitlines()]
+        self.assertEqual(len(losses), 3)
+        self.assertLess(losses[2], losses[0])
 
     def train(self, state, result, kill_after=None):
         words = [sys.executable, '-c', TRAINS, str(self.service.dataset),

@@ -179,6 +179,27 @@ class LoaderTest(harness.ServiceTest):
         numpy.testing.assert_array_equal(numpy.concatenate(seeds),
                                          numpy.concatenate([test, test]))
 
+    def test_layers_are_the_whole_neighbourhoods_in_order(self):
+        indptr = numpy.load(self.service.dataset / 'csc_indptr.npy')
+        indices = numpy.load(self.service.dataset / 'indices.npy')
+        layers = list(self.loader(fanouts=[3, 3, 3]).layers(batch_size=700))
+        self.assertEqual(len(layers), 3)
+        for layer in layers[:2]:
+            batches = list(layer)
+            self.assertEqual([batch.batch_size for batch in batches],
+                             [700, 700, 600])
+            first = 0
+            for batch in batches:
+                self.assertIsNone(batch.x)
+                last = first + batch.batch_size
+                block, = batch.blocks
+                numpy.testing.assert_array_equal(
+                    batch.n_id[:batch.batch_size], numpy.arange(first, last))
+                numpy.testing.assert_array_equal(
+                    batch.n_id[block.indices],
+                    indices[indptr[first]:indptr[last]])
+                first = last
+
     def test_pairs_of_link_prediction(self):
         batch = next(iter(self.loader(task='link_prediction', negatives=2)))
         self.assertEqual(batch.edge_label_index.shape, (2, 96))

@@ -28,6 +28,7 @@ struct BatchSourceOptions {
   std::string split = "train";
   std::vector<int64_t> seeds = {};
   bool shuffle = true;  // As in SamplerOptions.
+  bool reads_features = true;  // Whether batches get features.
   // Whether batches get the edges of the last hop as pairs of local ids.
   bool lists_edges = true;
   uint32_t num_threads = 1;  // Threads that sample.

@@ -75,6 +75,7 @@ absl::Status Open(const nlohmann::json& request,
       .split = request.at("split").get<std::string>(),
       .seeds = {seeds.begin(), seeds.end()},
       .shuffle = request.at("shuffle").get<bool>(),
+      .reads_features = request.at("reads_features").get<bool>(),
       .lists_edges = request.at("lists_edges").get<bool>(),
       .num_threads = request.at("threads").get<uint32_t>(),
       .state_dir = request.at("state_dir").get<std::string>()};

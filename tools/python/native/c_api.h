@@ -61,7 +61,8 @@ const char* fgnn_loader_error(void);
 //   job        text of a job file, or
 //   job_file   its path, with
 //   overrides  a list of KEY=VALUE;
-//   split, shuffle, lists_edges, state_dir   as in BatchSourceOptions;
+//   split, shuffle, reads_features, lists_edges, state_dir   as in
+//   BatchSourceOptions;
 //   threads, ahead, rank, world, drops_last   as in BatchLoaderOptions.
 // `seeds` [num_seeds]: vertices of the user's own; null: those of the split.
 int fgnn_loader_open(const char* request, const int64_t* seeds,

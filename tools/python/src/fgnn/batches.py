@@ -127,6 +127,7 @@ class Loader:
     def __init__(self, request: dict[str, Any], seeds: Array | None,
                  layout: str) -> None:
         self._samplers = native.Samplers(request, seeds)
+        self._request = request
         self._layout = layout
         self._facts = self._samplers.facts()
         self._world = request['world']
@@ -210,6 +211,34 @@ class Loader:
             from fgnn import loader_pyg
             return loader_pyg.data_of(self._facts, memory, view)
         return _batch_of(self._facts, memory, view)
+
+    def layers(self, batch_size: int | None = None) -> Iterator['Loader']:
+        """For inference layer by layer: as many passes as the job has hops, each
+        over the whole neighbourhoods of all vertices in order.
+
+        h = x                                     # Of all vertices.
+        for conv, batches in zip(model.convs, loader.layers()):
+            h = torch.cat([conv((h[b.n_id], h[b.n_id[:b.batch_size]]),
+                                b.edge_index) for b in batches])
+
+        Batches have no features. batch_size: vertices of a batch; default: that
+        of the job.
+        """
+        spec = yaml.safe_load(self._facts['spec'])
+        hops = len(spec['sampling']['fanouts'])
+        size = batch_size or spec['sampling']['batch_size']
+        request = {
+            **self._request, 'shuffle': False, 'reads_features': False,
+            'drops_last': False, 'rank': 0, 'world': 1, 'job': json.dumps({
+                'dataset': spec['dataset'], 'model': {'layers': 1},
+                'sampling': {'fanouts': [-1], 'resample': False,
+                             'batch_size': size}})}
+        request.pop('job_file', None)
+        passes = Loader(request,
+                        numpy.arange(self.num_nodes, dtype=numpy.int64),
+                        self._layout)
+        for _ in range(hops):
+            yield passes
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loop is: after the batch that it took last. Saved together
@@ -377,6 +406,7 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
         'split': split if isinstance(split, str) else 'train',
         'lists_edges': layout == 'pyg',
         'shuffle': bool(shuffle),
+        'reads_features': True,
         'state_dir': _cache_folder(),
         'threads': _whole_number('threads', threads, 1, 1024),
         'ahead': _whole_number('ahead', ahead, 1, 1024),
