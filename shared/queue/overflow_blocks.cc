@@ -72,12 +72,16 @@ bool OverflowBlocks::IsMissingUpTo(TaskNumber holder, TaskNumber task) const {
   const OwnerIndex sampler = slots_.Load(task).owner;
   for (uint32_t slot = 0; slot < segment_.shape().num_slots(); ++slot) {
     const SlotWord word = slots_.Load(slot);
-    if (word.state == SlotState::kWriting && word.owner == sampler &&
-        slots_.TaskIn(slot, word) < up_to.end) {
-      return true;
-    }
+    if (word.state != SlotState::kWriting || word.owner != sampler) continue;
+    const TaskNumber written = slots_.TaskIn(slot, word);
+    if (written < up_to.end && WaitsForBlock(written)) return true;
   }
   return false;
+}
+
+bool OverflowBlocks::WaitsForBlock(TaskNumber task) const {
+  return slots_.LoadPlace(task).overflow_block.has_value() &&
+         !HoldOf(task).has_value();
 }
 
 OverflowBlocks::Attempt OverflowBlocks::TryTake(uint32_t block,

@@ -49,10 +49,9 @@ class OverflowBlocks {
   // and the sampler that waits for the block is the one that should make it. In
   // particular, they take no part of a batch with a FREE part. Where batches
   // have parts, a task counts as FREE also while another thread of this sampler
-  // is WRITING it: that thread may wait for a block that this one holds. Does
-  // not
-  // take the block while another READY task, or a task that is being written or
-  // read, lies in it. block < num_overflow_blocks.
+  // waits for a block for it, which may be a block that this thread holds. Does
+  // not take the block while another READY task, or a task that is being
+  // written or read, lies in it. block < num_overflow_blocks.
   Attempt TryTake(uint32_t block, TaskNumber task) const;
 
   // Frees the block unless its word has changed since HoldOf() read it.
@@ -66,6 +65,8 @@ class OverflowBlocks {
   // Whether a task of the holder's batch, or before, waits to be sampled, or
   // waits for a block of the sampler that owns `task`.
   bool IsMissingUpTo(TaskNumber holder, TaskNumber task) const;
+  // Whether the WRITING task's slot points at a block that is not the task's.
+  bool WaitsForBlock(TaskNumber task) const;
 
   const SlotTable& slots_;
   const Segment& segment_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -348,14 +349,32 @@ TEST_F(BatchPartsTest, ThreadsOfASamplerDoNotWaitForEachOther) {
   ASSERT_THAT(third, SizeIs(2));
   ASSERT_EQ(third[0].seq(), BatchSeq(2));
   WriteLarge(third[0]);
-  EXPECT_THAT(first[0].SwitchToOverflow(NoWait()), DeadlineExceeded());
-  WriteLarge(third[1]);
-  for (WriteSlot& slot : third) ASSERT_THAT(std::move(slot).Publish(), IsOk());
-  for (WriteSlot& slot : first) WriteLarge(slot);
-  for (WriteSlot& slot : first) ASSERT_THAT(std::move(slot).Publish(), IsOk());
-  for (const uint32_t part : {0U, 1U}) {
-    ReadAll(*trainer_, {BatchSeq(0), part});
-  }
+  std::thread other([&first] {
+    EXPECT_THAT(first[0].SwitchToOverflow(FarDeadline()), IsOk());
+  });
+  EXPECT_THAT(third[1].SwitchToOverflow(FarDeadline()), IsOk());
+  EXPECT_EQ(trainer_->StateOf({BatchSeq(1), 1}), SlotState::kFree);
+  third.clear();
+  other.join();
+  WriteLarge(first[1]);
+}
+
+// The thread that writes batch 0 publishes it soon. A retraction would have
+// batch 1 drawn again.
+TEST_F(BatchPartsTest, AThreadThatWaitsForNoBlockRetractsNothing) {
+  UseSegment(OptionsOf(2));
+  std::vector<WriteSlot> first = Claim(*sampler_);
+  ASSERT_THAT(first, SizeIs(2));
+  WriteLarge(first[1]);  // It holds a block, and waits for none.
+  std::vector<WriteSlot> second = Claim(*sampler_);
+  ASSERT_THAT(second, SizeIs(2));
+  WriteLarge(second[0]);
+  Publish(std::move(second[1]), BatchSeq(1));
+  ASSERT_THAT(std::move(second[0]).Publish(), IsOk());
+  std::vector<WriteSlot> third = Claim(*sampler_);
+  ASSERT_THAT(third, SizeIs(2));
+  EXPECT_THAT(third[0].SwitchToOverflow(NoWait()), DeadlineExceeded());
+  EXPECT_EQ(trainer_->StateOf({BatchSeq(1), 0}), SlotState::kReady);
 }
 
 // Another sampler has blocks of its own: a batch that it writes retracts none.
