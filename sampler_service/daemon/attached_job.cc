@@ -63,9 +63,11 @@ AttachedJob::AttachedJob(AttachedJobOptions options, JobSampling sampling,
   }
 }
 
-// Without permission tasks are copied once more, which is slower.
+// Without permission tasks are copied once more, which is slower. Parts are
+// written by this process, and their overflow blocks are to take no memory
+// before that.
 void AttachedJob::OpenMemory() {
-  if (options_.open_memory == nullptr) return;
+  if (options_.open_memory == nullptr || segment_->options().parts > 1) return;
   auto opened = options_.open_memory(segment_->task_blocks());
   if (opened.ok()) {
     direct_memory_ = *std::move(opened);
@@ -81,9 +83,14 @@ absl::Status AttachedJob::AddWorker() {
       worker->sampler, sampling_.factory(sampling_.input(), sampling_.options));
   if (const uint64_t parts = segment_->options().parts; parts > 1) {
     worker->parts = std::make_unique<PartSampler>(
-        sampling_.book.get(), static_cast<uint32_t>(parts),
-        sampling_.options.job_key,
-        MaxTaskBytesOf(sampling_.dataset.graph(), sampling_.options));
+        sampling_.book.get(),
+        PartSamplerOptions{
+            .num_parts = static_cast<uint32_t>(parts),
+            .job_key = sampling_.options.job_key,
+            .bound_bytes =
+                MaxTaskBytesOf(sampling_.dataset.graph(), sampling_.options),
+            // The slots of a batch have twice the room of a usual one.
+            .usual_bytes = segment_->options().slot_bytes / 2 * parts});
   }
   if (const uint64_t counted = options_.counted_batches; counted > 0) {
     FGNN_ASSIGN_OR_RETURN(
@@ -220,6 +227,7 @@ absl::Status AttachedJob::SampleInto(Worker& worker,
                                         ? worker.parts->whole()
                                         : slots.front().block());
   }
+  if (worker.parts != nullptr) worker.parts->EndBatch();
   // Counted before the trainers see the tasks, so that the trainers never count
   // more tasks than the samplers.
   batches_.fetch_add(slots.size(), std::memory_order_relaxed);

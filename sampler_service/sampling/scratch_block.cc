@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -52,8 +51,8 @@ absl::Status ScratchBlock::Grow() {
     return absl::InternalError(absl::StrCat("a task exceeds its own bound of ",
                                             bound_bytes_, " bytes"));
   }
-  const uint64_t before = std::exchange(size_, 0);
-  memory_.reset();  // The contents are not needed, and its memory is.
+  const uint64_t before = size_;
+  Release();  // The contents are not needed, and its memory is.
   FGNN_ASSIGN_OR_RETURN(const uint64_t available, AvailableMemoryBytes());
   const uint64_t have =
       std::min(limit_bytes_, available) / kAlignmentBytes * kAlignmentBytes;

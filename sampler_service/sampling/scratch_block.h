@@ -37,6 +37,11 @@ class ScratchBlock {
   absl::Status Tally(Sampler& sampler, BatchSeq drawn, InputNodeSink* sink);
 
   absl::Span<const std::byte> bytes() const { return {memory_.get(), size_}; }
+  // Gives the memory back. No task is valid any more.
+  void Release() {
+    memory_.reset();
+    size_ = 0;
+  }
 
  private:
   // Makes the block twice as large, up to the bound, the limit and the memory

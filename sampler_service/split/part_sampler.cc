@@ -10,6 +10,7 @@ namespace fgnn {
 absl::StatusOr<SampledTask> PartSampler::Sample(Sampler& sampler,
                                                 const OrderedBatch& batch) {
   FGNN_ASSIGN_OR_RETURN(SampledTask sampled, scratch_.SampleAs(sampler, batch));
+  bytes_ = sampled.bytes;
   const TaskView whole = ViewOfTask(scratch_.bytes());
   const Stopwatch watch;
   FGNN_RETURN_IF_ERROR(splitter_.Prepare(whole));
@@ -24,9 +25,15 @@ absl::Status PartSampler::Write(uint32_t part, absl::Span<std::byte> block) {
   const Stopwatch watch;
   // The first part's task has the seconds of the whole batch.
   const absl::Status status = splitter_.Write(
-      part, job_key_, part == 0 ? seconds_ : SampleSeconds(), block);
+      part, options_.job_key, part == 0 ? seconds_ : SampleSeconds(), block);
   written_seconds_ += watch.Seconds();
   return status;
+}
+
+void PartSampler::EndBatch() {
+  if (bytes_ <= options_.usual_bytes) return;
+  scratch_.Release();
+  splitter_ = BatchSplitter(book_, options_.num_parts);
 }
 
 }  // namespace fgnn

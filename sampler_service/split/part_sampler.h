@@ -15,14 +15,22 @@
 
 namespace fgnn {
 
+struct PartSamplerOptions {
+  uint32_t num_parts = 2;    // In [2, kMostParts].
+  uint64_t job_key = 0;      // Key of the tasks.
+  uint64_t bound_bytes = 0;  // MaxTaskBytesOf() the batches.
+  // Bytes of the batches for which memory is kept; see EndBatch().
+  uint64_t usual_bytes = 0;
+};
+
 // One per thread. Borrows the book.
 class PartSampler {
  public:
-  // `bound_bytes`: MaxTaskBytesOf() the batches. num_parts is in [2,
-  // kMostParts].
-  PartSampler(const PartitionBook* book, uint32_t num_parts, uint64_t job_key,
-              uint64_t bound_bytes)
-      : scratch_(bound_bytes), splitter_(book, num_parts), job_key_(job_key) {}
+  PartSampler(const PartitionBook* book, const PartSamplerOptions& options)
+      : book_(book),
+        options_(options),
+        scratch_(options.bound_bytes),
+        splitter_(book, options.num_parts) {}
 
   // Samples the whole batch, and numbers the vertices of its parts. The batch
   // is valid until the next call. Errors: those of ScratchBlock::SampleAs() and
@@ -34,11 +42,17 @@ class PartSampler {
   absl::Span<const std::byte> whole() const { return scratch_.bytes(); }
   // Writes a part of the batch. ResourceExhausted: the block is too small.
   absl::Status Write(uint32_t part, absl::Span<std::byte> block);
+  // Gives the memory of a batch of more than the usual bytes back: the batch is
+  // not valid any more. So large batches, which are rare, do not add up over
+  // the threads of a sampler.
+  void EndBatch();
 
  private:
+  const PartitionBook* book_;
+  const PartSamplerOptions options_;
   ScratchBlock scratch_;
   BatchSplitter splitter_;
-  const uint64_t job_key_;
+  uint64_t bytes_ = 0;     // Bytes of the batch.
   SampleSeconds seconds_;  // Seconds of the batch's stages.
   // Seconds of writing parts that no task has told yet. A task cannot tell how
   // long it takes to write it, so that the next batch does.

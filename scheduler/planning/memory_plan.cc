@@ -124,8 +124,9 @@ void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                items);
 }
 
-uint64_t SamplerBytes(const SamplingProfile& sampling) {
-  return AddCapped(sampling.program_bytes, sampling.workspace_bytes);
+uint64_t SamplerBytes(const PlanInput& input, const SamplingProfile& sampling) {
+  return AddCapped(AddCapped(sampling.program_bytes, sampling.workspace_bytes),
+                   SplittingBytes(input, sampling));
 }
 
 // Returns the sum over the job's samplers, each by what was measured on its
@@ -301,15 +302,21 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
          .device = "",
          .bytes = bytes});
   }
+  if (const uint64_t bytes = UsualOverflowBytes(segment); bytes > 0) {
+    plan.memory.push_back(
+        {.name =
+             Counted(segment.num_overflow_blocks, "block") + " for large parts",
+         .holder = "segment",
+         .device = "",
+         .bytes = bytes});
+  }
   AddPerDevice(input,
                {.role = ExecutorRole::kSampler,
                 .name = "sampler",
                 .detail = "",
                 .bytes =
                     [&](DeviceKind kind) {
-                      const SamplingProfile& sampling = SamplingOn(input, kind);
-                      return AddCapped(SamplerBytes(sampling),
-                                       SplittingBytes(input, sampling));
+                      return SamplerBytes(input, SamplingOn(input, kind));
                     }},
                &plan.memory);
   AddPerDevice(input,
@@ -334,9 +341,12 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
 RoleMemory MemoryByRole(const PlanInput& input, const SegmentOptions& segment,
                         uint64_t have_bytes) {
   const uint64_t daemons =
-      AddCapped(SamplerBytes(input.sampling), TrainerBytes(input));
+      AddCapped(SamplerBytes(input, input.sampling), TrainerBytes(input));
   const uint64_t row_bytes = input.dataset.feature_row_bytes;
-  const uint64_t other = AddCapped(SegmentBytes(segment), CommandBytes(input));
+  const uint64_t of_parts = AddCapped(MeasuredMessageBytes(input, segment),
+                                      UsualOverflowBytes(segment));
+  const uint64_t other = AddCapped(AddCapped(SegmentBytes(segment), of_parts),
+                                   CommandBytes(input));
   if (segment.shares_table()) {
     return {.num_devices = input.spec.num_trainers(),
             .sampler_bytes = daemons,

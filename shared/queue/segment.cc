@@ -137,8 +137,8 @@ absl::StatusOr<UniqueFd> AllocateSealed(const SegmentHeader& header) {
   UniqueFd fd(::memfd_create("fgnn-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return ErrnoToStatus(errno, what);
   FGNN_RETURN_IF_ERROR(Annotate(AllocatePages(fd.get(), bytes), what));
-  // Messages have far fewer bytes than their bound, so their pages come as they
-  // are touched.
+  // Messages have far fewer bytes than their bound, and few parts of batches
+  // lie in overflow blocks. So their pages come as they are touched.
   if (::ftruncate(fd.get(), static_cast<off_t>(header.total_bytes)) != 0) {
     return ErrnoToStatus(errno, what);
   }
@@ -263,7 +263,8 @@ absl::Status ValidateOptions(const SegmentOptions& options) {
 }
 
 uint64_t SegmentBytes(const SegmentOptions& options) {
-  return SegmentLayout::Of(options).messages;
+  const SegmentLayout layout = SegmentLayout::Of(options);
+  return options.parts > 1 ? layout.overflow : layout.messages;
 }
 
 Segment::Segment(const SegmentOptions& options)

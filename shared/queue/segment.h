@@ -54,18 +54,19 @@ struct TrainerCache {
 // Returns InvalidArgument, naming the field, if a field is out of range.
 absl::Status ValidateOptions(const SegmentOptions& options);
 
-// Returns the bytes that Create() would allocate at once. The bytes of messages
-// between parts are not among them.
+// Returns the bytes that Create() would allocate at once. Where batches have
+// parts, neither overflow blocks nor messages are among them.
 uint64_t SegmentBytes(const SegmentOptions& options);
 
 // A mapped segment. The unique_ptr that owns the segment may be moved; the
 // mapping keeps its address. Thread-safe: the object only holds addresses.
 class Segment {
  public:
-  // Scheduler only. Allocates every page (posix_fallocate), so that no process
-  // is killed later because it touches a page. Compares the size with
-  // MemAvailable and the cgroup's limit first. Returns ResourceExhausted, which
-  // names the needed and the available memory, if the segment does not fit.
+  // Scheduler only. Allocates the pages of SegmentBytes() (posix_fallocate), so
+  // that no process is killed later because it touches one. Compares the size
+  // with MemAvailable and the cgroup's limit first. Returns ResourceExhausted,
+  // which names the needed and the available memory, if the segment does not
+  // fit.
   static absl::StatusOr<std::unique_ptr<Segment>> Create(
       const SegmentOptions& options);
 

@@ -100,7 +100,9 @@ struct SegmentLayout {
   uint64_t optimizer_state = 0;  // f32 [2][P * k].
   uint64_t gradients = 0;        // f32 [board_places][P].
   uint64_t slots = 0;            // Blocks [num_slots].
-  uint64_t overflow = 0;         // Blocks [num_overflow_blocks].
+  // Blocks [num_overflow_blocks]. With parts, their pages come as they are
+  // touched.
+  uint64_t overflow = 0;
   // Places [W] of messages. Their pages come as they are touched.
   uint64_t messages = 0;
   uint64_t total_bytes = 0;

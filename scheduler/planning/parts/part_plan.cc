@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "scheduler/planning/capped.h"
 #include "scheduler/planning/memory_plan.h"
 #include "shared/minibatch/hop_size.h"
 #include "shared/minibatch/task.h"
@@ -46,6 +47,16 @@ std::vector<uint64_t> MostSources(const PlanInput& input) {
                           most * (uint64_t{1} + static_cast<uint64_t>(fanout)))
                : num_nodes;
     sources.push_back(most);
+  }
+  return sources;
+}
+
+// Returns the numbers of sources that the measured batches had, and a quarter
+// more.
+std::vector<uint64_t> MeasuredSources(const SamplingProfile& sampling) {
+  std::vector<uint64_t> sources;
+  for (const HopSize& hop : sampling.hops) {
+    sources.push_back(hop.num_sources + hop.num_sources / 4);
   }
   return sources;
 }
@@ -93,22 +104,40 @@ uint64_t SplittingBytes(const PlanInput& input,
                         const SamplingProfile& sampling) {
   const uint64_t parts = input.spec.training.parts;
   if (parts <= 1) return 0;
-  // Owner, needs and number of a vertex, and its place in each part's lists.
-  const uint64_t vertex_bytes = 12 + 4 * parts;
-  const uint64_t batch = sampling.max_task_bytes + sampling.max_task_bytes / 4;
-  return std::max<uint64_t>(sampling.num_threads, 1) *
-         (batch + vertex_bytes * sampling.max_input_nodes);
+  const auto bytes_of = [&](uint64_t batch_bytes,
+                            absl::Span<const uint64_t> sources) {
+    // Owner, needs and number of a vertex; its place in each part's lists.
+    uint64_t bytes = batch_bytes;
+    if (!sources.empty()) {
+      bytes = AddCapped(bytes, MultiplyCapped(12, sources.back()));
+    }
+    for (const uint64_t of_hop : sources) {
+      bytes = AddCapped(bytes, MultiplyCapped(4 * (parts - 1), of_hop));
+    }
+    return bytes;
+  };
+  const uint64_t usual =
+      bytes_of(sampling.max_task_bytes + sampling.max_task_bytes / 4,
+               MeasuredSources(sampling));
+  const uint64_t most =
+      std::max(usual, bytes_of(sampling.bound_task_bytes, MostSources(input)));
+  const uint64_t threads = std::max<uint64_t>(sampling.num_threads, 1);
+  return AddCapped(MultiplyCapped(threads - 1, usual), most);
 }
 
 uint64_t MeasuredMessageBytes(const PlanInput& input,
                               const SegmentOptions& segment) {
   if (segment.num_messages == 0) return 0;
-  std::vector<uint64_t> sources;
-  for (const HopSize& hop : input.sampling.hops) {
-    sources.push_back(hop.num_sources + hop.num_sources / 4);
-  }
   return segment.batches_per_step *
-         std::min(segment.message_bytes, BytesOfMessages(input, sources));
+         std::min(segment.message_bytes,
+                  BytesOfMessages(input, MeasuredSources(input.sampling)));
+}
+
+uint64_t UsualOverflowBytes(const SegmentOptions& segment) {
+  if (segment.parts <= 1) return 0;
+  return MultiplyCapped(
+      segment.num_overflow_blocks,
+      std::min(segment.overflow_bytes, MultiplyCapped(2, segment.slot_bytes)));
 }
 
 PartFigures FiguresOfParts(const PlanInput& input) {

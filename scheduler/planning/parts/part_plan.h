@@ -24,8 +24,9 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment);
 uint32_t SlotsForParts(uint64_t slots, uint64_t parts);
 
 // Returns the bytes that a sampler takes to split batches, beside what was
-// measured: each thread has a whole batch and its vertices' numbers. 0 for
-// whole batches.
+// measured: each thread has a whole batch and its vertices' numbers. One thread
+// has a batch that is as large as it can be: the memory of such a batch is
+// given back behind it. 0 for whole batches.
 uint64_t SplittingBytes(const PlanInput& input,
                         const SamplingProfile& sampling);
 
@@ -46,6 +47,11 @@ struct PartFigures {
   uint64_t most_message_bytes = 0;
 };
 PartFigures FiguresOfParts(const PlanInput& input);
+
+// Returns the bytes that parts in overflow blocks take, if they have up to
+// twice the room of a slot; 0 for whole batches, whose blocks are part of
+// SegmentBytes(). Larger parts touch more of their blocks.
+uint64_t UsualOverflowBytes(const SegmentOptions& segment);
 
 }  // namespace fgnn
 

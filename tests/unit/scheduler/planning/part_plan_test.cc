@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
@@ -103,6 +104,56 @@ TEST(PartPlanTest, FiguresAreThoseOfTheMeasuredBatches) {
       FiguresOfParts(input).most_message_bytes - figures.most_message_bytes,
       MessageBytes(4, 200, input.dataset.feature_columns * 4));
   EXPECT_EQ(FiguresOfParts(WithParts(1)).most_message_bytes, 0U);
+}
+
+// A large part may take its block's whole bound, but few parts are so large.
+TEST(PartPlanTest, OverflowBlocksArePlannedByTheSlots) {
+  const std::string name = "4 blocks for large parts";
+  PlanInput input = WithParts(2);
+  input.spec.samplers = 2;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(BytesNamed(plan, name), 4 * 2 * plan.segment.slot_bytes);
+  // A bound that no memory has.
+  input.sampling.bound_task_bytes = uint64_t{1} << 40;
+  FGNN_ASSERT_OK_AND_ASSIGN(SegmentOptions segment, [&] {
+    PlanInput large = input;
+    large.available_bytes = uint64_t{1} << 44;
+    const absl::StatusOr<JobPlan> planned = PlanJob(large);
+    return planned.ok() ? absl::StatusOr<SegmentOptions>(planned->segment)
+                        : planned.status();
+  }());
+  EXPECT_GE(segment.overflow_bytes, uint64_t{1} << 40);
+  EXPECT_EQ(SegmentBytes(segment), SegmentBytes(plan.segment));
+  EXPECT_EQ(UsualOverflowBytes(segment), UsualOverflowBytes(plan.segment));
+  // Blocks that are smaller than two slots have no more than they hold.
+  segment.overflow_bytes = segment.slot_bytes + 1;
+  EXPECT_EQ(UsualOverflowBytes(segment), 4 * segment.overflow_bytes);
+  segment.parts = 1;
+  EXPECT_EQ(UsualOverflowBytes(segment), 0U);
+}
+
+// Each thread has a batch as they were measured; one has the largest.
+TEST(PartPlanTest, SplittingIsPlannedForOneBatchAtItsBound) {
+  PlanInput input = WithParts(4);
+  input.spec.sampling.batch_size = 10;
+  input.spec.sampling.fanouts = {3, 3};
+  input.sampling.hops = {{.num_destinations = 10, .num_sources = 20},
+                         {.num_destinations = 20, .num_sources = 40}};
+  input.sampling.max_task_bytes = 4000;
+  input.sampling.bound_task_bytes = 100'000;
+  // An owner's byte, three numbers, and a place in three other parts' lists.
+  const uint64_t usual = 5000 + 12 * 50 + 4 * 3 * (25 + 50);
+  const uint64_t most = 100'000 + 12 * 160 + 4 * 3 * (40 + 160);
+  for (const uint32_t threads : {1U, 2U, 5U}) {
+    input.sampling.num_threads = threads;
+    EXPECT_EQ(SplittingBytes(input, input.sampling),
+              (threads - 1) * usual + most);
+  }
+  // What was measured may be the most.
+  input.sampling.bound_task_bytes = 4000;
+  input.spec.sampling.fanouts = {1, 1};
+  EXPECT_EQ(SplittingBytes(input, input.sampling), 5 * usual);
+  EXPECT_EQ(SplittingBytes(WithParts(1), input.sampling), 0U);
 }
 
 TEST(PartPlanTest, InputsAreSharedWhereTheyAreLoadedOrWhereTheJobSaysSo) {

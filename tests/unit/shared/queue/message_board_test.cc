@@ -109,24 +109,33 @@ TEST_P(MessageBoardTest, PublishingWakesWhoWaitsAndIsDoneOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Steps, MessageBoardTest, testing::Values(1, 2));
 
-// Only what is touched takes memory: the bound of messages is far above what
-// batches have.
-TEST(MessageMemoryTest, PagesOfMessagesComeAsTheyAreTouched) {
+// Only what is touched takes memory: the bounds of messages and of parts in
+// overflow blocks are far above what batches have.
+TEST(MessageMemoryTest, PagesOfMessagesAndOfOverflowComeAsTheyAreTouched) {
   SegmentOptions options = OptionsOf(2, 2);
   options.message_bytes = uint64_t{8} << 30;
+  options.overflow_bytes = uint64_t{8} << 30;
   const std::unique_ptr<Segment> segment = MakeSegment(options);
   ASSERT_NE(segment, nullptr);
-  SegmentOptions silent = options;
-  silent.message_bytes = 0;
-  EXPECT_EQ(SegmentBytes(options), SegmentBytes(silent));
+  SegmentOptions small = options;
+  small.message_bytes = 0;
+  small.overflow_bytes = options.slot_bytes;
+  EXPECT_EQ(SegmentBytes(options), SegmentBytes(small));
   struct stat file = {};
   ASSERT_EQ(::fstat(segment->fd(), &file), 0);
-  EXPECT_GT(static_cast<uint64_t>(file.st_size), 2 * options.message_bytes);
-  const uint64_t blocks = file.st_blocks;
-  EXPECT_EQ(blocks * 512, SegmentBytes(options));
+  EXPECT_GT(static_cast<uint64_t>(file.st_size),
+            2 * options.message_bytes +
+                options.num_overflow_blocks * options.overflow_bytes);
+  const auto num_pages = [&segment, &file] {
+    EXPECT_EQ(::fstat(segment->fd(), &file), 0);
+    return static_cast<uint64_t>(file.st_blocks) * 512 / 4096;
+  };
+  const uint64_t allocated = num_pages();
+  EXPECT_EQ(allocated * 4096, SegmentBytes(options));
   MessageBoard(segment.get()).BytesOf(BatchSeq(1)).back() = std::byte{1};
-  ASSERT_EQ(::fstat(segment->fd(), &file), 0);
-  EXPECT_GT(static_cast<uint64_t>(file.st_blocks), blocks);
+  EXPECT_EQ(num_pages(), allocated + 1);
+  segment->task_blocks().back() = std::byte{1};
+  EXPECT_EQ(num_pages(), allocated + 2);
 }
 
 // The value that a part's message of a batch has in each of its words.
