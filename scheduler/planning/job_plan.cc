@@ -328,6 +328,7 @@ absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   SegmentOptions segment =
       PlanSegment(input, RowsAskedFor(input, gpus), gpus.topology_on_host);
   segment.hidden_on_gpu = gpus.hidden_on_gpu ? 1 : 0;
+  FGNN_RETURN_IF_ERROR(CheckMessages(input));
   FGNN_RETURN_IF_ERROR(ValidateOptions(segment));
   FGNN_RETURN_IF_ERROR(CheckWarmup(input.spec.training, segment));
   const std::optional<uint64_t> limit = input.spec.limits.memory_bytes;

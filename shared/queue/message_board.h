@@ -37,6 +37,10 @@ constexpr uint64_t NumMessages(uint64_t layers, bool shares_inputs) {
 // are sent.
 uint64_t MessageBytes(uint64_t num_parts, uint64_t sources, uint64_t row_bytes);
 
+// The most bytes that the places of a step's batches may have together: half of
+// a process's addresses.
+inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 46;
+
 // A trainer's view of the board. Thread-safe. Borrows the segment. A message or
 // part beyond its range is reduced to the range.
 class MessageBoard {

@@ -19,6 +19,7 @@
 #include "shared/device/device.h"
 #include "shared/device/memory.h"
 #include "shared/minibatch/task.h"
+#include "shared/queue/message_board.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_table.h"
 
@@ -75,9 +76,10 @@ absl::Status CheckParts(const SegmentOptions& options) {
   }
   FGNN_RETURN_IF_ERROR(
       CheckRange("num_messages", options.num_messages, 0, kMaxMessages));
-  FGNN_RETURN_IF_ERROR(
-      CheckRange("message_bytes", options.message_bytes, 0,
-                 options.num_messages > 0 ? kMaxBlockBytes : 0));
+  FGNN_RETURN_IF_ERROR(CheckRange(
+      "message_bytes", options.message_bytes, 0,
+      options.num_messages > 0 ? kMostMessageBytes / options.batches_per_step
+                               : 0));
   // Messages belong to one version of the weights, and the board has places for
   // the batches of one step.
   return CheckRange("staleness", options.staleness, 0,

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/memory_plan.h"
+#include "shared/base/units.h"
 #include "shared/minibatch/hop_size.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
@@ -61,6 +63,38 @@ std::vector<uint64_t> MeasuredSources(const SamplingProfile& sampling) {
   return sources;
 }
 
+// Returns the bytes of the places of a step's batches.
+uint64_t BytesOfPlaces(const PlanInput& input) {
+  return MultiplyCapped(input.spec.training.batches_per_step,
+                        BytesOfMessages(input, MostSources(input)));
+}
+
+// A number of the job on which the bytes of messages depend.
+struct SizeField {
+  const char* name;
+  uint32_t& (*of)(JobSpec& spec);
+};
+constexpr SizeField kSizeFields[] = {
+    {"training.batches_per_step",
+     [](JobSpec& spec) -> uint32_t& { return spec.training.batches_per_step; }},
+    {"model.hidden",
+     [](JobSpec& spec) -> uint32_t& { return spec.model.hidden; }},
+    {"training.parts",
+     [](JobSpec& spec) -> uint32_t& { return spec.training.parts; }}};
+
+// Returns the largest value of the field with which the messages have room; 0:
+// none.
+uint32_t LargestThatFits(PlanInput input, const SizeField& field) {
+  uint32_t& value = field.of(input.spec);
+  uint32_t fits = 0;
+  uint32_t beyond = value;
+  while (beyond - fits > 1) {
+    value = fits + (beyond - fits) / 2;
+    (BytesOfPlaces(input) <= kMostMessageBytes ? fits : beyond) = value;
+  }
+  return fits;
+}
+
 }  // namespace
 
 bool SharesInputs(const PlanInput& input) {
@@ -98,6 +132,23 @@ void PlanParts(const PlanInput& input, SegmentOptions* segment) {
       std::max<uint64_t>(largest / parts * 2, sizeof(TaskHeader));
   segment->num_overflow_blocks = spec.num_samplers() * num_parts;
   segment->overflow_bytes = bound;
+}
+
+absl::Status CheckMessages(const PlanInput& input) {
+  if (input.spec.training.parts <= 1) return absl::OkStatus();
+  const uint64_t bytes = BytesOfPlaces(input);
+  if (bytes <= kMostMessageBytes) return absl::OkStatus();
+  for (const SizeField& field : kSizeFields) {
+    const uint32_t fits = LargestThatFits(input, field);
+    if (fits == 0) continue;
+    JobSpec spec = input.spec;
+    return absl::InvalidArgumentError(absl::StrCat(
+        field.name, " is ", field.of(spec), ", but the messages between ",
+        spec.training.parts, " parts of a step's batches may take ",
+        FormatBytes(bytes), ", and ", FormatBytes(kMostMessageBytes),
+        " is the most; use ", fits));
+  }
+  return absl::InternalError("whole batches have messages");
 }
 
 uint64_t SplittingBytes(const PlanInput& input,

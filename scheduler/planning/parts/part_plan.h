@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "scheduler/planning/job_plan.h"
 #include "shared/queue/segment_options.h"
 
@@ -18,6 +19,11 @@ bool SharesInputs(const PlanInput& input);
 // Sets what the parts of batches need: messages, and room for tasks. The other
 // fields of the segment are planned for whole batches. Does nothing for these.
 void PlanParts(const PlanInput& input, SegmentOptions* segment);
+
+// Returns InvalidArgument if the messages of a step's batches may take more
+// than kMostMessageBytes. Names the first field whose lower value mends it, and
+// that value.
+absl::Status CheckMessages(const PlanInput& input);
 
 // Returns the most slots, no more than `slots`, that hold whole batches; but at
 // least those of two batches.

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
 #include "tests/fakes/status_matchers.h"
@@ -154,6 +156,49 @@ TEST(PartPlanTest, SplittingIsPlannedForOneBatchAtItsBound) {
   input.spec.sampling.fanouts = {1, 1};
   EXPECT_EQ(SplittingBytes(input, input.sampling), 5 * usual);
   EXPECT_EQ(SplittingBytes(WithParts(1), input.sampling), 0U);
+}
+
+TEST(PartPlanTest, MessagesBeyondTheirBoundNameTheFieldAndAValueThatWorks) {
+  PlanInput input = WithParts(16);
+  input.spec.training.parts_on_fewer_trainers = true;
+  input.spec.model.layers = 2;
+  input.spec.model.hidden = 1000;
+  input.spec.sampling.kind = "labor";
+  input.spec.sampling.fanouts = {3, 3};
+  input.spec.training.batches_per_step = 1024;
+  EXPECT_THAT(
+      CheckMessages(input),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("training.batches_per_step is 1024, "
+                                  "but the messages between 16 parts")));
+  const uint64_t bytes = 2 * MessageBytes(16, input.dataset.num_nodes, 4000);
+  const uint64_t fits = kMostMessageBytes / bytes;
+  EXPECT_THAT(
+      std::string(CheckMessages(input).message()),
+      testing::EndsWith(absl::StrCat("64.0 TiB is the most; use ", fits)));
+  input.spec.training.batches_per_step = static_cast<uint32_t>(fits);
+  EXPECT_THAT(CheckMessages(input), IsOk());
+  ++input.spec.training.batches_per_step;
+  EXPECT_THAT(PlanJob(input), InvalidArgument());
+  input.spec.training.parts = 1;
+  EXPECT_THAT(CheckMessages(input), IsOk());
+  // Where no batch has room, its width is too large.
+  input.spec.training.parts = 16;
+  input.spec.training.batches_per_step = 3;
+  input.spec.model.hidden = 65'536;
+  input.dataset.num_nodes = uint64_t{1} << 32;
+  const std::string text(CheckMessages(input).message());
+  EXPECT_THAT(text, testing::HasSubstr("model.hidden is 65536"));
+  const std::string value = text.substr(text.rfind(' ') + 1);
+  ASSERT_TRUE(absl::SimpleAtoi(value, &input.spec.model.hidden)) << text;
+  EXPECT_THAT(CheckMessages(input), IsOk());
+  ++input.spec.model.hidden;
+  EXPECT_THAT(CheckMessages(input), InvalidArgument());
+  // Features that are sent have a width of their own.
+  input.spec.training.share_inputs = "on";
+  input.dataset.feature_columns = 2000;
+  EXPECT_THAT(std::string(CheckMessages(input).message()),
+              testing::HasSubstr("training.parts is 16"));
 }
 
 TEST(PartPlanTest, InputsAreSharedWhereTheyAreLoadedOrWhereTheJobSaysSo) {

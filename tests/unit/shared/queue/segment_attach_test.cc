@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shared/base/crc32c.h"
+#include "shared/queue/message_board.h"
 #include "shared/queue/segment.h"
 #include "shared/queue/segment_layout.h"
 #include "tests/unit/shared/queue/segment_for_tests.h"
@@ -100,6 +101,12 @@ TEST(SegmentAttachTest, OptionsOutOfRangeAreRefusedByName) {
               o->parts = 2;
               o->num_messages = 1;
               o->message_bytes = ~uint64_t{0};
+            }},
+           {"message_bytes",
+            [](SegmentOptions* o) {
+              o->parts = 2;
+              o->num_messages = 1;
+              o->message_bytes = kMostMessageBytes / o->batches_per_step + 1;
             }},
            {"staleness",
             [](SegmentOptions* o) {
