@@ -33,7 +33,9 @@ void CheckAlone(const Segment& segment, OwnerIndex other) {
 }
 
 void RunSampler(Segment* segment, uint32_t device, const Report& report) {
-  GlobalQueue queue(segment, SamplerOf(device), /*overflow_block=*/device);
+  const auto parts = static_cast<uint32_t>(segment->options().parts);
+  GlobalQueue queue(segment, SamplerOf(device),
+                    /*overflow_block=*/device * parts);
   DeviceTable table(segment, SamplerOf(device));
   for (;;) {
     uint32_t seen = queue.frees();
@@ -84,22 +86,27 @@ void RunTrainer(Segment* segment, uint32_t device, const Report& report) {
   }
 }
 
-SegmentOptions Options() {
+SegmentOptions OptionsFor(uint32_t parts) {
   SegmentOptions options = SmallOptions();
-  options.num_slots = 6;
+  options.parts = parts;
+  options.num_slots = 6 * parts;
+  options.num_overflow_blocks = kDevices * parts;
   options.num_devices = kDevices;
   options.switching = 1;
   options.batches_per_epoch = 100;
   return options;
 }
 
-class DeviceTurnsKillTest : public KillTest {
+// The parameter is the number of a batch's parts.
+class DeviceTurnsKillTest : public KillTest,
+                            public testing::WithParamInterface<uint32_t> {
  protected:
   DeviceTurnsKillTest()
-      : KillTest({.seed = 20240901, .num_kills = 150}, Options()) {}
+      : KillTest({.seed = 20240901, .num_kills = 150}, OptionsFor(GetParam())) {
+  }
 };
 
-TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
+TEST_P(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
   DeviceTable table(segment_.get(), kNoOwner);
   for (uint32_t device = 0; device < kDevices; ++device) {
     table.SetTimes(device, {.sample = 1, .train = 1, .standby = 1});
@@ -128,7 +135,7 @@ TEST_F(DeviceTurnsKillTest, EveryBatchCountsOnceWhoeverDies) {
 
 // Killed in its slice, it keeps the device from the other one until it is
 // reaped, and no longer.
-TEST_F(DeviceTurnsKillTest, TheReaperNamesTheSliceOfOneThatDied) {
+TEST_P(DeviceTurnsKillTest, TheReaperNamesTheSliceOfOneThatDied) {
   GlobalQueue scheduler(segment_.get(), kNoOwner);
   DeviceTable table(segment_.get(), kNoOwner);
   DeviceTable trainer(segment_.get(), TrainerOf(0));
@@ -152,6 +159,8 @@ TEST_F(DeviceTurnsKillTest, TheReaperNamesTheSliceOfOneThatDied) {
   EXPECT_FALSE(table.ReclaimSlicesOf(SamplerOf(0)));
   EXPECT_TRUE(trainer.TryTakeSlice(0, DeviceWork::kTrain));
 }
+
+INSTANTIATE_TEST_SUITE_P(Parts, DeviceTurnsKillTest, testing::Values(1, 2, 3));
 
 }  // namespace
 }  // namespace fgnn

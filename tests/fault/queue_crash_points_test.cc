@@ -1,16 +1,20 @@
 // A process that is killed leaves the segment as it is between two of its
 // instructions. So each scenario runs once, instruction by instruction. From
 // every state of the memory on the way, the reaper and two new processes must
-// bring the job to its exact end (I1, I2, I6, I8, I10).
+// bring the job to its exact end (I1, I2, I6, I8, I10). A message between parts
+// that is published is whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shared/queue/message_board.h"
 #include "shared/queue/segment_layout.h"
 #include "shared/queue/slot_table.h"
 #include "tests/fault/child_process.h"
@@ -26,31 +30,57 @@ constexpr OwnerIndex kTrainer{2};
 constexpr OwnerIndex kNextSampler{11};
 constexpr OwnerIndex kNextTrainer{12};
 constexpr int kCannotTrace = 77;
+constexpr uint32_t kMessages = 2;
+constexpr size_t kMessageBytes = 24;
 
 using Memory = std::vector<std::byte>;
 
-SegmentOptions TinyOptions(uint32_t staleness) {
+struct Law {
+  uint32_t staleness;  // The staleness that the job allows.
+  uint32_t parts;
+};
+
+SegmentOptions TinyOptions(const Law& law) {
   SegmentOptions options = SmallOptions();
-  options.num_slots = 3;
-  options.num_overflow_blocks = 1;
+  options.parts = law.parts;
+  options.num_slots = 3 * law.parts;
+  options.num_overflow_blocks = law.parts;
   options.overflow_bytes = 5120;
   options.batches_per_epoch = 5;
   options.epochs = 2;
   options.batches_per_step = 2;
-  options.staleness = staleness;
+  options.staleness = law.staleness;
   options.num_parameters = 3;
   options.optimizer_floats_per_parameter = 1;
+  if (law.parts > 1 && law.staleness == 0) {
+    options.num_messages = kMessages;
+    options.message_bytes = kMessages * law.parts * kMessageBytes;
+  }
   return options;
 }
 
 absl::Span<std::byte> MemoryOf(const Segment& segment) {
   const uint64_t control = SegmentLayout::Of(segment.options()).control;
-  return {reinterpret_cast<std::byte*>(&segment.regions().control()) - control,
-          static_cast<size_t>(segment.total_bytes())};
+  return {
+      reinterpret_cast<std::byte*>(&segment.regions().control()) - control,
+      static_cast<size_t>(SegmentLayout::Of(segment.options()).total_bytes)};
 }
 
-// The parameter is the staleness that the job allows.
-class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
+// Returns where the message of the part lies.
+absl::Span<std::byte> MessageOf(const MessageBoard& board,
+                                const BatchPart& task, uint32_t message,
+                                uint32_t parts) {
+  return board.BytesOf(task.seq).subspan(
+      (message * parts + task.part) * kMessageBytes, kMessageBytes);
+}
+
+// Returns what each byte of the message is, which is not 0.
+std::byte ContentOfMessage(const BatchPart& task, uint32_t message) {
+  return static_cast<std::byte>(1 + task.seq.value() * 16 + task.part * 4 +
+                                message);
+}
+
+class QueueCrashPointsTest : public testing::TestWithParam<Law> {
  protected:
   static SegmentOptions Options() { return TinyOptions(GetParam()); }
   void SetUp() override {
@@ -97,6 +127,7 @@ class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
       SCOPED_TRACE(absl::StrCat("state ", i, " of ", states.size()));
       std::memcpy(MemoryOf(*replay).data(), states[i].data(), states[i].size());
       ExpectSoundWords(*replay, &generations);
+      ExpectWholeMessages(replay.get());
       GlobalQueue scheduler(replay.get(), kNoOwner);
       GradientBoard board(replay.get(), kNoOwner);
       for (const OwnerIndex dead : {kSampler, kTrainer}) {
@@ -124,6 +155,49 @@ class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
     }
   }
 
+  // Of the first step, in which all messages of these tests are.
+  static void ExpectWholeMessages(Segment* segment) {
+    const SegmentOptions& options = segment->options();
+    if (options.num_messages == 0) return;
+    const MessageBoard board(segment);
+    const JobShape& shape = segment->shape();
+    for (const BatchPart& task :
+         PartsOf(shape.BatchesOfStep(StepNumber(0)), options.parts)) {
+      for (uint32_t message = 0; message < kMessages; ++message) {
+        if (!board.IsThere(task.seq, message, task.part)) continue;
+        const absl::Span<const std::byte> bytes =
+            MessageOf(board, task, message, GetParam().parts);
+        EXPECT_EQ(std::count(bytes.begin(), bytes.end(),
+                             ContentOfMessage(task, message)),
+                  static_cast<int64_t>(bytes.size()))
+            << "message " << message << " of part " << task.part;
+      }
+    }
+  }
+
+  // As a trainer does it: what is there is not written again.
+  void SendMessage(const BatchPart& task, uint32_t message) {
+    MessageBoard board(segment_.get());
+    if (board.IsThere(task.seq, message, task.part)) return;
+    const absl::Span<std::byte> bytes =
+        MessageOf(board, task, message, GetParam().parts);
+    std::fill(bytes.begin(), bytes.end(), ContentOfMessage(task, message));
+    board.Publish(task.seq, message, task.part);
+  }
+
+  // Claims the free parts of the lowest batch.
+  std::vector<WriteSlot> ClaimBatch() {
+    auto slots = sampler_.TryClaimBatchForWriting();
+    if (!slots.ok() || slots->empty()) ::abort();
+    return *std::move(slots);
+  }
+  void ClaimIntoOverflow() {
+    for (std::vector<WriteSlot> slots = ClaimBatch();
+         WriteSlot & slot : slots) {
+      if (!slot.SwitchToOverflow(NoWait()).ok()) ::abort();
+    }
+  }
+
   void Sample(int turns) {
     for (int i = 0; i < turns; ++i) {
       if (!SamplerTurn(&sampler_, NoWait()).ok()) ::abort();
@@ -147,35 +221,63 @@ class QueueCrashPointsTest : public testing::TestWithParam<uint32_t> {
 };
 
 TEST_P(QueueCrashPointsTest, ASamplerPublishes) {
-  ExpectRecoveryDuring([this] { Sample(3); });  // The second one overflows.
+  // The second batch overflows. With parts, ASamplerRetracts has that.
+  const int turns = GetParam().parts == 1 ? 3 : 1;
+  ExpectRecoveryDuring([this, turns] { Sample(turns); });
 }
 
 TEST_P(QueueCrashPointsTest, ASamplerGivesBack) {
   ExpectRecoveryDuring([this] {
-    { auto slot = sampler_.TryClaimForWriting(); }
-    auto slot = sampler_.TryClaimForWriting();
-    if (!(*slot)->SwitchToOverflow(NoWait()).ok()) ::abort();
+    ClaimBatch();
+    ClaimIntoOverflow();
   });
 }
 
 TEST_P(QueueCrashPointsTest, ASamplerRetracts) {
-  auto first = sampler_.TryClaimForWriting();
-  ASSERT_TRUE(first.ok() && first->has_value());
-  Sample(1);  // Batch 1, in the overflow block.
+  std::vector<WriteSlot> first = ClaimBatch();
+  Sample(1);  // Batch 1, in the overflow blocks.
   ExpectRecoveryDuring([&first] {
-    WriteSlot& slot = **first;
-    if (!slot.SwitchToOverflow(NoWait()).ok() ||
-        !WriteTestTask(slot.block(), BatchSeq(0), 20).ok() ||
-        !std::move(slot).Publish().ok()) {
-      ::abort();
+    for (WriteSlot& slot : first) {
+      if (!slot.SwitchToOverflow(NoWait()).ok() ||
+          !WriteTestTask(slot.block(), ContentOf(slot.batch_part()), 20).ok()) {
+        ::abort();
+      }
+    }
+    for (WriteSlot& slot : first) {
+      if (!std::move(slot).Publish().ok()) ::abort();
     }
   });
 }
 
 TEST_P(QueueCrashPointsTest, ATrainerTrains) {
   Sample(3);
-  // The initial weights, two batches, a step, half of the next.
-  ExpectRecoveryDuring([this] { Train(5); });
+  // The initial weights, two batches, a step, half of the next. With parts, all
+  // before the last part of the first step is done already, which saves time.
+  const auto tasks = 2 * static_cast<int>(GetParam().parts);
+  const int before = GetParam().parts == 1 ? 0 : tasks;
+  Train(before);
+  ExpectRecoveryDuring([this, tasks, before] { Train(3 + tasks - before); });
+}
+
+class MessageCrashPointsTest : public QueueCrashPointsTest {};
+
+// Rules d and f of the queue's README.
+TEST_P(MessageCrashPointsTest, ATrainerSendsMessagesAndTakesTheMissingPart) {
+  Train(1);
+  Sample(1);
+  ExpectRecoveryDuring([this] {
+    for (uint32_t message = 0; message < kMessages; ++message) {
+      for (uint32_t part = 0; part < GetParam().parts; ++part) {
+        const BatchPart task{BatchSeq(0), part};
+        const auto slot = trainer_.TryClaimPart(task);
+        if (!slot.ok() || !slot->has_value()) ::abort();
+        for (uint32_t sent = 0; sent <= message; ++sent) {
+          SendMessage(task, sent);
+        }
+      }  // Gives the part back.
+    }
+    Train(static_cast<int>(GetParam().parts));
+  });
 }
 
 TEST_P(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
@@ -194,13 +296,13 @@ TEST_P(QueueCrashPointsTest, ATrainerGivesBackAndRejects) {
 TEST_P(QueueCrashPointsTest, AReaperReaps) {
   Train(1);
   Sample(3);
-  Train(2);
+  Train(2 * static_cast<int>(GetParam().parts));
   Sample(2);
   auto reading = trainer_.TryClaimForReading(BatchSeq(2), BatchSeq(10));
   ASSERT_TRUE(reading.ok() && reading->has_value());
   auto overflowing = trainer_.TryClaimForReading(BatchSeq(4), BatchSeq(10));
   ASSERT_TRUE(overflowing.ok() && overflowing->has_value());
-  auto writing = sampler_.TryClaimForWriting();
+  const auto writing = sampler_.TryClaimBatchForWriting();
   const auto lease = trainer_board_.TryLease();
   ASSERT_TRUE(lease.has_value());
   ExpectRecoveryDuring([this] {
@@ -211,14 +313,18 @@ TEST_P(QueueCrashPointsTest, AReaperReaps) {
 }
 
 TEST_P(QueueCrashPointsTest, AReaperReapsAnOverflowingSampler) {
-  auto writing = sampler_.TryClaimForWriting();
-  ASSERT_TRUE(writing.ok() && writing->has_value());
-  ASSERT_THAT((*writing)->SwitchToOverflow(NoWait()), IsOk());
+  std::vector<WriteSlot> writing = ClaimBatch();
+  for (WriteSlot& slot : writing) {
+    ASSERT_THAT(slot.SwitchToOverflow(NoWait()), IsOk());
+  }
   ExpectRecoveryDuring([this] { scheduler_.ReclaimSlotsOf(kSampler); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Staleness, QueueCrashPointsTest,
-                         testing::Values(0, 1));
+INSTANTIATE_TEST_SUITE_P(Laws, QueueCrashPointsTest,
+                         testing::Values(Law{0, 1}, Law{1, 1}, Law{0, 2},
+                                         Law{0, 3}));
+INSTANTIATE_TEST_SUITE_P(Laws, MessageCrashPointsTest,
+                         testing::Values(Law{0, 2}, Law{0, 3}));
 
 }  // namespace
 }  // namespace fgnn
