@@ -30,6 +30,15 @@ bool IsOn(const Daemon& daemon, const std::string& job_id, uint32_t device) {
          daemon.works_on_device();
 }
 
+// Returns what the loss costs a job whose batches have more parts than devices
+// are left; "": nothing. What an exchange of rows waits for is trained in turn.
+std::string CostOfParts(const SegmentOptions& segment, size_t num_left) {
+  if (segment.parts <= num_left || segment.num_messages == 0) return "";
+  return absl::StrCat(", which ", num_left == 1 ? "computes" : "compute",
+                      " each batch of ", segment.parts, " parts about ",
+                      segment.num_messages, " times");
+}
+
 }  // namespace
 
 std::vector<std::string> DaemonDevices::Names(const std::string& job_id) const {
@@ -104,11 +113,12 @@ bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
   }
   const std::string& device = daemon.placement.device.name;
   const LogJob about(job_id);
+  const std::vector<std::string> left = NamesLeft(job_id);
   LogWarning(
-      "job {}: {} is lost, and the job goes on with {}: {}; once that is "
+      "job {}: {} is lost, and the job goes on with {}{}: {}; once that is "
       "mended, 'fgnn switch {} auto --job {}' brings it back",
-      job_id, device, absl::StrJoin(NamesLeft(job_id), ", "), why, device,
-      job_id);
+      job_id, device, absl::StrJoin(left, ", "),
+      CostOfParts(segment->options(), left.size()), why, device, job_id);
   return true;
 }
 
