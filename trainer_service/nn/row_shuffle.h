@@ -13,6 +13,17 @@ namespace fgnn {
 
 class ThreadTeam;
 
+// Rows that a device has copied to the host, and room for those that it gets.
+// They lie without gaps, by the part that they go to or come from, parts
+// ascending. Forwards `out` has the rows of TaskSplit::Level::send, and `in`
+// gets the remote rows. Backwards `out` has the gradients of the remote rows,
+// and `in` gets those of the rows of `send`. Borrowed.
+struct PackedExchange {
+  const void* out = nullptr;
+  void* in = nullptr;
+  uint64_t row_bytes = 0;
+};
+
 // Rows of the sources of a hop, at the place that a part has for them: its own
 // rows, then the remote ones in the order of TaskView::split. Borrowed.
 struct PartRows {
@@ -38,6 +49,10 @@ class RowShuffle {
   // precision. The remote rows are left as they are.
   virtual absl::Status Backward(uint32_t hop, const PartRows& gradient,
                                 ThreadTeam& team) = 0;
+  // Does the part of Forward(), or of Backward(), that the host has where rows
+  // lie on a device: sends rows, and waits for others. Nothing is added up.
+  virtual absl::Status Exchange(uint32_t hop, bool forward,
+                                const PackedExchange& rows) = 0;
 };
 
 }  // namespace fgnn

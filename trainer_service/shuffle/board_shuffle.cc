@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
@@ -87,77 +88,111 @@ absl::Status BoardShuffle::WaitFor(uint32_t message, uint32_t part) const {
   return wait_(message, part);
 }
 
-absl::Status BoardShuffle::Forward(uint32_t hop, const PartRows& rows,
-                                   ThreadTeam& team) {
+uint32_t BoardShuffle::Count(const Messages& messages, uint32_t from,
+                             uint32_t to) const {
+  // A gradient goes back where its row came from.
+  if (!messages.forward) std::swap(from, to);
+  return task_.split.levels[messages.hop].counts[from * task_.num_parts + to];
+}
+
+template <typename Write>
+absl::Status BoardShuffle::Send(const Messages& messages, const Write& write) {
   FGNN_RETURN_IF_ERROR(CheckPlace());
   const uint32_t self = task_.part;
-  const uint32_t message = places_.MessageOf(hop, /*forward=*/true);
-  const uint64_t row_bytes = rows.columns * BytesOfNumber(rows.precision);
-  auto* const all = static_cast<std::byte*>(rows.rows);
+  const uint32_t message = places_.MessageOf(messages.hop, messages.forward);
+  if (board_.IsThere(task_.seq, message, self)) return absl::OkStatus();
   std::byte* const place = board_.BytesOf(task_.seq).data();
-  if (!board_.IsThere(task_.seq, message, self)) {
-    const uint32_t* send = task_.split.levels[hop].send.data();
-    for (uint32_t to = 0; to < task_.num_parts; ++to) {
-      const uint32_t count = Count(hop, self, to);
-      std::byte* const out = place + places_.BeginOf(message, self, to);
-      FGNN_RETURN_IF_ERROR(ForRows(team, count, [&](int64_t i) {
-        std::memcpy(out + static_cast<uint64_t>(i) * row_bytes,
-                    all + send[i] * row_bytes, row_bytes);
-      }));
-      send += count;
-    }
-    board_.Publish(task_.seq, message, self);
+  for (uint32_t to = 0; to < task_.num_parts; ++to) {
+    const uint32_t rows = Count(messages, self, to);
+    // A part without rows may have no memory for them.
+    if (rows == 0) continue;
+    FGNN_RETURN_IF_ERROR(
+        write(rows, place + places_.BeginOf(message, self, to)));
   }
-  std::byte* remote = all + rows.own * row_bytes;
+  board_.Publish(task_.seq, message, self);
+  return absl::OkStatus();
+}
+
+template <typename Read>
+absl::Status BoardShuffle::Receive(const Messages& messages,
+                                   const Read& read) const {
+  const uint32_t self = task_.part;
+  const uint32_t message = places_.MessageOf(messages.hop, messages.forward);
+  const std::byte* const place = board_.BytesOf(task_.seq).data();
   for (uint32_t from = 0; from < task_.num_parts; ++from) {
-    const uint64_t bytes = Count(hop, from, self) * row_bytes;
-    if (bytes == 0) continue;
+    const uint32_t rows = Count(messages, from, self);
+    if (rows == 0) continue;
     FGNN_RETURN_IF_ERROR(WaitFor(message, from));
-    std::memcpy(remote, place + places_.BeginOf(message, from, self), bytes);
-    remote += bytes;
+    FGNN_RETURN_IF_ERROR(
+        read(rows, place + places_.BeginOf(message, from, self)));
   }
   return absl::OkStatus();
 }
 
+absl::Status BoardShuffle::Forward(uint32_t hop, const PartRows& rows,
+                                   ThreadTeam& team) {
+  const Messages messages = {hop, /*forward=*/true};
+  const uint64_t row_bytes = rows.columns * BytesOfNumber(rows.precision);
+  auto* const all = static_cast<std::byte*>(rows.rows);
+  const uint32_t* send = task_.split.levels[hop].send.data();
+  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* out) {
+    const uint32_t* const numbers = std::exchange(send, send + count);
+    return ForRows(team, count, [&](int64_t i) {
+      std::memcpy(out + static_cast<uint64_t>(i) * row_bytes,
+                  all + numbers[i] * row_bytes, row_bytes);
+    });
+  }));
+  std::byte* remote = all + rows.own * row_bytes;
+  return Receive(messages, [&](uint32_t count, const std::byte* came) {
+    std::memcpy(remote, came, count * row_bytes);
+    remote += count * row_bytes;
+    return absl::OkStatus();
+  });
+}
+
 absl::Status BoardShuffle::Backward(uint32_t hop, const PartRows& gradient,
                                     ThreadTeam& team) {
-  FGNN_RETURN_IF_ERROR(CheckPlace());
-  const uint32_t self = task_.part;
-  const uint32_t message = places_.MessageOf(hop, /*forward=*/false);
+  const Messages messages = {hop, /*forward=*/false};
   const uint64_t row_bytes =
       gradient.columns * BytesOfNumber(gradient.precision);
   auto* const all = static_cast<std::byte*>(gradient.rows);
-  std::byte* const place = board_.BytesOf(task_.seq).data();
-  if (!board_.IsThere(task_.seq, message, self)) {
-    const std::byte* remote = all + gradient.own * row_bytes;
-    for (uint32_t to = 0; to < task_.num_parts; ++to) {
-      const uint64_t bytes = Count(hop, to, self) * row_bytes;
-      // A part without rows may have no memory for them.
-      if (bytes == 0) continue;
-      std::memcpy(place + places_.BeginOf(message, self, to), remote, bytes);
-      remote += bytes;
-    }
-    board_.Publish(task_.seq, message, self);
-  }
+  const std::byte* remote = all + gradient.own * row_bytes;
+  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* out) {
+    std::memcpy(out, remote, count * row_bytes);
+    remote += count * row_bytes;
+    return absl::OkStatus();
+  }));
   // A row that several parts have gets their gradients in the parts' order.
   const uint32_t* sent = task_.split.levels[hop].send.data();
-  for (uint32_t from = 0; from < task_.num_parts; ++from) {
-    const uint32_t count = Count(hop, self, from);
-    if (count == 0) continue;
-    FGNN_RETURN_IF_ERROR(WaitFor(message, from));
-    const std::byte* const came = place + places_.BeginOf(message, from, self);
-    FGNN_RETURN_IF_ERROR(ForRows(team, count, [&](int64_t i) {
-      std::byte* const to = all + sent[i] * row_bytes;
+  return Receive(messages, [&](uint32_t count, const std::byte* came) {
+    const uint32_t* const numbers = std::exchange(sent, sent + count);
+    return ForRows(team, count, [&](int64_t i) {
+      std::byte* const to = all + numbers[i] * row_bytes;
       const std::byte* const row = came + static_cast<uint64_t>(i) * row_bytes;
       if (gradient.precision == Precision::kBfloat16) {
         AddTo(reinterpret_cast<Bfloat16*>(to), row, gradient.columns);
       } else {
         AddTo(reinterpret_cast<float*>(to), row, gradient.columns);
       }
-    }));
-    sent += count;
-  }
-  return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status BoardShuffle::Exchange(uint32_t hop, bool forward,
+                                    const PackedExchange& rows) {
+  const Messages messages = {hop, forward};
+  const auto* out = static_cast<const std::byte*>(rows.out);
+  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* place) {
+    std::memcpy(place, out, count * rows.row_bytes);
+    out += count * rows.row_bytes;
+    return absl::OkStatus();
+  }));
+  auto* in = static_cast<std::byte*>(rows.in);
+  return Receive(messages, [&](uint32_t count, const std::byte* came) {
+    std::memcpy(in, came, count * rows.row_bytes);
+    in += count * rows.row_bytes;
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace fgnn

@@ -65,23 +65,36 @@ class BoardShuffle final : public RowShuffle {
         board_(*board),
         wait_(std::move(wait)) {}
 
-  // Errors of both: those of the wait. DataLoss: the messages of the batch take
+  // Errors of all: those of the wait. DataLoss: the messages of the batch take
   // more than its place on the board.
   absl::Status Forward(uint32_t hop, const PartRows& rows,
                        ThreadTeam& team) override;
   absl::Status Backward(uint32_t hop, const PartRows& gradient,
                         ThreadTeam& team) override;
+  absl::Status Exchange(uint32_t hop, bool forward,
+                        const PackedExchange& rows) override;
 
   // Returns the bytes of all rows that the part sends.
   uint64_t message_bytes() const { return places_.BytesFrom(task_.part); }
 
  private:
-  // Returns how many rows of the sources of `hop` part `from` sends to `to`.
-  uint32_t Count(uint32_t hop, uint32_t from, uint32_t to) const {
-    return task_.split.levels[hop].counts[from * task_.num_parts + to];
-  }
+  // A message of each part: rows of the sources of a hop, in one direction.
+  struct Messages {
+    uint32_t hop;
+    bool forward;
+  };
+  // Returns how many rows part `from` sends to part `to`.
+  uint32_t Count(const Messages& messages, uint32_t from, uint32_t to) const;
   absl::Status CheckPlace() const;
   absl::Status WaitFor(uint32_t message, uint32_t part) const;
+  // Publishes the part's own message, if it is not there. write(rows, place)
+  // writes the next rows, which go to one part.
+  template <typename Write>
+  absl::Status Send(const Messages& messages, const Write& write);
+  // Waits for the messages of the other parts. read(rows, place) reads the
+  // next rows, which came from one part.
+  template <typename Read>
+  absl::Status Receive(const Messages& messages, const Read& read) const;
 
   const TaskView& task_;
   const MessagePlaces places_;

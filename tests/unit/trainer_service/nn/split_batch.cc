@@ -234,4 +234,29 @@ absl::Status MemoryShuffle::Backward(uint32_t hop, const PartRows& gradient,
   return absl::OkStatus();
 }
 
+absl::Status MemoryShuffle::Exchange(uint32_t hop, bool forward,
+                                     const PackedExchange& rows) {
+  const uint32_t self = task_.part;
+  const uint64_t columns = rows.row_bytes / sizeof(uint16_t);
+  const auto size = [&](uint32_t from, uint32_t to) {
+    return columns * (forward ? Count(hop, from, to) : Count(hop, to, from));
+  };
+  const auto* out = static_cast<const uint16_t*>(rows.out);
+  auto* in = static_cast<uint16_t*>(rows.in);
+  for (uint32_t to = 0; to < task_.num_parts; ++to) {
+    const uint64_t count = size(self, to);
+    messages_->Send({hop, !forward, self, to}, {out, out + count});
+    out += count;
+  }
+  for (uint32_t from = 0; from < task_.num_parts; ++from) {
+    const std::vector<float> came =
+        messages_->WaitFor({hop, !forward, from, self});
+    if (came.size() != size(from, self)) {
+      return absl::InternalError("a message has another size");
+    }
+    for (const float half : came) *in++ = static_cast<uint16_t>(half);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fgnn

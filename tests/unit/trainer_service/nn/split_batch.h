@@ -57,6 +57,10 @@ class MemoryShuffle final : public RowShuffle {
                        ThreadTeam& team) override;
   absl::Status Backward(uint32_t hop, const PartRows& gradient,
                         ThreadTeam& team) override;
+  // All parts of the batch exchange rows so, or none: messages are halves of
+  // words.
+  absl::Status Exchange(uint32_t hop, bool forward,
+                        const PackedExchange& rows) override;
 
  private:
   // Returns how many rows part `from` sends to part `to`.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -37,6 +38,50 @@ ModelOptions OptionsOf(const std::string& kind, Precision precision) {
   options.precision = precision;
   return options;
 }
+
+// Rows as a device has them: packed for the exchange, which adds nothing up.
+class PackingShuffle final : public RowShuffle {
+ public:
+  PackingShuffle(const TaskView* task, RowShuffle* shuffle)
+      : task_(*task), shuffle_(*shuffle) {}
+  absl::Status Forward(uint32_t hop, const PartRows& rows,
+                       ThreadTeam& /*team*/) override {
+    const TaskSplit::Level& level = task_.split.levels[hop];
+    auto* const all = static_cast<float*>(rows.rows);
+    std::vector<float> out;
+    for (const uint32_t row : level.send) {
+      const float* const from = all + row * rows.columns;
+      out.insert(out.end(), from, from + rows.columns);
+    }
+    return Exchange(hop, true,
+                    {.out = out.data(),
+                     .in = all + rows.own * rows.columns,
+                     .row_bytes = rows.columns * sizeof(float)});
+  }
+  absl::Status Backward(uint32_t hop, const PartRows& gradient,
+                        ThreadTeam& /*team*/) override {
+    const TaskSplit::Level& level = task_.split.levels[hop];
+    const uint64_t columns = gradient.columns;
+    auto* const all = static_cast<float*>(gradient.rows);
+    std::vector<float> in(level.send.size() * columns);
+    FGNN_RETURN_IF_ERROR(Exchange(hop, false,
+                                  {.out = all + gradient.own * columns,
+                                   .in = in.data(),
+                                   .row_bytes = columns * sizeof(float)}));
+    for (size_t i = 0; i < in.size(); ++i) {
+      all[level.send[i / columns] * columns + i % columns] += in[i];
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Exchange(uint32_t hop, bool forward,
+                        const PackedExchange& rows) override {
+    return shuffle_.Exchange(hop, forward, rows);
+  }
+
+ private:
+  const TaskView& task_;
+  RowShuffle& shuffle_;
+};
 
 class BoardShuffleTest : public testing::Test {
  protected:
@@ -100,7 +145,9 @@ class BoardShuffleTest : public testing::Test {
     std::vector<float> features = parts_[part]->features;
     TrainingBatch batch = parts_[part]->batch;
     batch.features = absl::MakeSpan(features);
+    PackingShuffle packing(&parts_[part]->task, &shuffle);
     batch.shuffle = &shuffle;
+    if (packs_(part)) batch.shuffle = &packing;
     FGNN_RETURN_IF_ERROR(FetchInputs(batch, team));
     std::vector<float> gradient(weights_.size(), 1e30F);
     FGNN_RETURN_IF_ERROR(
@@ -163,6 +210,8 @@ class BoardShuffleTest : public testing::Test {
   }
 
   ModelOptions model_;
+  // Whether a part packs its rows, as a device does.
+  std::function<bool(uint32_t part)> packs_ = [](uint32_t) { return false; };
   std::unique_ptr<RandomBatch> random_;
   std::vector<float> weights_;
   std::vector<std::unique_ptr<SplitPart>> parts_;
@@ -175,6 +224,17 @@ TEST_F(BoardShuffleTest, PartsHaveTheBitsOfThoseThatExchangeRowsElsewhere) {
     SCOPED_TRACE(kind);
     ASSERT_NO_FATAL_FAILURE(Start(OptionsOf(kind, Precision::kFloat32)));
     EXPECT_EQ(ComputeAll(), Expected());
+  }
+}
+
+TEST_F(BoardShuffleTest, PackedRowsMakeTheSameMessages) {
+  const ModelOptions model = OptionsOf("graphsage", Precision::kFloat32);
+  ASSERT_NO_FATAL_FAILURE(Start(model));
+  const auto expected = Expected();
+  for (const uint32_t first : {0U, 1U}) {
+    ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
+    packs_ = [first](uint32_t part) { return part >= first; };
+    EXPECT_EQ(ComputeAll(), expected) << "parts from " << first << " on pack";
   }
 }
 
