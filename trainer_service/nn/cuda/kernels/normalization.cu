@@ -205,7 +205,7 @@ Grid ThreadForEach(uint64_t columns) {
 
 template <bool kOfRows>
 cudaError_t LaunchNormalize(const NormalizeArgs& args, cudaStream_t stream) {
-  if (args.rows == 0 || args.columns == 0 ||
+  if ((!kOfRows && args.rows == 0) || args.columns == 0 ||
       UnitBytes(16, {args.z, args.x, args.y}) != 16) {
     return cudaErrorInvalidValue;
   }
@@ -238,7 +238,7 @@ cudaError_t LaunchGradientOf(const NormGradientArgs& args,
 
 template <bool kOfRows>
 cudaError_t LaunchGradient(const NormGradientArgs& args, cudaStream_t stream) {
-  if (args.rows == 0 || args.columns == 0 ||
+  if ((!kOfRows && args.rows == 0) || args.columns == 0 ||
       UnitBytes(16, {args.dy, args.n, args.dz}) != 16) {
     return cudaErrorInvalidValue;
   }

@@ -16,9 +16,10 @@
 namespace fgnn {
 
 // Arrays lie in device memory; matrices are [rows, columns], row-major, at
-// multiples of 16 bytes. All launchers return cudaErrorInvalidValue for rows or
-// columns of 0, another type or an address that is not aligned. Bits depend on
-// the arguments alone; they are within 1e-5 of the CPU's.
+// multiples of 16 bytes. All launchers return cudaErrorInvalidValue for columns
+// of 0, another type or an address that is not aligned. Those that normalise
+// over a batch's rows do so for rows of 0, too. Bits depend on the arguments
+// alone; they are within 1e-5 of the CPU's.
 
 struct ColumnMomentsArgs {
   uint32_t rows = 1;

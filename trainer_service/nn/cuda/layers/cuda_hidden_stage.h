@@ -16,8 +16,9 @@
 namespace fgnn {
 
 // Keeps what its backward pass needs, until the batch ends. Functions queue
-// work on the run's stream and return the errors of BatchRun. There is at least
-// one row. Not thread-safe.
+// work on the run's stream and return the errors of BatchRun. Only a part of a
+// batch, which is not normalised over the batch, may have no rows. Not
+// thread-safe.
 class CudaHiddenStage {
  public:
   explicit CudaHiddenStage(const HiddenStageOptions& options)

@@ -237,13 +237,34 @@ TEST(CudaNormalizationTest, HasTheSameBitsInAnyOrderOfThreads) {
   }
 }
 
+// A part of a batch may have no rows.
+TEST(CudaNormalizationTest, NoRowsHaveGradientsOfZero) {
+  TestGpu gpu;
+  NormalizeArgs args;
+  args.rows = 0;
+  args.columns = 40;
+  args.z = args.y = gpu.Room<float>(0);
+  EXPECT_EQ(LaunchNormalizeRows(args, gpu.stream()), cudaSuccess);
+  NormGradientArgs gradient;
+  gradient.rows = 0;
+  gradient.columns = 40;
+  gradient.dy = gradient.dz = gpu.Room<float>(0);
+  gradient.n = gpu.Room<float>(0);
+  gradient.partials = gpu.Room<float>(kMostRowChunks * 40);
+  gradient.d_scale = gpu.Room<float>(40);
+  gradient.d_shift = gpu.Room<float>(40);
+  EXPECT_EQ(LaunchGradientOfNormalizeRows(gradient, gpu.stream()), cudaSuccess);
+  EXPECT_EQ(gpu.Get(gradient.d_scale, 40), std::vector<float>(40));
+  EXPECT_EQ(gpu.Get(gradient.d_shift, 40), std::vector<float>(40));
+}
+
 TEST(CudaNormalizationTest, RefusesWhatItCannotCompute) {
   TestGpu gpu;
   float* const room = gpu.Room<float>(8);
   NormalizeArgs args;
   args.z = args.y = room;
   args.rows = 0;
-  EXPECT_EQ(LaunchNormalizeRows(args, gpu.stream()), cudaErrorInvalidValue);
+  EXPECT_EQ(LaunchNormalizeColumns(args, gpu.stream()), cudaErrorInvalidValue);
   args.rows = 1;
   args.x_type = FeatureType::kFloat16;
   EXPECT_EQ(LaunchNormalizeRows(args, gpu.stream()), cudaErrorInvalidValue);
