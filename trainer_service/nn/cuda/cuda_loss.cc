@@ -16,6 +16,7 @@ absl::StatusOr<const T*> CudaLoss::Upload(const BatchRun& run,
   const uint64_t bytes = values.size() * sizeof(T);
   FGNN_RETURN_IF_ERROR(GrowArray(bytes, &staged_));
   FGNN_ASSIGN_OR_RETURN(T* const uploaded, run.Make<T>(values.size()));
+  if (bytes == 0) return uploaded;
   std::memcpy(staged_.get(), values.data(), bytes);
   FGNN_RETURN_IF_ERROR(
       CudaStatus(cudaMemcpyAsync(uploaded, staged_.get(), bytes,
@@ -24,11 +25,8 @@ absl::StatusOr<const T*> CudaLoss::Upload(const BatchRun& run,
   return uploaded;
 }
 
-uint64_t CudaLoss::NumTerms(const DeviceTaskView& task) const {
-  if (options_.predicts_links()) return task.num_pairs;
-  return options_.has_targets()
-             ? uint64_t{task.num_seeds} * options_.num_classes
-             : task.num_seeds;
+uint64_t CudaLoss::NumTerms(uint64_t num_examples) const {
+  return num_examples * (options_.has_targets() ? options_.num_classes : 1);
 }
 
 absl::Status CudaLoss::OfClasses(const BatchRun& run,
@@ -39,7 +37,7 @@ absl::Status CudaLoss::OfClasses(const BatchRun& run,
                         Upload<int64_t>(run, outputs.answers.labels));
   args.rows = rows;
   args.num_classes = options_.num_classes;
-  args.scale = 1.0F / static_cast<float>(rows);
+  args.scale = 1.0F / static_cast<float>(outputs.task->batch_examples);
   args.smoothing = static_cast<float>(options_.label_smoothing);
   args.logits = outputs.logits;
   FGNN_ASSIGN_OR_RETURN(args.of_rows, run.Make<CrossEntropySum>(rows));
@@ -54,8 +52,9 @@ absl::Status CudaLoss::OfTargets(const BatchRun& run,
   TargetLossArgs args;
   FGNN_ASSIGN_OR_RETURN(args.targets,
                         Upload<float>(run, outputs.answers.targets));
-  args.count = NumTerms(*outputs.task);
-  args.scale = 1.0F / static_cast<float>(args.count);
+  args.count = NumTerms(outputs.task->num_seeds);
+  args.scale =
+      1.0F / static_cast<float>(NumTerms(outputs.task->batch_examples));
   args.outputs = outputs.logits;
   FGNN_ASSIGN_OR_RETURN(args.partials, run.Make<double>(kMostSumBlocks));
   args.sum = &sum->loss;
@@ -104,7 +103,9 @@ absl::StatusOr<void*> CudaLoss::Queue(const BatchRun& run,
 BatchResult CudaLoss::ResultOf(const CrossEntropySum& sum,
                                const DeviceTaskView& task) const {
   BatchResult result;
-  result.loss = sum.loss / static_cast<double>(NumTerms(task));
+  const uint64_t terms = NumTerms(task.num_examples());
+  if (terms == 0) return result;
+  result.loss = sum.loss / static_cast<double>(terms);
   result.num_correct = static_cast<uint32_t>(sum.num_correct);
   return result;
 }

@@ -31,12 +31,13 @@ class CudaLoss {
  public:
   explicit CudaLoss(const ModelOptions& options) : options_(options) {}
 
-  // Queues the loss of at least one seed. Sets the parameters' loss() to the
-  // sum of its terms. Returns the gradient of their mean by the outputs:
-  // numbers. Errors: see BatchRun.
+  // Queues the loss of the seeds, of which a part of a batch may have none.
+  // Sets the parameters' loss() to the sum of its terms. Returns the gradient
+  // of the mean over all terms of the whole batch by the outputs: numbers.
+  // Errors: see BatchRun.
   absl::StatusOr<void*> Queue(const BatchRun& run, const LastOutputs& outputs);
 
-  // Returns the batch's result of what loss() was set to.
+  // Returns the task's result of what loss() was set to.
   BatchResult ResultOf(const CrossEntropySum& sum,
                        const DeviceTaskView& task) const;
 
@@ -50,8 +51,8 @@ class CudaLoss {
   absl::Status OfTargets(const BatchRun& run, const LastOutputs& outputs);
   absl::StatusOr<float*> OfPairs(const BatchRun& run,
                                  const LastOutputs& outputs) const;
-  // Returns the number of terms that a batch's mean loss is over.
-  uint64_t NumTerms(const DeviceTaskView& task) const;
+  // Returns the number of terms of the loss of so many examples.
+  uint64_t NumTerms(uint64_t num_examples) const;
 
   const ModelOptions options_;
   PinnedArray<std::byte> staged_;

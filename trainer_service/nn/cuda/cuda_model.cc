@@ -17,12 +17,15 @@ absl::StatusOr<std::unique_ptr<CudaModel>> CudaModel::Make(
   FGNN_RETURN_IF_ERROR(CheckGpusTrain(options.kind));
   FGNN_ASSIGN_OR_RETURN(CudaStream stream, CudaStream::Make());
   FGNN_ASSIGN_OR_RETURN(CudaEvent done, CudaEvent::Make());
+  FGNN_ASSIGN_OR_RETURN(CudaRowExchange exchange, CudaRowExchange::Make());
   return absl::WrapUnique(new CudaModel(options, products, order,
-                                        std::move(stream), std::move(done)));
+                                        std::move(stream), std::move(done),
+                                        std::move(exchange)));
 }
 
 CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
-                     ProductOrder order, CudaStream stream, CudaEvent done)
+                     ProductOrder order, CudaStream stream, CudaEvent done,
+                     CudaRowExchange exchange)
     : options_(options),
       products_(products),
       num_parameters_(NumParameters(options)),
@@ -30,7 +33,8 @@ CudaModel::CudaModel(const ModelOptions& options, DenseProducts* products,
       loss_(options),
       inputs_(options.layers),
       stream_(std::move(stream)),
-      done_(std::move(done)) {
+      done_(std::move(done)),
+      exchange_(std::move(exchange)) {
   const std::vector<ParameterInfo> parameters = ParametersOf(options);
   const LayerDescriber describer(options_, parameters);
   for (uint32_t layer = 0; layer < options.layers; ++layer) {
@@ -62,14 +66,36 @@ uint64_t CudaModel::device_bytes() const {
 }
 
 uint64_t CudaModel::pinned_bytes() const {
-  return parameters_.pinned_bytes() + loss_.pinned_bytes();
+  return parameters_.pinned_bytes() + loss_.pinned_bytes() +
+         exchange_.pinned_bytes();
 }
 
 // Returns the block of layer l: hop L - 1 - l, as the last hop's sources have
 // features.
 const DeviceBlock& CudaModel::BlockOf(uint32_t layer,
                                       const CudaBatch& batch) const {
-  return batch.task->view().hops[options_.layers - 1 - layer];
+  return batch.task->view().hops[HopOf(layer)];
+}
+
+ExchangedHop CudaModel::InputsOf(uint32_t layer, const CudaBatch& batch) const {
+  return {
+      .shuffle = batch.shuffle,
+      .stream = &stream_,
+      .hop = HopOf(layer),
+      .block = &BlockOf(layer, batch),
+      .type = layer == 0 ? RowTypeOf(options_) : NumbersOf(options_.precision),
+      .columns = options_.input_width(layer)};
+}
+
+// Without a shuffle nothing would be where layers read rows of other parts.
+bool CudaModel::LacksRows(const CudaBatch& batch) const {
+  for (uint32_t layer = batch.shares_inputs ? 0 : 1; layer < options_.layers;
+       ++layer) {
+    if (BlockOf(layer, batch).num_remote_sources > 0) {
+      return batch.shuffle == nullptr;
+    }
+  }
+  return false;
 }
 
 absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
@@ -85,12 +111,18 @@ absl::Status CudaModel::CheckFits(const VersionedWeights& weights,
                                    .pairs = task.num_pairs}));
   if (task.columns != options_.input_columns ||
       task.x_type != RowTypeOf(options_) ||
-      (options_.divides_by_degrees() && task.degree_scales == nullptr)) {
+      (options_.divides_by_degrees() &&
+       task.hops[0].degree_scales == nullptr)) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch ", task.seq.value(), " has rows of ", task.columns,
                      " columns, or of a type or without degrees, that do not "
                      "fit the model of ",
                      options_.input_columns, " columns"));
+  }
+  if (LacksRows(batch)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq.value(),
+                     " is a part, and has no exchange with the other parts"));
   }
   return CheckAnswers(options_, task.seq, task.num_seeds, batch.answers);
 }
@@ -100,7 +132,7 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const VersionedWeights& weights,
                                                 absl::Span<float> gradient,
                                                 float* on_device) {
   FGNN_RETURN_IF_ERROR(CheckFits(weights, batch, gradient));
-  if (batch.task->view().num_seeds == 0) return LearnNothing(gradient);
+  if (batch.task->view().batch_examples == 0) return LearnNothing(gradient);
   memory_.Start();
   if (const absl::Status queued = Queue(weights, batch, on_device);
       !queued.ok()) {
@@ -159,26 +191,34 @@ absl::StatusOr<const void*> CudaModel::DropFeatures(const BatchRun& run,
 absl::Status CudaModel::QueueForward(const BatchRun& run,
                                      const CudaBatch& batch) {
   CudaLayerInput input;
+  if (batch.shares_inputs) {
+    FGNN_RETURN_IF_ERROR(
+        exchange_.FillRemote(run, InputsOf(0, batch), batch.task->view().x));
+  }
   FGNN_ASSIGN_OR_RETURN(input.rows, DropFeatures(run, batch));
   input.placed = batch.task->view().placed;
-  // The input nodes begin with the sources of any hop.
-  input.degree_scales = batch.task->view().degree_scales;
-  input.own_scales = batch.task->view().own_scales;
   for (uint32_t layer = 0; layer < options_.layers; ++layer) {
     inputs_[layer] = input.rows;
     input.key = OwnKeyOf(layer, batch.place);
     const DeviceBlock& block = BlockOf(layer, batch);
+    input.degree_scales = block.degree_scales;
+    input.own_scales = block.own_scales;
     const Dropout dropout = DropoutInto(options_, layer + 1, batch.place);
     FGNN_ASSIGN_OR_RETURN(const CudaLayerOutput output,
                           layers_[layer]->Forward(run, block, input, dropout));
     logits_ = output.logits;
-    input.rows = output.rows;
+    const void* rows = output.rows;
+    if (stages_[layer] != nullptr) {
+      FGNN_ASSIGN_OR_RETURN(rows, stages_[layer]->Forward(
+                                      run, block.num_destinations,
+                                      output.logits, inputs_[layer], dropout));
+    }
+    if (batch.shuffle != nullptr && layer + 1 < options_.layers) {
+      FGNN_ASSIGN_OR_RETURN(
+          rows, exchange_.Forward(run, InputsOf(layer + 1, batch), rows));
+    }
+    input.rows = rows;
     input.placed = {};
-    if (stages_[layer] == nullptr) continue;
-    FGNN_ASSIGN_OR_RETURN(
-        input.rows,
-        stages_[layer]->Forward(run, block.num_destinations, output.logits,
-                                inputs_[layer], dropout));
   }
   return absl::OkStatus();
 }
@@ -198,6 +238,9 @@ absl::Status CudaModel::QueueBackward(const BatchRun& run,
     if (stage != nullptr) {
       FGNN_RETURN_IF_ERROR(
           stage->AddGradientOfInputs(run, dh, inputs_[layer], input_scale, dx));
+    }
+    if (batch.shuffle != nullptr && layer > 0) {
+      FGNN_RETURN_IF_ERROR(exchange_.Backward(run, InputsOf(layer, batch), dx));
     }
     dh = dx;
   }

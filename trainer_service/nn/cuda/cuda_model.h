@@ -20,9 +20,11 @@
 #include "trainer_service/nn/cuda/layers/cuda_hidden_stage.h"
 #include "trainer_service/nn/cuda/layers/cuda_layer.h"
 #include "trainer_service/nn/cuda/products.h"
+#include "trainer_service/nn/cuda/row_exchange.h"
 #include "trainer_service/nn/dropout_rule.h"
 #include "trainer_service/nn/model.h"
 #include "trainer_service/nn/product_order.h"
+#include "trainer_service/nn/row_shuffle.h"
 
 namespace fgnn {
 
@@ -33,6 +35,11 @@ struct CudaBatch {
   const DeviceTask* task = nullptr;
   SeedAnswersView answers;  // On the host.
   DropoutPlace place;
+  // The exchange of rows with the batch's other parts; null for a whole batch.
+  RowShuffle* shuffle = nullptr;
+  // Whether other parts send the remote rows of the task's x, which has all
+  // rows then.
+  bool shares_inputs = false;
 };
 
 // Computes on the current device, on a stream of its own. One call at a time.
@@ -61,13 +68,15 @@ class CudaModel {
   uint64_t num_parameters() const { return num_parameters_; }  // P
 
   // Writes the gradient [P] of the mean loss; zeros for a batch without seeds,
-  // whose loss is 0. Weights are copied to the device once a version. The host
-  // waits once. When this returns, the device works no more on the batch. The
-  // same arguments give the same bits, on one kind of device. `on_device`: an
-  // array [P] of device memory for the gradient of a batch with seeds; may be
-  // null.
+  // whose loss is 0. Of a part of a batch: see Model::Gradient(). Weights are
+  // copied to the device once a version. The host waits once, and once for each
+  // exchange of a part's rows, beside the waits for other parts. When this
+  // returns, the device works no more on the batch. The same arguments give the
+  // same bits, on one kind of device. `on_device`: an array [P] of device
+  // memory for the gradient of a batch with seeds; may be null.
   // InvalidArgument: the batch does not fit the model. ResourceExhausted: no
-  // device memory. Internal: the device failed.
+  // device memory. Internal: the device failed. Otherwise returns the errors of
+  // the shuffle.
   absl::StatusOr<BatchResult> Gradient(const VersionedWeights& weights,
                                        const CudaBatch& batch,
                                        absl::Span<float> gradient,
@@ -79,8 +88,10 @@ class CudaModel {
 
  private:
   CudaModel(const ModelOptions& options, DenseProducts* products,
-            ProductOrder order, CudaStream stream, CudaEvent done);
+            ProductOrder order, CudaStream stream, CudaEvent done,
+            CudaRowExchange exchange);
 
+  bool LacksRows(const CudaBatch& batch) const;
   absl::Status CheckFits(const VersionedWeights& weights,
                          const CudaBatch& batch,
                          absl::Span<float> gradient) const;
@@ -93,7 +104,11 @@ class CudaModel {
                              void* dh);
   absl::StatusOr<const void*> DropFeatures(const BatchRun& run,
                                            const CudaBatch& batch);
+  // Returns the hop whose sources a layer's inputs are.
+  uint32_t HopOf(uint32_t layer) const { return options_.layers - 1 - layer; }
   const DeviceBlock& BlockOf(uint32_t layer, const CudaBatch& batch) const;
+  // Returns the inputs of a layer for the exchange of rows.
+  ExchangedHop InputsOf(uint32_t layer, const CudaBatch& batch) const;
 
   const ModelOptions options_;
   DenseProducts* const products_;
@@ -109,6 +124,7 @@ class CudaModel {
   float* logits_ = nullptr;
   CudaStream stream_;
   CudaEvent done_;
+  CudaRowExchange exchange_;
 };
 
 }  // namespace fgnn

@@ -1,6 +1,7 @@
 #include "trainer_service/nn/cuda/device_task.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 
@@ -52,6 +53,63 @@ class Arrays {
   uint64_t bytes_ = 0;
 };
 
+// The same functions of degrees as in nn/cpu.
+HopScales ScalesOf(const TaskView& task, size_t hop,
+                   absl::Span<const EdgeOffset> graph_indptr) {
+  const auto degree_of = [&](uint32_t v) {
+    return static_cast<float>(graph_indptr[v + 1] - graph_indptr[v]) + 1.0F;
+  };
+  const BlockView& block = task.hops[hop];
+  HopScales scales;
+  const auto add = [&](absl::Span<const uint32_t> sources) {
+    for (const uint32_t v : sources) {
+      const float scale = 1.0F / std::sqrt(degree_of(v));
+      scales.degree.push_back(scale);
+      scales.own.push_back(scale * scale);
+    }
+  };
+  if (task.num_parts > 1) {
+    add(task.input_nodes.subspan(0, block.num_own_sources()));
+    add(task.split.levels[hop].remote_nodes);
+  } else if (hop + 1 == static_cast<size_t>(task.num_hops)) {
+    add(task.input_nodes);
+  }
+  for (uint32_t v = 0; v < block.num_destinations; ++v) {
+    const uint32_t drawn = block.indptr[v + 1] - block.indptr[v];
+    const float degree = degree_of(task.input_nodes[v]);
+    scales.neighbor.push_back(drawn == 0
+                                  ? 0
+                                  : 1.0F / std::sqrt(degree) * (degree - 1) /
+                                        static_cast<float>(drawn));
+  }
+  return scales;
+}
+
+// `scales`: null without degrees.
+void AddBlock(const BlockView& block, const HopScales* scales, Arrays* arrays,
+              DeviceBlock* device) {
+  device->num_destinations = block.num_destinations;
+  device->num_sources = block.num_sources;
+  device->entries = static_cast<uint32_t>(block.indices.size());
+  arrays->Add(block.indptr, &device->indptr);
+  arrays->Add(block.indices, &device->indices);
+  if (!block.weights.empty()) arrays->Add(block.weights, &device->weights);
+  if (scales == nullptr) return;
+  arrays->Add(absl::MakeConstSpan(scales->neighbor), &device->neighbor_scales);
+  arrays->Add(absl::MakeConstSpan(scales->degree), &device->degree_scales);
+  arrays->Add(absl::MakeConstSpan(scales->own), &device->own_scales);
+}
+
+void AddSplit(const TaskView& task, size_t hop, Arrays* arrays,
+              DeviceBlock* device) {
+  const TaskSplit::Level& level = task.split.levels[hop];
+  device->num_remote_sources = task.hops[hop].num_remote_sources;
+  arrays->Add(level.send, &device->send);
+  for (uint32_t to = 0; to < task.num_parts; ++to) {
+    device->num_sent[to] = level.counts[task.part * task.num_parts + to];
+  }
+}
+
 }  // namespace
 
 absl::Status DeviceTask::Upload(const TaskView& task, const CudaStream& stream,
@@ -69,29 +127,12 @@ absl::Status DeviceTask::Upload(const TaskView& task, const CudaStream& stream,
   return status;
 }
 
-// The same functions of degrees as in nn/cpu.
 void DeviceTask::ComputeScales(const TaskView& task,
                                absl::Span<const EdgeOffset> graph_indptr) {
   scales_.clear();
   if (graph_indptr.empty()) return;
-  scales_.resize(2 + static_cast<size_t>(task.num_hops));
-  std::vector<float> degrees;
-  for (const uint32_t v : task.input_nodes) {
-    const EdgeOffset in = graph_indptr[v + 1] - graph_indptr[v];
-    degrees.push_back(static_cast<float>(in) + 1.0F);
-    const float scale = 1.0F / std::sqrt(degrees.back());
-    scales_[0].push_back(scale);
-    scales_[1].push_back(scale * scale);
-  }
-  for (int hop = 0; hop < task.num_hops; ++hop) {
-    const BlockView& block = task.hops[static_cast<size_t>(hop)];
-    std::vector<float>& scales = scales_[2 + static_cast<size_t>(hop)];
-    for (uint32_t v = 0; v < block.num_destinations; ++v) {
-      const uint32_t drawn = block.indptr[v + 1] - block.indptr[v];
-      scales.push_back(drawn == 0 ? 0
-                                  : scales_[0][v] * (degrees[v] - 1) /
-                                        static_cast<float>(drawn));
-    }
+  for (size_t hop = 0; hop < static_cast<size_t>(task.num_hops); ++hop) {
+    scales_.push_back(ScalesOf(task, hop, graph_indptr));
   }
 }
 
@@ -105,13 +146,13 @@ absl::Status DeviceTask::CopyArrays(const TaskView& task,
   view_.num_rows = static_cast<uint32_t>(nodes.size());
   view_.seq = task.seq;
   view_.num_seeds = task.num_seeds;
+  view_.batch_examples = task.batch_examples();
   view_.num_input_nodes = static_cast<uint32_t>(task.input_nodes.size());
   view_.num_hops = static_cast<uint32_t>(task.num_hops);
   view_.num_pairs = task.num_pairs();
   view_.num_positives = task.num_positives;
   view_.columns = columns_;
   view_.x_type = type_;
-  const bool has_scales = !scales_.empty();
   Arrays arrays;
   arrays.Add(nodes, &view_.input_nodes);
   if (!ranks.empty()) arrays.Add(ranks, &view_.hot_ranks);
@@ -121,23 +162,10 @@ absl::Status DeviceTask::CopyArrays(const TaskView& task,
     view_.placed.capacity = packed->capacity;
   }
   if (!task.pairs.empty()) arrays.Add(task.pairs, &view_.pairs);
-  if (has_scales) {
-    arrays.Add(absl::MakeConstSpan(scales_[0]), &view_.degree_scales);
-    arrays.Add(absl::MakeConstSpan(scales_[1]), &view_.own_scales);
-  }
   for (size_t hop = 0; hop < view_.num_hops; ++hop) {
-    const BlockView& block = task.hops[hop];
-    DeviceBlock& device = view_.hops[hop];
-    device.num_destinations = block.num_destinations;
-    device.num_sources = block.num_sources;
-    device.entries = static_cast<uint32_t>(block.indices.size());
-    arrays.Add(block.indptr, &device.indptr);
-    arrays.Add(block.indices, &device.indices);
-    if (!block.weights.empty()) arrays.Add(block.weights, &device.weights);
-    if (has_scales) {
-      arrays.Add(absl::MakeConstSpan(scales_[2 + hop]),
-                 &device.neighbor_scales);
-    }
+    AddBlock(task.hops[hop], scales_.empty() ? nullptr : &scales_[hop], &arrays,
+             &view_.hops[hop]);
+    if (task.num_parts > 1) AddSplit(task, hop, &arrays, &view_.hops[hop]);
   }
   const uint64_t number_bytes = type_ == FeatureType::kFloat32 ? 4 : 2;
   FGNN_RETURN_IF_ERROR(GrowArray(arrays.bytes(), &staged_));
@@ -146,6 +174,11 @@ absl::Status DeviceTask::CopyArrays(const TaskView& task,
       GrowArray(view_.num_rows * columns_ * number_bytes, &rows_));
   view_.x = rows_.get();
   arrays.Copy(staged_.get(), arrays_.get());
+  for (size_t hop = 0; task.num_parts == 1 && hop < view_.num_hops; ++hop) {
+    const DeviceBlock& last = view_.hops[view_.num_hops - 1];
+    view_.hops[hop].degree_scales = last.degree_scales;
+    view_.hops[hop].own_scales = last.own_scales;
+  }
   FGNN_RETURN_IF_ERROR(CudaStatus(
       cudaMemcpyAsync(arrays_.get(), staged_.get(), arrays.bytes(),
                       cudaMemcpyHostToDevice, stream.get()),

@@ -29,10 +29,20 @@ struct DeviceBlock {
   const uint32_t* indptr = nullptr;   // [num_destinations + 1]
   const uint32_t* indices = nullptr;  // [entries]
   const float* weights = nullptr;     // [entries]; null: the task has none.
-  // [num_destinations] t = r (d - 1) / n with the vertex's r and d (see
-  // DeviceTaskView) and its number n of neighbours in the block; 0 if n is 0.
-  // Null without degrees.
+  // [num_sources] r = 1 / sqrt(d) and r * r, where d is a vertex's in-degree in
+  // the whole graph, plus 1. Null without degrees.
+  const float* degree_scales = nullptr;
+  const float* own_scales = nullptr;
+  // [num_destinations] t = r (d - 1) / n with the vertex's r and d and its
+  // number n of neighbours in the block; 0 if n is 0. Null without degrees.
   const float* neighbor_scales = nullptr;
+  // Of a part of a batch, as in BlockView and TaskSplit::Level; the numbers of
+  // the rows that this part sends to each part are on the host.
+  uint32_t num_remote_sources = 0;
+  const uint32_t* send = nullptr;
+  std::array<uint32_t, kMostParts> num_sent = {};
+
+  uint32_t num_own_sources() const { return num_sources - num_remote_sources; }
 };
 
 // A TaskView on the device, and the rows of its input nodes. Arrays lie in
@@ -40,6 +50,7 @@ struct DeviceBlock {
 struct DeviceTaskView {
   BatchSeq seq;
   uint32_t num_seeds = 0;
+  uint32_t batch_examples = 0;  // As TaskView has it.
   uint32_t num_input_nodes = 0;
   uint32_t num_hops = 0;
   std::array<DeviceBlock, kMaxHops> hops = {};  // [num_hops], seed side first.
@@ -47,10 +58,6 @@ struct DeviceTaskView {
   const uint32_t* input_nodes = nullptr;
   // [num_rows]; null: the task has none.
   const uint32_t* hot_ranks = nullptr;
-  // [num_input_nodes] r = 1 / sqrt(d) and r * r, where d is a vertex's
-  // in-degree in the whole graph, plus 1. Null without degrees.
-  const float* degree_scales = nullptr;
-  const float* own_scales = nullptr;
   const uint32_t* pairs = nullptr;  // [num_pairs, 2], as in TaskView.
   uint32_t num_pairs = 0;
   uint32_t num_positives = 0;
@@ -62,6 +69,11 @@ struct DeviceTaskView {
   void* x = nullptr;
   uint32_t num_rows = 0;
   PlacedRows placed;  // Places [num_input_nodes].
+
+  // Returns the number of examples of the task: pairs, else seeds.
+  uint32_t num_examples() const {
+    return num_pairs > 0 ? num_pairs : num_seeds;
+  }
 };
 
 // The rows that x gets, where others stay in a hot table. Borrowed.
@@ -71,6 +83,15 @@ struct PackedRows {
   absl::Span<const uint32_t> places;  // Places of input nodes: see PlacedRows.
   const void* table = nullptr;        // As PlacedRows has it.
   uint32_t capacity = 0;
+};
+
+// The scales of a hop, as its DeviceBlock has them. In a whole batch the last
+// hop has those of the sources for all hops: any hop's sources are the first
+// input nodes.
+struct HopScales {
+  std::vector<float> degree;
+  std::vector<float> own;
+  std::vector<float> neighbor;
 };
 
 // Owns what its view points to. Not thread-safe. Functions work on the current
@@ -119,9 +140,7 @@ class DeviceTask {
   DeviceArray<std::byte> arrays_;  // All arrays of the view but x.
   DeviceArray<std::byte> rows_;    // x
   PinnedArray<std::byte> staged_;  // The bytes of arrays_.
-  // The degree_scales, the own_scales, then the neighbor_scales of each hop;
-  // empty without degrees.
-  std::vector<std::vector<float>> scales_;
+  std::vector<HopScales> scales_;  // [num_hops]; empty without degrees.
   std::optional<CudaEvent> ready_;
 };
 

@@ -34,8 +34,8 @@ class DeviceGradient {
   const DeviceTask& task() const { return task_; }
 
   // Uploads the batch and its features, and does not wait.
-  void Upload(RandomBatch& random) {
-    const TrainingBatch batch = random.batch();
+  void Upload(RandomBatch& random) { Upload(random.batch()); }
+  void Upload(const TrainingBatch& batch) {
     const absl::Span<const EdgeOffset> indptr =
         model_->options().divides_by_degrees() ? batch.indptr
                                                : absl::Span<const EdgeOffset>();
@@ -63,7 +63,12 @@ class DeviceGradient {
   absl::StatusOr<Outcome> Compute(const std::vector<float>& weights,
                                   RandomBatch& random, uint64_t version = 1,
                                   float* on_device = nullptr) {
-    const TrainingBatch batch = random.batch();
+    return Compute(weights, random.batch(), version, on_device);
+  }
+  absl::StatusOr<Outcome> Compute(const std::vector<float>& weights,
+                                  const TrainingBatch& batch,
+                                  uint64_t version = 1,
+                                  float* on_device = nullptr) {
     Outcome outcome;
     // Stale numbers must not show through.
     outcome.gradient.assign(weights.size(), 1e30F);
@@ -75,7 +80,10 @@ class DeviceGradient {
              .answers = {.labels = batch.labels, .targets = batch.targets},
              .place = {.seed = batch.seed,
                        .epoch = batch.epoch,
-                       .batch = batch.batch}},
+                       .batch = batch.batch,
+                       .part = batch.task->part},
+             .shuffle = batch.shuffle,
+             .shares_inputs = batch.task->shares_inputs},
             absl::MakeSpan(outcome.gradient), on_device));
     return outcome;
   }

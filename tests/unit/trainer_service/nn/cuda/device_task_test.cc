@@ -7,9 +7,11 @@
 #include <cmath>
 #include <vector>
 
+#include "shared/base/philox.h"
 #include "tests/fakes/cuda/fake_cudart.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/trainer_service/nn/random_batch.h"
+#include "tests/unit/trainer_service/nn/split_batch.h"
 #include "tests/unit/trainer_service/test_gpu.h"
 
 namespace fgnn {
@@ -63,8 +65,9 @@ TEST(DeviceTaskTest, HasTheTasksArrays) {
     FGNN_ASSERT_OK(task.Upload(batch.task(), stream));
     ExpectArrays(task.view(), batch.task(), &gpu, stream);
     EXPECT_EQ(task.view().hot_ranks, nullptr);
-    EXPECT_EQ(task.view().degree_scales, nullptr);
+    EXPECT_EQ(task.view().hops[0].degree_scales, nullptr);
     EXPECT_EQ(task.view().hops[0].neighbor_scales, nullptr);
+    EXPECT_EQ(task.view().hops[0].send, nullptr);
     EXPECT_EQ(task.view().x_type, FeatureType::kBfloat16);
     // All of x can be written.
     EXPECT_EQ(cudaMemsetAsync(task.view().x, 0,
@@ -104,8 +107,9 @@ TEST(DeviceTaskTest, HasTheScalesOfDegrees) {
   FGNN_ASSERT_OK(task.Upload(host, stream, indptr));
   ExpectArrays(task.view(), host, &gpu, stream);
   const DeviceTaskView& view = task.view();
-  const auto scales = gpu.Get(view.degree_scales, view.num_input_nodes);
-  const auto squares = gpu.Get(view.own_scales, view.num_input_nodes);
+  const DeviceBlock& last = view.hops[view.num_hops - 1];
+  const auto scales = gpu.Get(last.degree_scales, view.num_input_nodes);
+  const auto squares = gpu.Get(last.own_scales, view.num_input_nodes);
   for (size_t i = 0; i < scales.size(); ++i) {
     const uint32_t v = host.input_nodes[i];
     const auto degree = static_cast<double>(indptr[v + 1] - indptr[v] + 1);
@@ -115,6 +119,9 @@ TEST(DeviceTaskTest, HasTheScalesOfDegrees) {
   bool has_none = false;
   for (size_t h = 0; h < view.num_hops; ++h) {
     const BlockView& block = host.hops[h];
+    // The input nodes begin with the sources of any hop.
+    EXPECT_EQ(view.hops[h].degree_scales, last.degree_scales);
+    EXPECT_EQ(view.hops[h].own_scales, last.own_scales);
     const auto of_neighbors =
         gpu.Get(view.hops[h].neighbor_scales, block.num_destinations);
     for (uint32_t v = 0; v < block.num_destinations; ++v) {
@@ -127,6 +134,42 @@ TEST(DeviceTaskTest, HasTheScalesOfDegrees) {
     }
   }
   EXPECT_TRUE(has_none);
+}
+
+TEST(DeviceTaskTest, APartHasWhatItExchangesAndScalesOfEachHop) {
+  RandomBatch batch(BatchOf(20));
+  const auto parts = SplitBatch(batch.batch(), 3, [](uint32_t v) {
+    return static_cast<uint32_t>(Mix64(v) % 3);
+  });
+  const std::vector<int64_t>& indptr = batch.graph_indptr();
+  for (const auto& part : parts) {
+    TestGpu gpu;
+    const CudaStream stream = NewStream();
+    DeviceTask task(5, FeatureType::kFloat32);
+    FGNN_ASSERT_OK(task.Upload(part->task, stream, indptr));
+    ExpectArrays(task.view(), part->task, &gpu, stream);
+    EXPECT_EQ(task.view().batch_examples, 20U);
+    for (size_t h = 0; h < task.view().num_hops; ++h) {
+      const DeviceBlock& block = task.view().hops[h];
+      const TaskSplit::Level& level = part->task.split.levels[h];
+      EXPECT_EQ(block.num_remote_sources, level.remote_nodes.size());
+      EXPECT_THAT(gpu.Get(block.send, level.send.size()),
+                  ElementsAreArray(level.send));
+      EXPECT_THAT(
+          absl::MakeConstSpan(block.num_sent).subspan(0, 3),
+          ElementsAreArray(level.counts.subspan(3 * part->task.part, 3)));
+      std::vector<float> scales;
+      for (uint32_t s = 0; s < block.num_sources; ++s) {
+        const uint32_t own = block.num_own_sources();
+        const uint32_t v =
+            s < own ? part->task.input_nodes[s] : level.remote_nodes[s - own];
+        scales.push_back(
+            1 / std::sqrt(static_cast<float>(indptr[v + 1] - indptr[v]) + 1));
+      }
+      EXPECT_THAT(gpu.Get(block.degree_scales, block.num_sources),
+                  testing::Pointwise(testing::FloatEq(), scales));
+    }
+  }
 }
 
 // A slot of the queue is given back before the device has copied.
