@@ -13,6 +13,7 @@
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cuda/check_device.h"
 #include "trainer_service/backend/cuda/cuda_backends.h"
+#include "trainer_service/nn/row_shuffle.h"
 
 namespace fgnn {
 namespace {
@@ -28,6 +29,34 @@ void EndProcess(const absl::Status& why) {
   LogError("{}; this process ends", MessageOf(why));
   std::_Exit(ExitCode(why));
 }
+
+// The exchange of a part's rows. Before it waits for other parts it lets go of
+// the cache, which only the first layer's forward pass reads: the thread ahead
+// may have to free it, to extract a part for which others wait.
+class UncachedShuffle final : public RowShuffle {
+ public:
+  // Borrows both.
+  UncachedShuffle(RowShuffle* shuffle,
+                  std::optional<PlannedDeviceCache::Reader>* reader)
+      : shuffle_(shuffle), reader_(*reader) {}
+  absl::Status Forward(uint32_t hop, const PartRows& rows,
+                       ThreadTeam& team) override {
+    return shuffle_->Forward(hop, rows, team);
+  }
+  absl::Status Backward(uint32_t hop, const PartRows& gradient,
+                        ThreadTeam& team) override {
+    return shuffle_->Backward(hop, gradient, team);
+  }
+  absl::Status Exchange(uint32_t hop, bool forward,
+                        const PackedExchange& rows) override {
+    reader_.reset();
+    return shuffle_->Exchange(hop, forward, rows);
+  }
+
+ private:
+  RowShuffle* const shuffle_;
+  std::optional<PlannedDeviceCache::Reader>& reader_;
+};
 
 size_t IndexOf(TrainerThread thread) { return static_cast<size_t>(thread); }
 
@@ -174,22 +203,26 @@ absl::StatusOr<BatchResult> CudaBackend::Gradient(
     const VersionedWeights& weights, const TrainingBatch& task,
     TaskFeatures* features, absl::Span<float> gradient) {
   // The model makes no gradient of a batch without seeds.
-  float* const place = places_ != nullptr && task.task->num_seeds > 0
+  float* const place = places_ != nullptr && task.task->batch_examples() > 0
                            ? places_(gradient)
                            : nullptr;
   absl::StatusOr<BatchResult> result;
   const auto compute = [&]() -> absl::Status {
-    const PlannedDeviceCache::Reader reader(&cache_);
-    if (!AsCudas(features)->AreThere(reader.cached())) {
-      FGNN_RETURN_IF_ERROR(ExtractWith(reader.cached(), *task.task,
+    std::optional<PlannedDeviceCache::Reader> reader(&cache_);
+    UncachedShuffle shuffle(task.shuffle, &reader);
+    if (!AsCudas(features)->AreThere(reader->cached())) {
+      FGNN_RETURN_IF_ERROR(ExtractWith(reader->cached(), *task.task,
                                        TrainerThread::kLoop, AsCudas(features))
                                .status());
     }
-    result = model_->Gradient(weights,
-                              {.task = &AsCudas(features)->task(),
-                               .answers = {task.labels, task.targets},
-                               .place = {task.seed, task.epoch, task.batch}},
-                              gradient, place);
+    result = model_->Gradient(
+        weights,
+        {.task = &AsCudas(features)->task(),
+         .answers = {task.labels, task.targets},
+         .place = {task.seed, task.epoch, task.batch, task.task->part},
+         .shuffle = task.shuffle == nullptr ? nullptr : &shuffle,
+         .shares_inputs = task.task->shares_inputs},
+        gradient, place);
     return result.status();
   };
   FGNN_RETURN_IF_ERROR(OnDevice(host().team(TrainerThread::kLoop), compute));

@@ -114,8 +114,10 @@ class CudaBackend final : public HostedBackend {
   // each table that the cache has meanwhile, or beside none. Explains an error.
   absl::Status OnDevice(ThreadTeam& team,
                         absl::FunctionRef<absl::Status()> work);
-  // Returns how many of the task's rows are copied in any case.
+  // Returns how many of the task's rows are copied in any case. A part sends
+  // others rows of features from its copies.
   std::optional<uint32_t> DenseRows(const TaskView& task) const {
+    if (task.shares_inputs) return std::nullopt;
     return model_->DenseRows(task, misses_.store().type());
   }
   // Extract() with this cache, which stays as it is meanwhile.

@@ -28,10 +28,7 @@ PlacedBytes CudaFeatures::Bytes(const TaskView& task, uint64_t columns,
                                 FeatureType type, bool with_degrees,
                                 bool packs) {
   const uint64_t nodes = task.input_nodes.size();
-  const uint64_t per_node = (task.hot_rank.empty() ? 1U
-                             : packs               ? 3U
-                                                   : 2U) +
-                            (with_degrees ? 2U : 0U);
+  const uint64_t per_node = task.hot_rank.empty() ? 1U : packs ? 3U : 2U;
   uint64_t arrays = per_node * AlignedBytes(nodes) +
                     AlignedBytes(task.pairs.size()) + AlignedBytes(1);
   for (int hop = 0; hop < task.num_hops; ++hop) {
@@ -39,7 +36,13 @@ PlacedBytes CudaFeatures::Bytes(const TaskView& task, uint64_t columns,
     arrays += AlignedBytes(block.indptr.size()) +
               AlignedBytes(block.indices.size()) +
               AlignedBytes(block.weights.size());
-    if (with_degrees) arrays += AlignedBytes(block.num_destinations);
+    arrays +=
+        AlignedBytes(task.split.levels[static_cast<size_t>(hop)].send.size());
+    if (!with_degrees) continue;
+    arrays += AlignedBytes(block.num_destinations);
+    // Sources of a whole batch are the first ones of its last hop.
+    if (task.num_parts == 1 && hop + 1 < task.num_hops) continue;
+    arrays += 2 * AlignedBytes(block.num_sources);
   }
   arrays = GrownBytes(arrays);
   return {.host = arrays,
@@ -69,15 +72,18 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
                                                  ThreadTeam& team) {
   FGNN_RETURN_IF_ERROR(CheckNodes(task.input_nodes, from.store->num_rows()));
   const DeviceCache& cache = from.cached->cache;
-  WantedRows wanted = {.nodes = task.input_nodes,
-                       .ranks = RanksFor(task, *from.cached),
+  // Other parts of the batch send the other rows.
+  const size_t num_loaded = task.num_loaded_nodes();
+  const absl::Span<const uint32_t> ranks = RanksFor(task, *from.cached);
+  if (!ranks.empty() && ranks.size() != task.input_nodes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(task.input_nodes.size(),
+                                                   " input nodes, but ",
+                                                   ranks.size(), " hot ranks"));
+  }
+  WantedRows wanted = {.nodes = task.input_nodes.subspan(0, num_loaded),
+                       .ranks = ranks.subspan(0, num_loaded),
                        .cache = &cache,
                        .task = &task_.view()};
-  if (!wanted.ranks.empty() && wanted.ranks.size() != wanted.nodes.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(wanted.nodes.size(), " input nodes, but ",
-                     wanted.ranks.size(), " hot ranks"));
-  }
   const PackedRows* packed = nullptr;
   if (from.packer != nullptr && !wanted.ranks.empty()) {
     packed = from.packer->Pack({.nodes = wanted.nodes,
@@ -99,7 +105,7 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
   FGNN_RETURN_IF_ERROR(task_.MarkReady(lane.stream()));
   // Rows that are not copied are hits too.
   return ExtractedRows{
-      .num_cached = copied_hits + task.input_nodes.size() - wanted.nodes.size(),
+      .num_cached = copied_hits + num_loaded - wanted.nodes.size(),
       .num_remote = from.store->CountRemote(
           {wanted.nodes, wanted.ranks, cache.capacity()})};
 }

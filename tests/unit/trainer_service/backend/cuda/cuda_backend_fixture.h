@@ -112,7 +112,8 @@ class CudaBackendTest : public testing::Test {
   absl::StatusOr<BatchResult> Gradient(TrainerBackend& backend,
                                        const TaskView& task,
                                        TaskFeatures* features,
-                                       std::vector<float>* gradient) {
+                                       std::vector<float>* gradient,
+                                       RowShuffle* shuffle = nullptr) {
     SeedAnswers answers;
     EXPECT_THAT(
         answers.Gather(backend.dataset(), backend.model_options(), task),
@@ -128,6 +129,7 @@ class CudaBackendTest : public testing::Test {
     training.seed = spec_.training.seed;
     training.epoch = 1;
     training.batch = task.seq.value();
+    training.shuffle = shuffle;
     answers.AddTo(training);
     gradient->assign(NumParameters(backend), -1);
     return backend.Gradient({0, weights_}, training, features,

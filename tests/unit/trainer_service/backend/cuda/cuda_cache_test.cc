@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
+#include "trainer_service/nn/row_shuffle.h"
 
 namespace fgnn {
 namespace {
@@ -63,6 +64,48 @@ TEST_F(CudaCacheTest, CachesNothingWithoutTheRankOrder) {
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(plan));
   EXPECT_TRUE(cuda_->IsCachedAs(plan));
   EXPECT_EQ(CacheBytes(), 0U);
+}
+
+// The thread ahead may have to free the table meanwhile.
+TEST_F(CudaCacheTest, APartThatWaitsForOthersReadsNoTable) {
+  class FreesTheTable final : public RowShuffle {
+   public:
+    explicit FreesTheTable(CudaBackend* backend) : backend_(*backend) {}
+    absl::Status Forward(uint32_t, const PartRows&, ThreadTeam&) override {
+      return absl::UnimplementedError("the rows are on a device");
+    }
+    absl::Status Backward(uint32_t, const PartRows&, ThreadTeam&) override {
+      return absl::UnimplementedError("the rows are on a device");
+    }
+    absl::Status Exchange(uint32_t, bool, const PackedExchange&) override {
+      ++calls;
+      return backend_.CacheAsPlanned({});
+    }
+
+    int calls = 0;
+
+   private:
+    CudaBackend& backend_;
+  };
+  const auto task = MakeTask(1);
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  FGNN_ASSERT_OK(Extract(task->view, features.get()).status());
+  const std::vector<float> expected = CudaGradient(task->view, features.get());
+  // It has nothing to exchange.
+  const std::vector<uint32_t> counts(4);
+  TaskView part = task->view;
+  part.num_parts = 2;
+  part.batch_seeds = part.num_seeds;
+  for (TaskSplit::Level& level : part.split.levels) level.counts = counts;
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kSmallNodes)));
+  FGNN_ASSERT_OK(Extract(part, features.get()).status());
+  ASSERT_NE(ViewOf(*features).placed.places, nullptr);
+  FreesTheTable shuffle(cuda_.get());
+  std::vector<float> gradient;
+  FGNN_ASSERT_OK(
+      Gradient(*cuda_, part, features.get(), &gradient, &shuffle).status());
+  EXPECT_EQ(shuffle.calls, 2);
+  EXPECT_EQ(gradient, expected);
 }
 
 TEST_F(CudaCacheTest, WaitsUntilNobodyReadsATableBeforeItIsFreed) {

@@ -191,6 +191,38 @@ TEST_F(CudaExtractionTest, WaitsAndCopiesAFixedNumberOfTimes) {
   }
 }
 
+// Other parts of the batch send the other rows.
+TEST_F(CudaExtractionTest, LoadsTheOwnRowsOfAPartThatSharesInputs) {
+  Open();
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(40)));
+  const auto task = MakeTask(1);
+  const std::vector<uint32_t> counts(4);
+  TaskView part = task->view;
+  part.num_parts = 2;
+  part.shares_inputs = true;
+  for (TaskSplit::Level& level : part.split.levels) level.counts = counts;
+  const size_t all = part.input_nodes.size();
+  part.hops[1].num_remote_sources = static_cast<uint32_t>(all / 3);
+  const size_t own = part.num_loaded_nodes();
+  ASSERT_LT(own, all);
+  const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+  FGNN_ASSERT_OK_AND_ASSIGN(const ExtractedRows rows,
+                            Extract(part, features.get()));
+  EXPECT_EQ(rows.num_cached,
+            static_cast<uint64_t>(
+                std::count_if(part.hot_rank.begin(),
+                              part.hot_rank.begin() + static_cast<int64_t>(own),
+                              [](uint32_t rank) { return rank < 40; })));
+  // They are copied, also those of the table: rows to send are taken there.
+  EXPECT_EQ(ViewOf(*features).placed.places, nullptr);
+  EXPECT_EQ(ViewOf(*features).num_rows, all);
+  std::vector<std::byte> loaded = RowsOf(*features);
+  std::vector<std::byte> expected = Expected(part);
+  loaded.resize(own * kSmallColumns * sizeof(float));
+  expected.resize(loaded.size());
+  EXPECT_TRUE(loaded == expected);
+}
+
 TEST_F(CudaExtractionTest, CountsItsMemory) {
   Open();
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(40)));
