@@ -101,6 +101,15 @@ struct EvaluationBytes {
   uint64_t shared = 0;  // Bytes of the host, once for all trainers.
 };
 
+// The parts of each batch whose features a trainer caches: those whose number
+// mod num_homes is `home`. The part that it claims first is one of them.
+struct HomeParts {
+  uint64_t book = 0;       // Key of the partition book that makes the parts.
+  uint32_t num_parts = 1;  // Number of parts of a batch.
+  uint32_t num_homes = 1;  // In [1, num_parts].
+  uint32_t home = 0;       // In [0, num_homes).
+};
+
 // Where a trainer finds the tables that all trainers of its job share; see
 // shared/hot_table.
 struct HotTableSource {
@@ -109,6 +118,9 @@ struct HotTableSource {
   // Asks the scheduler for the descriptor of the job's table of this number.
   // Unavailable or DeadlineExceeded: worth another try. Any thread.
   std::function<absl::StatusOr<UniqueFd>(uint64_t number)> open;
+  // The parts whose vertices a table of the trainer's own is to have, since
+  // other trainers load the features of the others; nullopt: all vertices.
+  std::optional<HomeParts> home = std::nullopt;
 };
 
 // The two threads of a trainer that extract features.
@@ -135,8 +147,8 @@ class TrainerBackend {
   // else null. Link it before any extraction; without links, a profile measures
   // with zeros.
   virtual PartitionedStore* partitioned() const { return nullptr; }
-  // Says where the shared tables of later plans are. Called at most once,
-  // before any plan.
+  // Says where the shared tables of later plans are, and what other tables
+  // have. Called at most once, before any plan.
   virtual void ShareTables(HotTableSource source) = 0;
   // Returns a descriptor of the shared table in use; not valid: there is none.
   // Any thread.

@@ -1,5 +1,7 @@
 #include "trainer_service/daemon/trainer_daemon.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -15,6 +17,22 @@
 #include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
+namespace {
+
+// Returns the parts whose features the trainer of this device caches, if parts
+// share inputs. Where trainers are fewer than parts, each has several.
+std::optional<HomeParts> HomePartsOf(const SegmentOptions& options,
+                                     uint32_t device, uint32_t num_trainers) {
+  if (!options.shares_inputs()) return std::nullopt;
+  const auto parts = static_cast<uint32_t>(options.parts);
+  const uint32_t homes = std::clamp(num_trainers, 1U, parts);
+  return HomeParts{.book = options.book,
+                   .num_parts = parts,
+                   .num_homes = homes,
+                   .home = device % homes};
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
     const ExecutorDaemonOptions& options, TrainerParts parts,
@@ -42,9 +60,12 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
   backend->ShareTables(
       {.owner = attachment.owner,
        .job_key = segment->options().job_key,
-       .open = [this, job_id = attachment.job_id](uint64_t number) {
-         return executor_.RequestScratch(job_id, number);
-       }});
+       .open =
+           [this, job_id = attachment.job_id](uint64_t number) {
+             return executor_.RequestScratch(job_id, number);
+           },
+       .home = HomePartsOf(segment->options(), attachment.device,
+                           start.spec.num_trainers())});
   // A shared table is filled once all trainers are there, and rows of other
   // hosts come once their exchanges are there.
   const TrainerCache cache =

@@ -74,7 +74,8 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
   const DeviceCache& cache = from.cached->cache;
   // Other parts of the batch send the other rows.
   const size_t num_loaded = task.num_loaded_nodes();
-  const absl::Span<const uint32_t> ranks = RanksFor(task, *from.cached);
+  const absl::Span<const uint32_t> ranks =
+      from.cached->places.Of(RanksFor(task, *from.cached), &places_);
   if (!ranks.empty() && ranks.size() != task.input_nodes.size()) {
     return absl::InvalidArgumentError(absl::StrCat(task.input_nodes.size(),
                                                    " input nodes, but ",
@@ -97,8 +98,10 @@ absl::StatusOr<ExtractedRows> CudaFeatures::Take(const TaskView& task,
     wanted.nodes = packed->nodes;
     wanted.ranks = packed->ranks;
   }
+  TaskView placed = task;
+  if (!ranks.empty()) placed.hot_rank = ranks;
   const absl::Status uploaded =
-      task_.Upload(task, lane.stream(), from.graph_indptr, packed);
+      task_.Upload(placed, lane.stream(), from.graph_indptr, packed);
   bytes_.Set(task_.device_bytes(), task_.pinned_bytes());
   FGNN_RETURN_IF_ERROR(uploaded);
   FGNN_ASSIGN_OR_RETURN(const uint64_t copied_hits, lane.Gather(wanted, team));

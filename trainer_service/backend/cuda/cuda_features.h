@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -71,6 +72,7 @@ class CudaFeatures final : public TaskFeatures {
                                      ExtractionLane& lane, ThreadTeam& team);
 
   DeviceTask task_;
+  std::vector<uint32_t> places_;   // Places in the table: see TablePlaces.
   bool are_copied_ = false;        // Whether no row is in a table.
   std::optional<uint64_t> table_;  // Number of the table that has rows.
   CountedBytes bytes_;

@@ -111,15 +111,18 @@ absl::Status PlannedDeviceCache::Replace(const TrainerCache& plan,
   if (plan.rank_order_key != 0 && rows > 0) {
     const absl::StatusOr<RankOrder> order =
         RankOrder::Open(dataset, plan.rank_order_key);
-    if (order.ok()) {
+    absl::StatusOr<HottestRows> hottest =
+        order.ok() ? FindHottest(dataset, *order, rows, home_) : order.status();
+    if (hottest.ok()) {
       FGNN_ASSIGN_OR_RETURN(
           loaded.cache,
-          DeviceCache::Load(*store_, order->Hottest(rows), stream, team));
+          DeviceCache::Load(*store_, hottest->vertices, stream, team));
+      loaded.places = std::move(hottest->places);
       loaded.rank_order_version = order->version();
       LogInfo("cached the features of {} vertices on the device, {}",
               loaded.cache.capacity(), FormatBytes(loaded.cache.bytes()));
     } else {
-      LogWarning("no features are cached: {}", MessageOf(order.status()));
+      LogWarning("no features are cached: {}", MessageOf(hottest.status()));
     }
   }
   return Set(std::move(loaded), team);

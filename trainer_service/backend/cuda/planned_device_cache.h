@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -15,6 +16,8 @@
 #include "shared/graph/dataset.h"
 #include "shared/queue/segment.h"
 #include "trainer_service/backend/cuda/byte_count.h"
+#include "trainer_service/backend/cuda/hottest_rows.h"
+#include "trainer_service/backend/trainer_backend.h"
 #include "trainer_service/compute/thread_team.h"
 #include "trainer_service/features/cuda/device_cache.h"
 #include "trainer_service/features/feature_store.h"
@@ -27,6 +30,7 @@ struct LoadedDeviceCache {
   // was given up.
   TrainerCache plan;
   DeviceCache cache;
+  TablePlaces places = {};  // Where the cache has what is hot.
   // Version of the rank order by which the cache is laid out; 0: nothing is
   // cached.
   uint32_t rank_order_version = 0;
@@ -59,6 +63,8 @@ class PlannedDeviceCache {
   PlannedDeviceCache(const FeatureStore* store,
                      std::shared_ptr<ByteCount> count);
 
+  // See HotTableSource. Call it before any plan.
+  void CacheAtHome(const std::optional<HomeParts>& home) { home_ = home; }
   // See TrainerBackend::CacheAsPlanned(). Loads with `team` on `stream`; the
   // rank order lies with the dataset. The device has a table of its own,
   // whatever plan.table says. Returns errors of DeviceCache::Load(). Internal:
@@ -97,6 +103,7 @@ class PlannedDeviceCache {
                        const CudaStream& stream, ThreadTeam& team);
 
   const FeatureStore* const store_;
+  std::optional<HomeParts> home_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
   mutable int num_readers_ ABSL_GUARDED_BY(mutex_) = 0;

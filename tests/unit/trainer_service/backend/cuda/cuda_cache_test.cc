@@ -1,7 +1,12 @@
 // The cache on the device follows plans, beside a thread that extracts.
+#include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
+#include "shared/base/philox.h"
+#include "shared/graph/book/partition_book.h"
+#include "shared/graph/host_rows.h"
 #include "tests/unit/trainer_service/backend/cuda/cuda_backend_fixture.h"
 #include "trainer_service/nn/row_shuffle.h"
 
@@ -64,6 +69,51 @@ TEST_F(CudaCacheTest, CachesNothingWithoutTheRankOrder) {
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(plan));
   EXPECT_TRUE(cuda_->IsCachedAs(plan));
   EXPECT_EQ(CacheBytes(), 0U);
+}
+
+// Of two homes, each has the hottest vertices of its parts alone.
+TEST_F(CudaCacheTest, CachesTheVerticesOfItsHomePartsAlone) {
+  const Dataset& dataset = cuda_->dataset();
+  std::vector<uint8_t> fine_parts(kSmallNodes);
+  for (size_t v = 0; v < fine_parts.size(); ++v) {
+    fine_parts[v] = static_cast<uint8_t>(Mix64(v) % kFineParts);
+  }
+  FGNN_ASSERT_OK(PartitionBook::Save(dataset, fine_parts));
+  FGNN_ASSERT_OK_AND_ASSIGN(const PartitionBook book,
+                            PartitionBook::Open(dataset));
+  const auto home_of = [&](uint32_t v) {
+    return OwnerOfPart(fine_parts[v], 4) % 2;
+  };
+  constexpr uint64_t kRows = 25;
+  for (const uint32_t home : {0U, 1U}) {
+    SCOPED_TRACE(home);
+    Open();
+    cuda_->ShareTables(
+        {.open = nullptr, .home = HomeParts{book.key(), 4, 2, home}});
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kRows)));
+    EXPECT_EQ(CacheBytes(), kRows * kRowBytes);
+    std::set<uint32_t> cached;
+    for (const GlobalId v : order_->vertices()) {
+      if (cached.size() < kRows && home_of(v) == home) cached.insert(v);
+    }
+    const std::unique_ptr<TaskFeatures> features = cuda_->NewFeatures();
+    for (uint64_t seq = 0; seq < 4; ++seq) {
+      const auto task = MakeTask(seq);
+      FGNN_ASSERT_OK_AND_ASSIGN(const ExtractedRows rows,
+                                Extract(task->view, features.get()));
+      EXPECT_EQ(
+          rows.num_cached,
+          static_cast<uint64_t>(std::count_if(
+              task->view.input_nodes.begin(), task->view.input_nodes.end(),
+              [&](uint32_t v) { return cached.contains(v); })));
+      EXPECT_TRUE(RowsOf(*features) == Expected(task->view));
+    }
+  }
+  Open();
+  cuda_->ShareTables(
+      {.open = nullptr, .home = HomeParts{book.key() + 1, 4, 2, 0}});
+  FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kRows)));
+  EXPECT_EQ(CacheBytes(), 0U) << "it is another book";
 }
 
 // The thread ahead may have to free the table meanwhile.
