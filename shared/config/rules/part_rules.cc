@@ -51,10 +51,6 @@ absl::Status CheckPlaces(const v1::JobSpec& spec) {
       return NotWithParts(parts, absl::StrCat("devices has ", device),
                           "parts are of one host; use 1, or its own devices");
     }
-    if (absl::StartsWith(device, "cuda")) {
-      return NotWithParts(parts, absl::StrCat("devices has ", device),
-                          "GPUs do not exchange rows yet; use cores");
-    }
   }
   if (spec.hosts().max() > 1) {
     return NotWithParts(parts,

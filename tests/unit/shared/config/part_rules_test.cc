@@ -34,6 +34,10 @@ TEST(PartRulesTest, APartHasATrainerOfItsOwnUnlessTheJobSaysOtherwise) {
   // Devices that switch may all train.
   EffectiveOf(
       "devices: [cpu:0, cpu:1]\nexecutors: factored\ntraining: {parts: 2}");
+  EffectiveOf("devices: [cuda:0, cuda:1]\ntraining: {parts: 2}");
+  // Cores beside a GPU only sample.
+  EXPECT_THAT(ErrorIn("devices: [cuda:0, cpu:0]\ntraining: {parts: 2}"),
+              HasSubstr("but 1 trainer may train"));
   EXPECT_THAT(
       ErrorIn("devices: [cpu:0, cpu:1]\nexecutors: factored\n"
               "training: {parts: 4}"),
