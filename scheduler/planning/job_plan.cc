@@ -314,14 +314,6 @@ uint64_t HaveBytes(const PlanInput& input) {
                   input.spec.limits.memory_bytes.value_or(UINT64_MAX));
 }
 
-uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place) {
-  uint64_t bytes = 0;
-  for (const MemoryItem& item : items) {
-    if (item.place == place) bytes = AddCapped(bytes, item.bytes);
-  }
-  return bytes;
-}
-
 absl::StatusOr<JobPlan> PlanJob(const PlanInput& input) {
   const RoleRange asked = RolesOf(input.spec);
   FGNN_ASSIGN_OR_RETURN(const GpuChoice gpus, ChooseForGpus(input));

@@ -256,6 +256,14 @@ std::vector<MemoryItem> MappedFiles(const PlanInput& input,
 
 }  // namespace
 
+uint64_t BytesIn(const std::vector<MemoryItem>& items, std::string_view place) {
+  uint64_t bytes = 0;
+  for (const MemoryItem& item : items) {
+    if (item.place == place) bytes = AddCapped(bytes, item.bytes);
+  }
+  return bytes;
+}
+
 CacheRows RowsOfEach(const PlanInput& input) {
   const CacheSpec& cache = input.spec.cache;
   if (cache.policy == "none") return {};
