@@ -105,8 +105,7 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(
   const JobSampling& job = source->sampling_;
   FGNN_RETURN_IF_ERROR(Validate(source->input(), job.options));
   source->bound_bytes_ = MaxTaskBytesOf(job.dataset.graph(), job.options);
-  if (source->options_.reads_features &&
-      job.dataset.features().columns > 0) {
+  if (source->options_.reads_features && job.dataset.features().columns > 0) {
     FGNN_ASSIGN_OR_RETURN(
         source->features_,
         OpenFeatureStore(job.dataset, source->options_.spec.features));

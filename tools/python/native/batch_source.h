@@ -27,7 +27,7 @@ struct BatchSourceOptions {
   // vertices of a list of the user's.
   std::string split = "train";
   std::vector<int64_t> seeds = {};
-  bool shuffle = true;  // As in SamplerOptions.
+  bool shuffle = true;         // As in SamplerOptions.
   bool reads_features = true;  // Whether batches get features.
   // Whether batches get the edges of the last hop as pairs of local ids.
   bool lists_edges = true;
