@@ -1,11 +1,13 @@
 """fgnn.loader and fgnn.NeighborLoader with the real torch and torch_geometric."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 import harness
 import python_package
@@ -147,6 +149,60 @@ class LoaderPygTest(harness.ServiceTest):
     def test_a_resampled_job_has_no_edge_index(self):
         with self.assertRaisesRegex(fgnn.InvalidJob, 'sampling.resample'):
             fgnn.loader(self.service.dataset, fanouts=[2, 2], resample=True)
+
+    def test_batches_are_copied_to_a_device_one_ahead(self):
+        """Without a GPU: a stand-in counts what torch is asked for."""
+        events = []
+
+        class Stream:
+            def __init__(self, device=None):
+                self.device = device
+
+            def wait_stream(self, stream):
+                events.append('wait')
+
+        own, patches = [], []
+
+        def of_stream(stream):
+            own.append(stream)
+            return contextlib.nullcontext()
+
+        def patch(target, name, new):
+            patches.append(mock.patch.object(target, name, new))
+
+        def note(word):
+            def method(data, *words, **named):
+                events.append(word)
+                return data
+            return method
+
+        patch(torch.cuda, 'is_available', lambda: True)
+        patch(torch.cuda, 'Stream', Stream)
+        patch(torch.cuda, 'stream', of_stream)
+        patch(torch.cuda, 'current_stream', Stream)
+        patch(Data, 'pin_memory', note('pin'))
+        patch(Data, 'to', note('copy'))
+        patch(Data, 'record_stream', note('record'))
+        with contextlib.ExitStack() as stack:
+            for one in patches:
+                stack.enter_context(one)
+            loader = fgnn.loader(self.service.dataset, fanouts=[2, 2],
+                                 batch_size=200, device='cuda:0')
+            batches = iter(loader)
+            first = next(batches)
+            # The second one is under way before the first is handed out.
+            self.assertEqual(events, ['pin', 'copy'] * 2 + ['wait', 'record'])
+            self.assertEqual((first.seq, loader.state_dict()['batch']), (0, 1))
+            self.assertEqual(len(list(batches)), 2)
+            self.assertEqual([events.count(word) for word in
+                              ('pin', 'copy', 'wait', 'record')], [3] * 4)
+            self.assertEqual({stream.device for stream in own}, {'cuda:0'})
+            self.assertEqual(len(set(map(id, own))), 1)
+        for device, word in (('cuda', 'finds no GPU'), ('meta', "it is 'cpu'"),
+                             ('gpu', 'device')):
+            with self.assertRaisesRegex(fgnn.InvalidJob, word):
+                fgnn.loader(self.service.dataset, fanouts=[2, 2],
+                            device=device)
 
     def example(self, *words):
         done = subprocess.run(

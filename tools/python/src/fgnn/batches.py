@@ -125,10 +125,11 @@ class Loader:
     """Batches of a dataset, epoch after epoch: see fgnn.loader()."""
 
     def __init__(self, request: dict[str, Any], seeds: Array | None,
-                 layout: str) -> None:
+                 layout: str, device: Any = None) -> None:
         self._samplers = native.Samplers(request, seeds)
         self._request = request
         self._layout = layout
+        self._device = device  # None: batches stay in memory.
         self._facts = self._samplers.facts()
         self._world = request['world']
         spec = yaml.safe_load(self._facts['spec'])
@@ -191,8 +192,11 @@ class Loader:
 
     def _iterate(self, begin: int, turns: int) -> Iterator[Any]:
         end = (begin // self.batches_per_epoch + 1) * self.batches_per_epoch
-        for turn in range(turns):
-            batch = self._take()
+        batches: Iterator[Any] = (self._take() for _ in range(turns))
+        if self._device is not None:
+            from fgnn import loader_pyg
+            batches = loader_pyg.on_device(batches, self._device)
+        for turn, batch in enumerate(batches):
             self._next = min(begin + (turn + 1) * self._world, end)
             yield batch
         self._next = end
@@ -236,7 +240,7 @@ class Loader:
         request.pop('job_file', None)
         passes = Loader(request,
                         numpy.arange(self.num_nodes, dtype=numpy.int64),
-                        self._layout)
+                        self._layout, self._device)
         for _ in range(hops):
             yield passes
 
@@ -362,7 +366,7 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
            job: str | os.PathLike[str] | None = None,
            split: Any = 'train', layout: str = 'pyg', threads: int = 2,
            ahead: int = 4, rank: int | None = None, world: int | None = None,
-           drop_last: str = 'step', shuffle: bool = True,
+           drop_last: str = 'step', shuffle: bool = True, device: Any = 'cpu',
            **fields: Any) -> Loader:
     """Sampled batches of a dataset, for a training loop of one's own.
 
@@ -384,6 +388,8 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
                so that all ranks have as many; 'none': leaves out none
     shuffle    whether each epoch has the seeds in another order; False: in that
                of `split`
+    device     'cuda', 'cuda:1', …: copies batches of layout 'pyg' there, each from
+               pinned memory while the loop has the one before
     fields     fanouts, batch_size, kind, replace, batch_dependency, … of
                `sampling`; seed, task, negatives, exclude_seed_edges of
                `training`; store of `features`. docs: shared/config/job_fields.md
@@ -397,8 +403,13 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
     _one_of('layout', layout, LAYOUTS)
     _one_of('drop_last', drop_last, DROPS)
     if layout == 'pyg':
-        from fgnn import loader_pyg  # Says what is missing.
+        from fgnn import loader_pyg
         loader_pyg.check()
+        loader_pyg.check_device(device)
+    elif str(device) != 'cpu':
+        raise errors.InvalidJob(
+            f"device: arrays of layout '{layout}' are NumPy's, which has none "
+            f"on '{device}'; take layout 'pyg'")
     own_rank, ranks = _rank_of(rank, world)
     seeds = None if isinstance(split, str) else _as_ids(split)
     request = {
@@ -413,7 +424,8 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
         'rank': _whole_number('rank', own_rank, 0, 2**32 - 1),
         'world': _whole_number('world', ranks, 1, 2**32 - 1),
         'drops_last': drop_last == 'step'}
-    return Loader(request, seeds, layout)
+    return Loader(request, seeds, layout,
+                  None if str(device) == 'cpu' else device)
 
 
 def _cache_folder() -> str:

@@ -1,7 +1,7 @@
 """Batches as torch_geometric.data.Data, for fgnn.loader(layout='pyg')."""
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fgnn import errors, native
@@ -14,6 +14,52 @@ def check() -> None:
             raise errors.NotFound(
                 f"layout 'pyg' needs {name}: pip install torch "
                 "torch_geometric; layouts 'blocks' and 'numpy' need NumPy alone")
+
+
+def check_device(device: Any) -> None:
+    """InvalidJob: batches cannot be copied there."""
+    import torch
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError) as error:
+        raise errors.InvalidJob(
+            f'device: {device!r} is none: {str(error).splitlines()[0]}'
+        ) from None
+    if kind not in ('cpu', 'cuda'):
+        raise errors.InvalidJob(
+            f"device: {device!r} is not there; it is 'cpu' or a GPU such as "
+            "'cuda:0'")
+    if kind == 'cuda' and not torch.cuda.is_available():
+        raise errors.InvalidJob(
+            f'device: {device!r} is not there, as torch finds no GPU; leave '
+            'device out')
+
+
+def on_device(batches: Iterator[Any], device: Any) -> Iterator[Any]:
+    """The batches on a GPU. Each is copied from pinned memory on a stream of its
+    own while the caller has the one before."""
+    import torch
+    stream = torch.cuda.Stream(device)
+
+    def begin(batch: Any) -> Any:
+        with torch.cuda.stream(stream):
+            return batch.pin_memory().to(device, non_blocking=True)
+
+    def end(batch: Any) -> Any:
+        current = torch.cuda.current_stream(device)
+        current.wait_stream(stream)
+        # Its memory is of `stream`, and may not be used again before `current`
+        # is done with it.
+        return batch.record_stream(current)
+
+    coming = None
+    for batch in batches:
+        begun = begin(batch)
+        if coming is not None:
+            yield end(coming)
+        coming = begun
+    if coming is not None:
+        yield end(coming)
 
 
 def data_of(facts: Mapping[str, Any], memory: native.BatchMemory,
