@@ -98,7 +98,9 @@ absl::StatusOr<JobSampling> OpenJobSampling(const JobSpec& spec,
     FGNN_RETURN_IF_ERROR(CheckSameBook(wanted.seeds, train.book, spec.dataset));
     job.own_seeds = std::make_unique<OwnSeeds>(train.part_of, wanted.seeds);
   }
-  FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
+  if (!wanted.has_other_seeds) {
+    FGNN_RETURN_IF_ERROR(Validate(job.input(), job.options));
+  }
   if (const uint32_t window = sampling.matched_window(); window > 0) {
     job.order = {.batches_per_epoch = job.batches_per_epoch(),
                  .window = window,

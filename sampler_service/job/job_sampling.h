@@ -66,6 +66,9 @@ struct JobSamplingOptions {
   // Shares of training.seeds own; without a book, batches draw their seeds from
   // all train vertices.
   SeedShares seeds = {};
+  // Whether the caller samples other seeds than the train vertices. It then
+  // calls Validate() itself.
+  bool has_other_seeds = false;
 };
 // Opens the data of a job. The scheduler has validated the dataset; this
 // function only checks types and shapes. Returns errors of Dataset::Open(),

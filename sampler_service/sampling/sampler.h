@@ -254,6 +254,14 @@ class Sampler {
   // number of ranks is not the number of vertices, or there is no version.
   virtual absl::Status MarkBy(const HotRanks& ranks) = 0;
 
+  // Keeps the places of edges from now on. Returns false if this sampler cannot
+  // tell them.
+  virtual bool KeepEdgePlaces() { return false; }
+  // Returns, for each edge of the last hop of the batch that was made last, its
+  // place among all edges of the dataset; nothing without KeepEdgePlaces().
+  // Valid until the next batch.
+  virtual absl::Span<const EdgeOffset> edge_places() const { return {}; }
+
   // Returns the bytes of memory that this sampler reserves. Pages that it never
   // touches cost nothing.
   virtual uint64_t workspace_bytes() const = 0;

@@ -6,8 +6,9 @@
 
 namespace fgnn {
 
-// Leaves out lines below this level from now on. For code in a process that is
-// not FGNN's, whose stderr is another program's.
+// Leaves out lines below this level from now on. Call it after InitLog(), which
+// makes the log anew. For code in a process that is not FGNN's, whose stderr is
+// another program's.
 void SetLeastLogLevel(LogLevel level);
 
 }  // namespace fgnn

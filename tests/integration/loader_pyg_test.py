@@ -14,8 +14,9 @@ import python_package
 
 fgnn = python_package.load(python_package.PYG_HOME)
 if fgnn is not None:
+    import numpy
     import torch
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
 EXAMPLES = python_package.ROOT / 'tools/python/examples'
 
@@ -80,6 +81,7 @@ class LoaderPygTest(harness.ServiceTest):
 
     def test_a_batch_is_a_part_of_the_graph(self):
         data = self.data()
+        data.edge_attr = torch.arange(6000)
         edges = set(map(tuple, data.edge_index.t().tolist()))
         loader = fgnn.NeighborLoader(
             data, num_neighbors=[4, 3], input_nodes=data.train_mask,
@@ -96,6 +98,11 @@ class LoaderPygTest(harness.ServiceTest):
             # Edges of a hop end at what the hop before has added.
             first = batch.edge_index[:, :batch.num_sampled_edges[0]]
             self.assertLess(int(first[1].max()), batch.batch_size)
+            # Of equal edges too, each has its own attributes.
+            self.assertTrue(torch.equal(data.edge_index[:, batch.e_id],
+                                        batch.n_id[batch.edge_index]))
+            self.assertTrue(torch.equal(batch.edge_attr, batch.e_id))
+            self.assertEqual(len(batch.e_id.unique()), batch.num_edges)
             degrees = torch.bincount(batch.edge_index[1])
             self.assertLessEqual(int(degrees.max()), 4)
             of_data = data.train_mask.nonzero()[:, 0]
@@ -142,9 +149,46 @@ class LoaderPygTest(harness.ServiceTest):
             with self.subTest(name), self.assertRaisesRegex(
                     fgnn.InvalidJob, f'^{name}: '):
                 fgnn.NeighborLoader(data, [2], **{name: value})
-        data.edge_attr = torch.ones(6000, 2)
-        with self.assertRaisesRegex(fgnn.InvalidJob, 'del data.edge_attr'):
-            fgnn.NeighborLoader(data, [2])
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'HeteroData'):
+            fgnn.NeighborLoader(HeteroData(), [2])
+        with self.assertRaisesRegex(fgnn.InvalidJob, '^input_nodes: '):
+            fgnn.NeighborLoader(data, [2], input_nodes=torch.ones(3, 3))
+
+    def test_attributes_are_those_of_data(self):
+        data = self.data()
+        data.edge_weight = torch.rand(6000) + .1
+        data.edge_attr = torch.arange(6000)
+        data.n_id = torch.arange(1000) + 5
+        data.x = data.x.double()
+        data.name = 'mine'
+        for weight_attr in (None, 'edge_weight'):
+            # Vertices without edges too, one a batch.
+            for batch in fgnn.NeighborLoader(
+                    data, [2, 2], input_nodes=torch.arange(880, 920),
+                    weight_attr=weight_attr):
+                ids = batch.n_id
+                self.assertTrue(torch.equal(batch.x, data.x[ids]))
+                self.assertEqual(batch.x.dtype, torch.float64)
+                self.assertTrue(torch.equal(batch.edge_attr, batch.e_id))
+                self.assertTrue(torch.equal(batch.edge_weight,
+                                            data.edge_weight[batch.e_id]))
+                self.assertTrue(torch.equal(data.edge_index[:, batch.e_id],
+                                            ids[batch.edge_index]))
+                self.assertEqual(batch.name, 'mine')
+        # Equal edges keep their order, so that each has its own weight.
+        written, = (self.service.folder / 'cache/fgnn').glob(
+            '*/edge_weights.npy')
+        self.assertTrue(torch.equal(
+            torch.from_numpy(numpy.load(written)),
+            data.edge_weight[fgnn.NeighborLoader(data, [2])._edge_of]))
+
+    def test_ranks_are_those_of_the_caller(self):
+        with mock.patch.dict(os.environ, {'RANK': '1', 'WORLD_SIZE': '2'}):
+            loader = fgnn.NeighborLoader(self.data(), [2], batch_size=300)
+            self.assertEqual((len(loader), len(list(loader))), (4, 4))
+            self.assertEqual(
+                len(fgnn.loader(self.service.dataset, fanouts=[2],
+                                batch_size=200)), 1)
 
     def test_a_resampled_job_has_no_edge_index(self):
         with self.assertRaisesRegex(fgnn.InvalidJob, 'sampling.resample'):
@@ -158,8 +202,12 @@ class LoaderPygTest(harness.ServiceTest):
             def __init__(self, device=None):
                 self.device = device
 
-            def wait_stream(self, stream):
-                events.append('wait')
+            def wait_event(self, event):
+                events.append(('wait', event.of))
+
+        class Event:
+            def record(self, stream):
+                self.of = events.count('copy')
 
         own, patches = [], []
 
@@ -178,6 +226,7 @@ class LoaderPygTest(harness.ServiceTest):
 
         patch(torch.cuda, 'is_available', lambda: True)
         patch(torch.cuda, 'Stream', Stream)
+        patch(torch.cuda, 'Event', Event)
         patch(torch.cuda, 'stream', of_stream)
         patch(torch.cuda, 'current_stream', Stream)
         patch(Data, 'pin_memory', note('pin'))
@@ -190,12 +239,16 @@ class LoaderPygTest(harness.ServiceTest):
                                  batch_size=200, device='cuda:0')
             batches = iter(loader)
             first = next(batches)
-            # The second one is under way before the first is handed out.
-            self.assertEqual(events, ['pin', 'copy'] * 2 + ['wait', 'record'])
+            # The second one is under way before the first is handed out, which
+            # does not wait for it.
+            self.assertEqual(events, ['pin', 'copy'] * 2 +
+                             [('wait', 1), 'record'])
             self.assertEqual((first.seq, loader.state_dict()['batch']), (0, 1))
             self.assertEqual(len(list(batches)), 2)
             self.assertEqual([events.count(word) for word in
-                              ('pin', 'copy', 'wait', 'record')], [3] * 4)
+                              ('pin', 'copy', 'record')], [3] * 3)
+            self.assertEqual([event[1] for event in events
+                              if event[0] == 'wait'], [1, 2, 3])
             self.assertEqual({stream.device for stream in own}, {'cuda:0'})
             self.assertEqual(len(set(map(id, own))), 1)
         for device, word in (('cuda', 'finds no GPU'), ('meta', "it is 'cpu'"),

@@ -4,6 +4,7 @@ import collections
 import gc
 import os
 import pathlib
+import re
 import threading
 
 import numpy
@@ -60,7 +61,8 @@ class LoaderTest(harness.ServiceTest):
               'training.batches_per_step': 1},
              {'order': 'matched', 'window': 8}),
             ({'training.task': 'link_prediction'},
-             {'task': 'link_prediction'}))
+             {'task': 'link_prediction'}),
+            ({'features.store': 'disk'}, {'store': 'disk'}))
         for settings, fields in cases:
             with self.subTest(str(fields)):
                 expected = self.run_job(**settings)
@@ -119,10 +121,43 @@ class LoaderTest(harness.ServiceTest):
 
     def test_a_loop_that_breaks_off_begins_with_the_next_epoch(self):
         loader = self.loader()
+        size = loader.batches_per_epoch
+        self.assertEqual(len(loader), size)
         first = next(iter(loader))
-        second = next(iter(loader))
-        self.assertEqual((first.seq, second.seq),
-                         (0, loader.batches_per_epoch))
+        self.assertEqual((first.seq, loader.epoch), (0, 1))
+        # What is saved behind it goes on as the program itself does.
+        other = self.loader()
+        other.load_state_dict(loader.state_dict())
+        self.assertEqual([next(iter(one)).seq for one in (loader, other)],
+                         [size, size])
+        # A loop that has taken nothing leaves nothing out.
+        iter(loader)
+        self.assertEqual(next(iter(loader)).seq, 2 * size)
+
+    def test_a_state_after_the_last_whole_step_is_of_the_next_epoch(self):
+        loader = self.loader(rank=0, world=2)
+        size = loader.batches_per_epoch
+        self.assertEqual(size % 2, 1)
+        for _ in loader:
+            state = loader.state_dict()
+        self.assertEqual((state['batch'], state['epoch']), (size, 1))
+        other = self.loader()
+        other.load_state_dict(state)
+        self.assertEqual(next(iter(other)).seq, size)
+
+    def test_a_second_loop_ends_the_first(self):
+        loader = self.loader()
+        first = iter(loader)
+        next(first)
+        second = iter(loader)
+        next(second)
+        with self.assertRaisesRegex(fgnn.WrongState, 'another loop'):
+            next(first)
+        state = loader.state_dict()
+        next(second)
+        loader.load_state_dict(state)
+        with self.assertRaisesRegex(fgnn.WrongState, 'a state was'):
+            next(second)
 
     def test_a_state_of_another_job_or_dataset_is_refused(self):
         state = self.loader().state_dict()
@@ -132,6 +167,12 @@ class LoaderTest(harness.ServiceTest):
             self.loader(seed=2).load_state_dict(state)
         with self.assertRaisesRegex(fgnn.InvalidJob, 'split'):
             self.loader(split=[1, 2, 3]).load_state_dict(state)
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'state: it is none'):
+            self.loader().load_state_dict({'batch': 3})
+        matched = {'order': 'matched', 'window': 8}
+        chains = self.loader(batches_per_step=2, **matched).state_dict()
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'batches_per_step'):
+            self.loader(batches_per_step=4, **matched).load_state_dict(chains)
         self.service.fgnn('dataset', 'generate', 'sbm', *self.graph[:-1], '8',
                           '--out', self.service.folder / 'other')
         other = fgnn.loader(self.service.folder / 'other', layout='numpy',
@@ -171,6 +212,10 @@ class LoaderTest(harness.ServiceTest):
             self.loader(split=[2000])
         with self.assertRaisesRegex(fgnn.InvalidJob, 'float64'):
             self.loader(split=[.5])
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'mask of 30'):
+            self.loader(split=numpy.ones(30, bool))
+        with self.assertRaisesRegex(fgnn.InvalidJob, 'no vertex'):
+            self.loader(split=[])
 
     def test_seeds_may_come_in_their_order(self):
         loader = self.loader(split='test', shuffle=False, drop_last='none')
@@ -200,6 +245,23 @@ class LoaderTest(harness.ServiceTest):
                     indices[indptr[first]:indptr[last]])
                 first = last
 
+    def test_datasets_may_lack_what_a_loop_does_not_need(self):
+        for name in ('train', 'labels', 'features'):
+            (self.service.dataset / f'{name}.npy').unlink()
+        metadata = self.service.dataset / 'metadata.yaml'
+        text = re.sub(r'num_classes: \d+', 'num_classes: 0',
+                      metadata.read_text('utf-8'))
+        metadata.write_text(re.sub(r'(?m)^feature_.*\n', '', text), 'utf-8')
+        for name in ('valid', 'test'):
+            (self.service.dataset / f'{name}.npy').unlink()
+        with self.assertRaisesRegex(fgnn.InvalidJob, "no vertices in 'train'"):
+            self.loader()
+        batch, = self.loader(split=[7, 3])
+        self.assertEqual((batch.x, batch.y), (None, None))
+        self.assertEqual(sorted(batch.n_id[:2]), [3, 7])
+        first = next(iter(self.loader(split=[7]).layers()))
+        self.assertEqual(first.num_features, 0)
+
     def test_pairs_of_link_prediction(self):
         batch = next(iter(self.loader(task='link_prediction', negatives=2)))
         self.assertEqual(batch.edge_label_index.shape, (2, 96))
@@ -211,6 +273,11 @@ class LoaderTest(harness.ServiceTest):
                 ("did you mean 'fanouts'", {'fanout': [5]}),
                 ("did you mean 'numpy'", {'layout': 'nunpy'}),
                 (r'sampling\.fanouts', {'fanouts': [0, 5]}),
+                ('fanouts: there are 9', {'fanouts': [1] * 9}),
+                ("fanouts: 'all' is no list", {'fanouts': 'all'}),
+                ('split: batches of link_prediction are of the training',
+                 {'task': 'link_prediction', 'split': 'valid'}),
+                ('device: arrays of layout', {'device': 'cuda'}),
                 ('threads: 0 is not in', {'threads': 0}),
                 ('rank: 3 is not below world 2', {'rank': 3, 'world': 2}),
                 ('drop_last', {'drop_last': 'all'}),
@@ -258,9 +325,10 @@ class LoaderTest(harness.ServiceTest):
                 .startswith('fgnn-loader')
                 for task in os.listdir('/proc/self/task'))
 
+        gc.collect()  # Loaders of other tests.
         loader = self.loader(threads=2)
         collections.deque(loader, 0)
-        before = descriptors()
+        before, shared = descriptors(), os.listdir('/dev/shm')
         for _ in range(20):
             collections.deque(loader, 0)
         self.assertEqual(descriptors(), before)
@@ -270,24 +338,30 @@ class LoaderTest(harness.ServiceTest):
         del loader
         gc.collect()
         self.assertEqual(threads(), 0)
+        self.assertEqual(os.listdir('/dev/shm'), shared)
         # Batches outlive their loader.
         self.assertEqual([batch.n_id.sum() for batch in kept], numbers)
 
     def test_a_loader_is_for_one_thread_at_a_time(self):
         loader = self.loader()
-        loader._iterating.acquire()  # As a thread that waits for a batch has.
-        caught = []
+        loop = iter(loader)
+        takes, may_end = threading.Event(), threading.Event()
+        take = loader._take
 
-        def take():
-            try:
-                next(iter(loader))
-            except fgnn.WrongState as error:
-                caught.append(error.message)
+        def slow():
+            takes.set()
+            may_end.wait(60)
+            return take()
 
-        thread = threading.Thread(target=take)
+        loader._take = slow
+        thread = threading.Thread(target=lambda: next(loop))
         thread.start()
+        takes.wait(60)
+        with self.assertRaisesRegex(fgnn.WrongState, 'two threads'):
+            next(loop)
+        may_end.set()
         thread.join()
-        self.assertIn('two threads', caught[0])
+        self.assertEqual(next(loop).seq, 1)
 
     def test_pyg_says_what_is_missing(self):
         with self.assertRaisesRegex(fgnn.Error, 'pip install torch'):

@@ -44,6 +44,12 @@ class CpuSampler final : public Sampler {
   absl::Status Tally(BatchSeq drawn, absl::Span<std::byte> block,
                      InputNodeSink* sink) override;
   absl::Status MarkBy(const HotRanks& ranks) override;
+  bool KeepEdgePlaces() override {
+    // The filter would leave edges out of a hop, but not their places.
+    keeps_places_ = hops_->KeepsPlaces() && !seed_edges_.has_value();
+    return keeps_places_;
+  }
+  absl::Span<const EdgeOffset> edge_places() const override { return places_; }
   uint64_t workspace_bytes() const override {
     return seeds_.size() * sizeof(GlobalId) + id_map_->workspace_bytes() +
            hops_->workspace_bytes();
@@ -84,6 +90,8 @@ class CpuSampler final : public Sampler {
   std::unique_ptr<IdMap> id_map_;
   std::unique_ptr<HopSampler> hops_;
   Kept kept_;
+  bool keeps_places_ = false;
+  std::vector<EdgeOffset> places_;  // Places of the last hop's edges.
 };
 
 absl::Status CpuSampler::MapSeeds(BatchPlace place, SampledTask* task) {
@@ -123,12 +131,16 @@ absl::StatusOr<absl::Span<uint32_t>> CpuSampler::DrawHop(BatchPlace place,
                        kept.num_edges + num_edges, HasWeights(options_)));
     return behind_kept();
   };
-  FGNN_ASSIGN_OR_RETURN(uint64_t drawn,
-                        hops_->Sample({.key = KeyOfHop(options_, place, hop),
-                                       .fanout = options_.fanouts[hop],
-                                       .nodes = nodes,
-                                       .first = first},
-                                      make_room));
+  // The hop before has left those of the kept edges.
+  places_.resize(keeps_places_ ? kept.num_edges : 0);
+  FGNN_ASSIGN_OR_RETURN(
+      uint64_t drawn,
+      hops_->Sample({.key = KeyOfHop(options_, place, hop),
+                     .fanout = options_.fanouts[hop],
+                     .nodes = nodes,
+                     .first = first,
+                     .places = keeps_places_ ? &places_ : nullptr},
+                    make_room));
   if (seed_edges_.has_value()) {
     drawn = seed_edges_->Filter({.first = first, .end = nodes.size()},
                                 behind_kept());

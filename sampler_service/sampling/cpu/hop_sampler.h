@@ -3,6 +3,7 @@
 #define FGNN_SAMPLER_SERVICE_SAMPLING_CPU_HOP_SAMPLER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,8 @@ struct HopRequest {
   absl::Span<const GlobalId> nodes;
   // Index of the first destination; all nodes from it on are destinations.
   uint64_t first = 0;
+  // Gets the place of each new edge at its end, if KeepsPlaces(); or null.
+  std::vector<EdgeOffset>* places = nullptr;
 };
 
 // What the hops of a job are drawn from, and how. What it points to is
@@ -48,6 +51,9 @@ class HopSampler {
 
   // False: there was no memory for the workspace.
   bool has_memory() const { return true; }
+
+  // Returns whether Sample() tells the places of edges.
+  virtual bool KeepsPlaces() const { return false; }
 
   // Forgets all vertices.
   virtual void StartBatch() {}

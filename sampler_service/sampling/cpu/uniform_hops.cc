@@ -29,6 +29,7 @@ class UniformHops final : public HopSampler {
     return lists_.has_memory() && ring_.has_memory() && group_ != nullptr;
   }
 
+  bool KeepsPlaces() const override { return true; }
   void StartBatch() override { lists_.StartBatch(); }
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                   MakeRoom make_room) override;
@@ -170,7 +171,13 @@ absl::StatusOr<uint64_t> UniformHops<Index>::Sample(const HopRequest& request,
       lists_.CountEdges(request.first, request.fanout, options_.replace);
   FGNN_ASSIGN_OR_RETURN(const TaskWriter::HopArrays hop, make_room(num_edges));
   hop.indptr[0] = 0;
-  ring_.StartHop(hop.indices);
+  EdgeOffset* places = nullptr;
+  if (request.places != nullptr) {
+    const size_t before = request.places->size();
+    request.places->resize(before + num_edges);
+    places = request.places->data() + before;
+  }
+  ring_.StartHop(hop.indices, places);
   if (request.fanout < 0 ||
       static_cast<uint32_t>(request.fanout) > kMaxLaneFanout) {
     FillLarge(request, hop);

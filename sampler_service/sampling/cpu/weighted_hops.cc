@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "sampler_service/sampling/cpu/adjacency_lists.h"
@@ -37,6 +38,7 @@ class WeightedHops final : public HopSampler {
   bool has_memory() const { return lists_.has_memory() && group_ != nullptr; }
 
   void StartBatch() override { lists_.StartBatch(); }
+  bool KeepsPlaces() const override { return true; }
   absl::StatusOr<uint64_t> Sample(const HopRequest& request,
                                   MakeRoom make_room) override;
   uint64_t workspace_bytes() const override {
@@ -59,6 +61,10 @@ class WeightedHops final : public HopSampler {
     largest_ = std::max(largest_, static_cast<uint64_t>(index));
     return static_cast<uint32_t>(index);
   }
+  void Tell(const AdjacencyList& list, uint64_t place) {
+    if (tells_ == nullptr) return;
+    tells_->push_back(list.begin + static_cast<EdgeOffset>(place));
+  }
   void DrawLanes(const HopRequest& request, uint64_t first, uint64_t last);
   // Each function writes the edges of the i-th vertex from `out` on, and
   // returns their end.
@@ -76,6 +82,8 @@ class WeightedHops final : public HopSampler {
   WeightedDraw draw_;
   std::unique_ptr<Group> group_;
   uint64_t largest_ = 0;  // Largest index of this hop; negative ones are huge.
+  // Gets the places of this hop's edges, or null.
+  std::vector<EdgeOffset>* tells_ = nullptr;
 };
 
 // Makes the attempts of all destinations of a group that lanes draw for. Looks
@@ -137,7 +145,9 @@ uint32_t* WeightedHops<Index>::PutPlaces(const AdjacencyList& list,
   const Index* const indices = indices_.data() + list.begin;
   for (const uint64_t place : places) {
     // A damaged table may not lead outside the list.
-    *out++ = Checked(ReadOnce(indices[std::min(place, list.degree - 1)]));
+    const uint64_t within = std::min(place, list.degree - 1);
+    *out++ = Checked(ReadOnce(indices[within]));
+    Tell(list, within);
   }
   return out;
 }
@@ -152,6 +162,7 @@ uint32_t* WeightedHops<Index>::PutWhole(const AdjacencyList& list,
   for (uint64_t i = 0; i < list.degree; ++i) {
     if (all_positive || weights[i] > 0) {
       *out++ = Checked(ReadOnce(indices[i]));
+      Tell(list, i);
     }
   }
   return out;
@@ -165,6 +176,9 @@ uint32_t* WeightedHops<Index>::PutLane(const HopRequest& request, uint64_t i,
   const auto fanout = static_cast<uint32_t>(request.fanout);
   if (options_.replace || draws.repeats[lane] == 0) {
     for (uint32_t a = 0; a < fanout; ++a) out[a] = group_->vertices[a][lane];
+    for (uint32_t a = 0; tells_ != nullptr && a < fanout; ++a) {
+      Tell(list, draws.places[a][lane]);
+    }
     return out + fanout;
   }
   std::array<uint32_t, kMaxDistinctLaneFanout + 1> drawn;
@@ -188,7 +202,10 @@ uint32_t* WeightedHops<Index>::PutLane(const HopRequest& request, uint64_t i,
     out[num_drawn] = stays ? cell.vertex : cell.other_vertex;
     num_drawn += repeats ? 0 : 1;
   }
-  if (num_drawn == fanout) return out + fanout;
+  if (num_drawn == fanout) {
+    for (uint32_t k = 0; k < fanout; ++k) Tell(list, drawn[k]);
+    return out + fanout;
+  }
   return PutPlaces(list,
                    draw_.Draw(request.key, request.nodes[i], list, fanout,
                               {drawn.data(), num_drawn}, attempts, &progress_),
@@ -232,6 +249,7 @@ absl::StatusOr<uint64_t> WeightedHops<Index>::Sample(const HopRequest& request,
                         make_room(lists_.CountEdges(
                             request.first, request.fanout, options_.replace)));
   largest_ = 0;
+  tells_ = request.places;
   const uint32_t max_lane_fanout =
       options_.replace ? kMaxLaneFanout : kMaxDistinctLaneFanout;
   const bool with_lanes =

@@ -49,12 +49,12 @@ absl::StatusOr<std::unique_ptr<BatchLoader>> BatchLoader::Start(
     FGNN_ASSIGN_OR_RETURN(loader->samplers_.emplace_back(),
                           loader->source_->NewSampler());
   }
-  for (const std::unique_ptr<Sampler>& sampler : loader->samplers_) {
-    FGNN_ASSIGN_OR_RETURN(
-        Thread thread, Thread::Start("fgnn-loader", [loader = loader.get(),
-                                                     sampler = sampler.get()] {
-          loader->Loop(*sampler);
-        }));
+  for (const ThreadSampler& sampler : loader->samplers_) {
+    FGNN_ASSIGN_OR_RETURN(Thread thread,
+                          Thread::Start("fgnn-loader", [loader = loader.get(),
+                                                        sampler = &sampler] {
+                            loader->Loop(*sampler);
+                          }));
     loader->threads_.push_back(std::move(thread));
   }
   return loader;
@@ -76,6 +76,7 @@ BatchLoader::~BatchLoader() {
   }
   changed_.NotifyAll();
   threads_.clear();
+  pool_->Close();
 }
 
 absl::StatusOr<uint64_t> BatchLoader::Seek(BatchSeq begin) {
@@ -85,7 +86,9 @@ absl::StatusOr<uint64_t> BatchLoader::Seek(BatchSeq begin) {
   {
     const MutexLock lock(&mutex_);
     // The threads may be at work on the next epoch already.
-    if (run_ > 0 && turns_.BeginsEpoch(begin, next_taken_)) {
+    const auto next = ready_.find(next_taken_);
+    const bool has_failed = next != ready_.end() && !next->second.ok();
+    if (run_ > 0 && !has_failed && turns_.BeginsEpoch(begin, next_taken_)) {
       return turns_.turns_of_epoch();
     }
     forgotten.swap(ready_);
@@ -144,7 +147,8 @@ absl::Status BatchLoader::CheckNeeded(const Turn& turn) {
              : absl::OkStatus();
 }
 
-BatchLoader::Made BatchLoader::Make(const Turn& turn, Sampler& sampler) {
+BatchLoader::Made BatchLoader::Make(const Turn& turn,
+                                    const ThreadSampler& sampler) {
   std::unique_ptr<LoadedBatch> batch;
   const absl::Status status = CatchExceptions([&] {
     batch = pool_->Take();
@@ -156,7 +160,7 @@ BatchLoader::Made BatchLoader::Make(const Turn& turn, Sampler& sampler) {
   return Annotate(status, absl::StrCat("batch ", turn.batch.value()));
 }
 
-void BatchLoader::Loop(Sampler& sampler) {
+void BatchLoader::Loop(const ThreadSampler& sampler) {
   Turn turn;
   while (Claim(&turn)) {
     Made made = Make(turn, sampler);

@@ -72,17 +72,17 @@ class BatchLoader {
   BatchLoader(std::unique_ptr<BatchSource> source,
               const BatchLoaderOptions& options);
 
-  void Loop(Sampler& sampler);
+  void Loop(const ThreadSampler& sampler);
   // Waits for a turn. Returns false if the thread has to end.
   bool Claim(Turn* turn);
-  Made Make(const Turn& turn, Sampler& sampler);
+  Made Make(const Turn& turn, const ThreadSampler& sampler);
   // Returns Cancelled if what is made for the turn is not needed any more.
   absl::Status CheckNeeded(const Turn& turn);
 
   const std::unique_ptr<BatchSource> source_;
   const BatchLoaderOptions options_;
   const std::shared_ptr<BatchPool> pool_;
-  std::vector<std::unique_ptr<Sampler>> samplers_;  // By thread.
+  std::vector<ThreadSampler> samplers_;  // By thread.
 
   Mutex mutex_;
   CondVar changed_;

@@ -59,7 +59,8 @@ absl::Status SetSeeds(const Dataset& dataset, BatchSourceOptions& options) {
   if (sorted.front() < 0 || sorted.back() >= num_nodes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "split: ", sorted.front() < 0 ? sorted.front() : sorted.back(),
-        " is not a vertex of ", dataset.name(), ", which has ", num_nodes));
+        " is not a vertex of ", dataset.name(), ", which has ", num_nodes,
+        " vertices"));
   }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
@@ -69,6 +70,16 @@ absl::Status SetSeeds(const Dataset& dataset, BatchSourceOptions& options) {
                      "twice"));
   }
   return absl::OkStatus();
+}
+
+// Link prediction draws its seeds from edges.
+absl::Status CheckNoSeeds(const BatchSourceOptions& options) {
+  if (options.seeds.empty() && options.split == "train") {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "split: batches of link_prediction are of the training edges; leave "
+      "split out");
 }
 
 // Lists the edges of a hop whose edges are those of the whole batch.
@@ -93,10 +104,13 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(
   FGNN_ASSIGN_OR_RETURN(
       JobSampling sampling,
       OpenJobSampling(spec, {.num_threads = options.num_threads,
-                             .state_dir = options.state_dir}));
+                             .state_dir = options.state_dir,
+                             .has_other_seeds = true}));
   sampling.options.shuffle = options.shuffle;
   FGNN_RETURN_IF_ERROR(CheckHasAllRows(sampling.dataset));
-  if (!spec.training.predicts_links()) {
+  if (spec.training.predicts_links()) {
+    FGNN_RETURN_IF_ERROR(CheckNoSeeds(options));
+  } else {
     FGNN_RETURN_IF_ERROR(SetSeeds(sampling.dataset, options));
   }
   auto source = std::unique_ptr<BatchSource>(
@@ -140,13 +154,18 @@ uint32_t BatchSource::num_targets() const {
   return spec().training.predicts_links() ? 0 : dataset().num_targets();
 }
 
-absl::StatusOr<std::unique_ptr<Sampler>> BatchSource::NewSampler() const {
-  return sampling_.factory(input(), sampling_.options);
+absl::StatusOr<ThreadSampler> BatchSource::NewSampler() const {
+  ThreadSampler own;
+  FGNN_ASSIGN_OR_RETURN(own.sampler,
+                        sampling_.factory(input(), sampling_.options));
+  own.tells_places = options_.lists_edges && own.sampler->KeepEdgePlaces();
+  return own;
 }
 
-absl::Status BatchSource::Make(BatchSeq seq, Sampler& sampler,
+absl::Status BatchSource::Make(BatchSeq seq, const ThreadSampler& own,
                                absl::FunctionRef<absl::Status()> check,
                                LoadedBatch* batch) const {
+  Sampler& sampler = *own.sampler;
   OrderedBatch ordered = {.seq = seq, .drawn = seq};
   if (order_ != nullptr) {
     FGNN_ASSIGN_OR_RETURN(ordered.drawn, order_->DrawnOf(seq, sampler, check));
@@ -165,6 +184,12 @@ absl::Status BatchSource::Make(BatchSeq seq, Sampler& sampler,
   if (options_.lists_edges) {
     const BlockView& last = task.hops[static_cast<size_t>(task.num_hops) - 1];
     ListEdges(last, batch->edges.Reserve(2 * last.indices.size()));
+  }
+  const absl::Span<const EdgeOffset> places = sampler.edge_places();
+  batch->has_edge_places = own.tells_places;
+  if (own.tells_places) {
+    std::copy(places.begin(), places.end(),
+              batch->edge_places.Reserve(places.size()));
   }
   return Answer(batch);
 }

@@ -36,6 +36,12 @@ struct BatchSourceOptions {
   std::string state_dir = {};
 };
 
+// What one thread samples with.
+struct ThreadSampler {
+  std::unique_ptr<Sampler> sampler;
+  bool tells_places = false;  // Sampler::KeepEdgePlaces()
+};
+
 // Immutable once open. Its batches are those of the service: the same job gives
 // the same digests.
 class BatchSource {
@@ -63,12 +69,12 @@ class BatchSource {
   uint32_t num_targets() const;  // Columns of the targets; 0: there are none.
 
   // Makes a sampler for one thread.
-  absl::StatusOr<std::unique_ptr<Sampler>> NewSampler() const;
+  absl::StatusOr<ThreadSampler> NewSampler() const;
 
-  // Makes batch `seq` of the job. `sampler` is the thread's. `check` is called
+  // Makes batch `seq` of the job. `own` is the thread's. `check` is called
   // while the thread waits for another one, and its error ends the wait. Any
   // thread. InvalidArgument: the dataset has changed.
-  absl::Status Make(BatchSeq seq, Sampler& sampler,
+  absl::Status Make(BatchSeq seq, const ThreadSampler& own,
                     absl::FunctionRef<absl::Status()> check,
                     LoadedBatch* batch) const;
 

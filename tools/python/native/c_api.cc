@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "nlohmann/json.hpp"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
@@ -137,6 +138,8 @@ void Show(const BatchSource& source, const LoadedBatch& batch,
   view->labels = source.has_labels() ? batch.labels.data() : nullptr;
   view->targets = source.num_targets() > 0 ? batch.targets.data() : nullptr;
   view->edges = batch.edges.data();
+  view->edge_places =
+      batch.has_edge_places ? batch.edge_places.data() : nullptr;
   view->pairs = task.pairs.empty() ? nullptr : task.pairs.data();
 }
 

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 // Number of this interface. A change of a struct or function raises it.
-#define FGNN_LOADER_INTERFACE 1
+#define FGNN_LOADER_INTERFACE 2
 #define FGNN_LOADER_MOST_HOPS 8
 
 typedef struct fgnn_loader fgnn_loader;
@@ -33,20 +33,21 @@ typedef struct fgnn_hop {
 
 // A batch's arrays. They belong to the batch.
 typedef struct fgnn_batch_view {
-  uint64_t seq;            // Number of the batch in its job.
-  uint64_t digest;         // CRC32C, as in batches.crc.
-  uint64_t num_seeds;      // B
-  uint64_t num_nodes;      // U, the seeds first.
-  uint64_t num_pairs;      // Pairs of link prediction; 0: there are none.
-  uint64_t num_positives;  // The first pairs, which are edges.
-  uint64_t num_edges;      // E, of the last hop.
-  uint64_t num_hops;       // Hops; hop 0 is next to the seeds.
-  const int64_t* nodes;    // [U] Global ids.
-  const float* features;   // [U, columns], or null.
-  const int64_t* labels;   // [B], or null; -1: none.
-  const float* targets;    // [B, targets], or null; NaN: none.
-  const int64_t* edges;    // [2, E] Local ids, or null.
-  const uint32_t* pairs;   // [num_pairs, 2] Local ids, or null.
+  uint64_t seq;                // Number of the batch in its job.
+  uint64_t digest;             // CRC32C, as in batches.crc.
+  uint64_t num_seeds;          // B
+  uint64_t num_nodes;          // U, the seeds first.
+  uint64_t num_pairs;          // Pairs of link prediction; 0: there are none.
+  uint64_t num_positives;      // The first pairs, which are edges.
+  uint64_t num_edges;          // E, of the last hop.
+  uint64_t num_hops;           // Hops; hop 0 is next to the seeds.
+  const int64_t* nodes;        // [U] Global ids.
+  const float* features;       // [U, columns], or null.
+  const int64_t* labels;       // [B], or null; -1: none.
+  const float* targets;        // [B, targets], or null; NaN: none.
+  const int64_t* edges;        // [2, E] Local ids, or null.
+  const int64_t* edge_places;  // [E] Places in the dataset, or null.
+  const uint32_t* pairs;       // [num_pairs, 2] Local ids, or null.
   fgnn_hop hops[FGNN_LOADER_MOST_HOPS];
 } fgnn_batch_view;
 

@@ -16,6 +16,13 @@ std::unique_ptr<LoadedBatch> BatchPool::Take() {
   return std::make_unique<LoadedBatch>(bound_bytes_);
 }
 
+void BatchPool::Close() {
+  std::vector<std::unique_ptr<LoadedBatch>> freed;
+  const MutexLock lock(&mutex_);
+  freed.swap(idle_);
+  most_idle_ = 0;
+}
+
 void BatchPool::GiveBack(std::unique_ptr<LoadedBatch> batch) {
   const MutexLock lock(&mutex_);
   if (idle_.size() < most_idle_) idle_.push_back(std::move(batch));

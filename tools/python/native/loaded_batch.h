@@ -28,6 +28,10 @@ struct LoadedBatch {
   Scratch<float> targets;   // [B, T]; NaN: a seed has none.
   // [2, E]: local ids of the sources, then of the destinations.
   Scratch<int64_t> edges;
+  // [E]: places of the edges in the dataset; nothing if the sampler cannot
+  // tell.
+  Scratch<int64_t> edge_places;
+  bool has_edge_places = false;
 };
 
 // Batches that wait for their next use. Thread-safe. A batch that a user keeps
@@ -37,15 +41,19 @@ class BatchPool {
   // `bound_bytes` is MaxTaskBytesOf(). At most `most_idle` batches keep their
   // memory.
   BatchPool(uint64_t bound_bytes, size_t most_idle)
-      : bound_bytes_(bound_bytes), most_idle_(most_idle) {}
+      : bound_bytes_(bound_bytes), most_idle_(most_idle) {
+    idle_.reserve(most_idle);
+  }
 
   std::unique_ptr<LoadedBatch> Take();
   void GiveBack(std::unique_ptr<LoadedBatch> batch);
+  // Frees idle batches, and from now on those that are given back.
+  void Close();
 
  private:
   const uint64_t bound_bytes_;
-  const size_t most_idle_;
   Mutex mutex_;
+  size_t most_idle_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<LoadedBatch>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -32,9 +32,11 @@ class EdgeRing {
     return (uint64_t{mask_} + 1) * sizeof(EdgeOffset);
   }
 
-  // `out` is where edge 0 of the hop goes, as a global id.
-  void StartHop(uint32_t* out) {
+  // `out` is where edge 0 of the hop goes, as a global id, and `out_places`,
+  // unless it is null, where its place goes.
+  void StartHop(uint32_t* out, EdgeOffset* out_places = nullptr) {
     out_ = out;
+    out_places_ = out_places;
     num_read_ = 0;
     largest_ = 0;
   }
@@ -72,6 +74,11 @@ class EdgeRing {
       largest = index > largest ? index : largest;
       out[edge] = static_cast<uint32_t>(index);
     }
+    if (out_places_ != nullptr) {
+      for (uint32_t edge = num_read_; edge < until; ++edge) {
+        out_places_[edge] = places[edge & mask_];
+      }
+    }
     num_read_ = std::max(num_read_, until);
     largest_ = largest;
   }
@@ -81,6 +88,7 @@ class EdgeRing {
   // [mask_ + 1]; the place of edge e is at e & mask_.
   std::unique_ptr<EdgeOffset[]> places_;
   uint32_t* out_ = nullptr;
+  EdgeOffset* out_places_ = nullptr;
   uint32_t num_read_ = 0;
   uint64_t largest_ = 0;  // Largest index of this hop; negative ones are huge.
 };

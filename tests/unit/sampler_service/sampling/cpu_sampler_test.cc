@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tests/unit/sampler_service/sampling/algorithm_jobs.h"
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
 
 namespace fgnn {
@@ -82,6 +83,79 @@ TEST(CpuSamplerTest, EveryPlaceIsDrawnEquallyOften) {
     // the limit of independent draws is the right one.
     chi_square *= (c.degree - 1.0) / c.degree / (1 - p);
     EXPECT_LT(chi_square, c.limit);
+  }
+}
+
+// Each edge of the last hop lies at its place. `differ`: no place is drawn
+// twice.
+void ExpectPlaces(const CscView& graph, const TaskView& task,
+                  absl::Span<const EdgeOffset> places, bool differ) {
+  const auto indices = std::get<absl::Span<const uint32_t>>(graph.indices);
+  const BlockView& last = task.hops[static_cast<size_t>(task.num_hops) - 1];
+  ASSERT_EQ(places.size(), last.indices.size());
+  for (uint32_t v = 0; v < last.num_destinations; ++v) {
+    const GlobalId vertex = task.input_nodes[v];
+    std::set<EdgeOffset> seen;
+    for (uint32_t e = last.indptr[v]; e < last.indptr[v + 1]; ++e) {
+      ASSERT_GE(places[e], graph.indptr[vertex]);
+      ASSERT_LT(places[e], graph.indptr[vertex + 1]);
+      EXPECT_EQ(indices[static_cast<size_t>(places[e])],
+                task.input_nodes[last.indices[e]]);
+      EXPECT_TRUE(seen.insert(places[e]).second || !differ);
+    }
+  }
+}
+
+// Small and large fanouts are drawn in other ways.
+TEST(CpuSamplerTest, PlacesOfEdgesAreThoseThatWereDrawn) {
+  const CscGraph graph = RandomGraph(700, 5);
+  const CscView view = graph.view();
+  for (const bool weighted : {false, true}) {
+    for (const bool resample : {false, true}) {
+      for (const bool replace : {false, true}) {
+        for (const std::vector<int32_t>& fanouts :
+             {std::vector<int32_t>{3, 4}, {-1, 2}, {70, 3, 2}}) {
+          Job job = RandomJob(700, 5);
+          job.options.fanouts = fanouts;
+          job.options.resample = resample;
+          job.options.replace = replace;
+          if (weighted) {
+            job.options.algorithm = SamplingAlgorithm::kWeighted;
+            job.weights = RandomWeights(graph, 5);
+          }
+          SamplerCase sampling(graph, job);
+          const uint32_t digest = sampling.Sample(BatchSeq(2))->digest;
+          ASSERT_TRUE(sampling.sampler().KeepEdgePlaces());
+          for (uint64_t seq = 0; seq < 4; ++seq) {
+            const TaskView task = sampling.Task(BatchSeq(seq));
+            if (seq == 2) {
+              EXPECT_EQ(task.digest, digest);
+            }
+            ExpectPlaces(view, task, sampling.sampler().edge_places(),
+                         !replace);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuSamplerTest, SeedsMayComeInTheOrderOfTheTrainSet) {
+  const CscGraph graph = RandomGraph(500, 3);
+  Job job;
+  job.train = RandomTrainSet(500, 3);
+  job.train.resize(40);
+  job.options.batch_size = 16;
+  job.options.fanouts = {2};
+  job.options.shuffle = false;
+  SamplerCase sampling(graph, job);
+  for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+    std::vector<int64_t> order;
+    for (uint64_t batch = 0; batch < 3; ++batch) {
+      const TaskView task = sampling.Task(BatchSeq(epoch * 3 + batch));
+      order.insert(order.end(), task.seeds().begin(), task.seeds().end());
+    }
+    EXPECT_EQ(order, job.train);
   }
 }
 

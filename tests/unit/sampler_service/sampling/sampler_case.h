@@ -85,6 +85,7 @@ class SamplerCase {
     return BatchesPerEpoch(input(), job_.options);
   }
   absl::Span<std::byte> block() { return block_->span(); }
+  Sampler& sampler() { return *sampler_; }
 
   absl::StatusOr<SampledTask> Sample(BatchSeq seq) {
     return sampler_->Sample(seq, block());

@@ -6,7 +6,8 @@
     print(job.summary()['test_accuracy'])
 """
 
-from fgnn.batches import Batch, Block, Loader, loader
+from fgnn.batch_arrays import Batch, Block
+from fgnn.batches import Loader, loader
 from fgnn.client import Client, ServiceInfo
 from fgnn.errors import (AlreadyExists, DataLoss, DeadlineExceeded, Error,
                          InvalidJob, JobCancelled, JobFailed, NotFound,

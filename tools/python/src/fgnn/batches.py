@@ -1,124 +1,23 @@
 """Batches for a training loop of one's own: fgnn.loader()."""
 
-import dataclasses
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
 import yaml
 
-from fgnn import errors, native, state_dir as state_dirs
+from fgnn import batch_arrays, errors, native
+from fgnn import loader_request as requests
 from fgnn.native import Array
 
 LAYOUTS = ('pyg', 'blocks', 'numpy')
 DROPS = ('step', 'none')
 _STATE_VERSION = 1
-# Fields of a job that batches depend on, beside those of sampling.
-_TRAINING = ('seed', 'task', 'negatives', 'exclude_seed_edges')
-
-
-@dataclasses.dataclass
-class Block:
-    """One hop: edges from its sources to its destinations, in compressed sparse
-    columns. Destinations are the first of the sources."""
-
-    indptr: Array  # int32 [num_dst + 1]: where each destination's edges begin.
-    indices: Array  # int32 [edges]: sources of the edges, as local ids.
-    num_src: int
-    num_dst: int
-    weights: Array | None = None  # float32 [edges], of random walks.
-
-
-@dataclasses.dataclass
-class Batch:
-    """A mini-batch as NumPy arrays. Local ids are places in n_id."""
-
-    seq: int  # Number in the job: epoch * batches per epoch + batch.
-    digest: int  # CRC32C, the same as in the service's batches.crc.
-    batch_size: int  # Number of seeds, the first of n_id.
-    n_id: Array  # int64 [U]: vertices of the dataset.
-    x: Array | None  # float32 [U, columns]: their features.
-    # Of the seeds: classes, int64 [B], or targets, float32 [B, columns]; -1 and
-    # NaN: a seed has none. None for link prediction.
-    y: Array | None
-    blocks: list[Block]  # By layer: the first reads x.
-    # Link prediction: int64 [2, pairs] of local ids, and float32 [pairs], 1 for
-    # an edge and 0 for a negative.
-    edge_label_index: Array | None = None
-    edge_label: Array | None = None
-
-    @property
-    def num_sampled_nodes(self) -> list[int]:
-        """The seeds, then the vertices that each hop adds."""
-        sizes = [self.batch_size, *(block.num_src
-                                    for block in reversed(self.blocks))]
-        return [sizes[0], *(after - before
-                            for before, after in zip(sizes, sizes[1:]))]
-
-
-def _sections_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """A job of the fields that the caller gave by name."""
-    job: dict[str, Any] = {'training': {}, 'features': {}}
-    for name in _TRAINING:
-        if name in fields:
-            job['training'][name] = fields.pop(name)
-    if 'store' in fields:
-        job['features']['store'] = fields.pop('store')
-    job['sampling'] = fields
-    return job
-
-
-def _as_ids(split: Any) -> Array:
-    """An array of ids or a mask, of NumPy, torch or a list."""
-    if hasattr(split, 'detach'):
-        split = split.detach().cpu().numpy()
-    ids = numpy.asarray(split)
-    if ids.dtype == numpy.bool_ and ids.ndim == 1:
-        ids = numpy.flatnonzero(ids)
-    if ids.ndim != 1 or ids.dtype.kind not in 'iu':
-        raise errors.InvalidJob(
-            f'split: ids of vertices are integers [n] or a mask, and this has '
-            f'shape {list(ids.shape)} of {ids.dtype}')
-    if len(ids) == 0:
-        raise errors.InvalidJob('split: there is no vertex in it')
-    return numpy.ascontiguousarray(ids, dtype=numpy.int64)
-
-
-def _rank_of(rank: int | None, world: int | None) -> tuple[int, int]:
-    """Those of torchrun where the caller names none."""
-    if (rank is None) != (world is None):
-        raise errors.InvalidJob('rank and world: give both, or none')
-    if rank is not None and world is not None:
-        return rank, world
-    try:
-        return (int(os.environ.get('RANK', 0)),
-                int(os.environ.get('WORLD_SIZE', 1)))
-    except ValueError:
-        raise errors.InvalidJob(
-            'RANK and WORLD_SIZE of the environment are no numbers; give rank '
-            'and world') from None
-
-
-def _whole_number(name: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.InvalidJob(f'{name}: {value!r} is not a whole number')
-    if not least <= value <= most:
-        raise errors.InvalidJob(f'{name}: {value} is not in [{least}, {most}]')
-    return value
-
-
-def _one_of(name: str, value: str, words: Sequence[str]) -> str:
-    if value in words:
-        return value
-    from fgnn.spec import nearest_word
-    near = nearest_word(str(value), words)
-    raise errors.InvalidJob(
-        f"{name}: there is no '{value}'" +
-        (f"; did you mean '{near}'?" if near else
-         f'; it is {", ".join(words[:-1])} or {words[-1]}'))
 
 
 class Loader:
@@ -131,26 +30,15 @@ class Loader:
         self._layout = layout
         self._device = device  # None: batches stay in memory.
         self._facts = self._samplers.facts()
-        self._world = request['world']
-        spec = yaml.safe_load(self._facts['spec'])
-        sampling = {f'sampling.{name}': value
-                    for name, value in spec['sampling'].items()
-                    if name != 'threads'}
-        training = {f'training.{name}': spec['training'][name]
-                    for name in _TRAINING if name in spec['training']}
-        seeds_of = {} if seeds is None else {
-            'split': f'{len(seeds)} vertices, CRC {_checksum(seeds)}'}
-        self._job = {'split': request['split'], 'shuffle': request['shuffle'],
-                     **seeds_of, **sampling, **training}
-        if layout == 'pyg' and self._job.get('sampling.resample', False):
+        self._job = _job_of(request, seeds, yaml.safe_load(self._facts['spec']))
+        if layout == 'pyg' and self._job['sampling.resample']:
             raise errors.InvalidJob(
                 "sampling.resample: true has other edges in each hop, and "
-                "layout 'pyg' has one edge_index; leave it out, or take layout "
-                "'blocks'")
-        self._next = 0  # Number of the next batch of all ranks.
-        # Whether an iteration begins at _next in the middle of an epoch.
-        self._continues = False
-        self._iterating = threading.Lock()
+                "layout 'pyg' has one edge_index; set resample=False, or take "
+                "layout 'blocks'")
+        self._begin = 0  # Batch of all ranks that the next loop begins with.
+        self._loop: weakref.ref[_Loop] | None = None  # The newest one.
+        self._taking = threading.Lock()
 
     @property
     def batches_per_epoch(self) -> int:
@@ -179,42 +67,42 @@ class Loader:
     @property
     def epoch(self) -> int:
         """Number of the epoch that the next batch is in, from 0."""
-        return self._next // self.batches_per_epoch
+        return self._position() // self.batches_per_epoch
+
+    def __len__(self) -> int:
+        """Batches of an epoch that this rank has."""
+        batches = self.batches_per_epoch
+        world: int = self._request['world']
+        rank: int = self._request['rank']
+        if self._request['drops_last']:
+            return batches // world
+        return max(0, -(-(batches - rank) // world))
+
+    def _position(self) -> int:
+        """The next batch of all ranks. A loop that was broken off leaves out the
+        rest of its epoch."""
+        loop = None if self._loop is None else self._loop()
+        if loop is not None:
+            return loop.next_batch
+        return self._begin
 
     def __iter__(self) -> Iterator[Any]:
         self._samplers.check_process()
-        batches = self.batches_per_epoch
-        if not self._continues:
-            # What is left of an epoch that the caller broke off is left out.
-            self._next = -(-self._next // batches) * batches
-        self._continues = False
-        return self._iterate(self._next, self._samplers.seek(self._next))
-
-    def _iterate(self, begin: int, turns: int) -> Iterator[Any]:
-        end = (begin // self.batches_per_epoch + 1) * self.batches_per_epoch
-        batches: Iterator[Any] = (self._take() for _ in range(turns))
-        if self._device is not None:
-            from fgnn import loader_pyg
-            batches = loader_pyg.on_device(batches, self._device)
-        for turn, batch in enumerate(batches):
-            self._next = min(begin + (turn + 1) * self._world, end)
-            yield batch
-        self._next = end
+        begin = self._position()
+        old = None if self._loop is None else self._loop()
+        if old is not None and old.has_begun:
+            begin = old.end
+        loop = _Loop(self, begin, self._samplers.seek(begin))
+        self._loop = weakref.ref(loop)
+        return loop
 
     def _take(self) -> Any:
         self._samplers.check_process()
-        if not self._iterating.acquire(blocking=False):
-            raise errors.WrongState(
-                'two threads take batches of one loader; make a loader for '
-                'each thread')
-        try:
-            memory, view = self._samplers.next()
-        finally:
-            self._iterating.release()
+        memory, view = self._samplers.next()
         if self._layout == 'pyg':
             from fgnn import loader_pyg
             return loader_pyg.data_of(self._facts, memory, view)
-        return _batch_of(self._facts, memory, view)
+        return batch_arrays.batch_of(self._facts, memory, view)
 
     def layers(self, batch_size: int | None = None) -> Iterator['Loader']:
         """For inference layer by layer: as many passes as the job has hops, each
@@ -236,7 +124,7 @@ class Loader:
             'drops_last': False, 'rank': 0, 'world': 1, 'job': json.dumps({
                 'dataset': spec['dataset'], 'model': {'layers': 1},
                 'sampling': {'fanouts': [-1], 'resample': False,
-                             'batch_size': size}})}
+                             'batch_size': size}}, ensure_ascii=False)}
         request.pop('job_file', None)
         passes = Loader(request,
                         numpy.arange(self.num_nodes, dtype=numpy.int64),
@@ -245,121 +133,109 @@ class Loader:
             yield passes
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loop is: after the batch that it took last. Saved together
-        with the weights, each batch is trained once."""
-        return {'version': _STATE_VERSION, 'batch': self._next,
+        """Where the loop is: behind the batch that it took last. Saved together
+        with the weights, each batch is trained once. Behind a loop that was
+        broken off, it is where the next loop begins: at the next epoch."""
+        return {'version': _STATE_VERSION, 'batch': self._position(),
                 'epoch': self.epoch, 'dataset': self._facts['dataset'],
                 'job': json.dumps(self._job, sort_keys=True)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where state_dict() was called, with any number of threads and
-        ranks. InvalidJob names the field in which job or dataset differ."""
-        if state.get('version') != _STATE_VERSION:
+        """The next loop goes on where state_dict() was called, with any number
+        of threads and ranks. InvalidJob names the field in which job or dataset
+        differ."""
+        try:
+            version, theirs = state['version'], json.loads(state['job'])
+            batch, dataset = int(state['batch']), state['dataset']
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise errors.InvalidJob(
-                f"state: version {state.get('version')!r} is not "
-                f'{_STATE_VERSION}; it is not of this release')
-        theirs = json.loads(state['job'])
+                'state: it is none of fgnn.Loader.state_dict()') from None
+        if version != _STATE_VERSION:
+            raise errors.InvalidJob(
+                f'state: version {version!r} is not {_STATE_VERSION}; it is '
+                'not of this release')
         ours = json.loads(json.dumps(self._job))
         for name in sorted(theirs.keys() | ours.keys()):
             if theirs.get(name) != ours.get(name):
                 raise errors.InvalidJob(
                     f'{name}: the state is of a job with {theirs.get(name)!r}, '
                     f'and this loader has {ours.get(name)!r}')
-        if state['dataset'] != self._facts['dataset']:
+        if dataset != self._facts['dataset']:
             raise errors.InvalidJob(
-                f"dataset: the state is of contents {state['dataset']}, and "
-                f"this loader reads {self._facts['dataset']}")
-        self._next = _whole_number('state: batch', state['batch'], 0, 2**63)
-        self._continues = True
+                f'dataset: the state is of contents {dataset}, and this loader '
+                f"reads {self._facts['dataset']}")
+        self._begin = requests.whole_number('state: batch', batch, 0, 2**63)
+        self._loop = None
 
 
-def _checksum(ids: Array) -> int:
-    import zlib
-    return zlib.crc32(ids.tobytes())
+class _Loop:
+    """One loop over a loader: an epoch, or what is left of it."""
+
+    def __init__(self, loader: Loader, begin: int, turns: int) -> None:
+        batches = loader.batches_per_epoch
+        self.end = (begin // batches + 1) * batches
+        self.next_batch = begin  # Of all ranks.
+        self.has_begun = False
+        self._loader = loader
+        self._world: int = loader._request['world']
+        self._left = turns
+        self._drops_last: bool = loader._request['drops_last']
+        self._batches: Iterator[Any] = (loader._take() for _ in range(turns))
+        if loader._device is not None:
+            from fgnn import loader_pyg
+            self._batches = loader_pyg.on_device(self._batches, loader._device)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        loader = self._loader
+        if self._left == 0:
+            self._finish()
+            raise StopIteration
+        if loader._loop is None or loader._loop() is not self:
+            raise errors.WrongState(
+                'another loop over this loader has begun, or a state was '
+                'loaded; make a loader for each loop')
+        if not loader._taking.acquire(blocking=False):
+            raise errors.WrongState(
+                'two threads take batches of one loader; make a loader for '
+                'each thread')
+        try:
+            batch = next(self._batches)
+        finally:
+            loader._taking.release()
+        self._left -= 1
+        self.has_begun = True
+        # A loop that is broken off here begins with the next epoch.
+        loader._begin = self.end
+        self.next_batch += self._world
+        if self._left == 0 and self._drops_last or self.next_batch > self.end:
+            self.next_batch = self.end
+        return batch
+
+    def _finish(self) -> None:
+        loader = self._loader
+        if loader._loop is not None and loader._loop() is self:
+            self.next_batch = self.end
+            self.has_begun = True
+            loader._begin = self.end
 
 
-def _block_of(memory: native.BatchMemory, hop: native.Hop) -> Block:
-    weights = None if hop.weights is None else memory.array(
-        hop.weights, (hop.num_edges,), 'float32')
-    # Local ids are below 2^31: NumPy and torch have no kernels for uint32.
-    return Block(memory.array(hop.indptr, (hop.num_destinations + 1,), 'int32'),
-                 memory.array(hop.indices, (hop.num_edges,), 'int32'),
-                 hop.num_sources, hop.num_destinations, weights)
-
-
-def answers_of(facts: Mapping[str, Any], memory: native.BatchMemory,
-               view: native.BatchView) -> Array | None:
-    """y of a batch."""
-    if view.labels is not None:
-        return memory.array(view.labels, (view.num_seeds,), 'int64')
-    if view.targets is not None:
-        return memory.array(view.targets, (view.num_seeds, facts['targets']),
-                            'float32')
-    return None
-
-
-def pairs_of(memory: native.BatchMemory,
-             view: native.BatchView) -> tuple[Array, Array]:
-    """edge_label_index and edge_label of a batch of link prediction."""
-    pairs = memory.array(view.pairs, (view.num_pairs, 2), 'int32')
-    label = numpy.zeros(view.num_pairs, numpy.float32)
-    label[:view.num_positives] = 1
-    return numpy.ascontiguousarray(pairs.T.astype(numpy.int64)), label
-
-
-def features_of(facts: Mapping[str, Any], memory: native.BatchMemory,
-                view: native.BatchView) -> Array | None:
-    """x of a batch."""
-    if view.features is None:
-        return None
-    return memory.array(view.features, (view.num_nodes, facts['columns']),
-                        'float32')
-
-
-def _batch_of(facts: Mapping[str, Any], memory: native.BatchMemory,
-              view: native.BatchView) -> Batch:
-    batch = Batch(
-        seq=view.seq, digest=view.digest, batch_size=view.num_seeds,
-        n_id=memory.array(view.nodes, (view.num_nodes,), 'int64'),
-        x=features_of(facts, memory, view),
-        y=answers_of(facts, memory, view),
-        blocks=[_block_of(memory, view.hops[h])
-                for h in reversed(range(view.num_hops))])
-    if view.pairs is not None:
-        batch.edge_label_index, batch.edge_label = pairs_of(memory, view)
-    return batch
-
-
-def _request_of(dataset: str | os.PathLike[str] | None,
-                job: str | os.PathLike[str] | None,
-                layout: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """What the job is, for fgnn_loader_open()."""
-    if job is not None:
-        overrides = [f'{section}.{name}={json.dumps(value)}'
-                     for section, values in _sections_of(fields).items()
-                     for name, value in values.items()]
-        if dataset is not None:
-            overrides.append(f'dataset={json.dumps(os.path.abspath(dataset))}')
-        return {'job_file': os.path.abspath(job), 'overrides': overrides}
-    if dataset is None:
-        raise errors.InvalidJob(
-            "dataset: give the folder of a dataset, or job='job.yaml'")
-    spec = _sections_of(fields)
-    spec['dataset'] = os.path.abspath(dataset)
-    sampling = spec['sampling']
-    if layout == 'pyg':
-        sampling.setdefault('resample', False)
-    if isinstance(sampling.get('fanouts'), Sequence):
-        # A job has as many layers as hops; the model is the caller's here.
-        spec['model'] = {'layers': len(sampling['fanouts'])}
-    return {'job': json.dumps(spec, default=_plain)}
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy as one of Python."""
-    if hasattr(value, 'tolist'):
-        return value.tolist()
-    raise TypeError(f'{type(value).__name__} is no value of a field')
+def _job_of(request: Mapping[str, Any], seeds: Array | None,
+            spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What batches depend on, by field."""
+    job = {'split': request['split'], 'shuffle': request['shuffle']}
+    if seeds is not None:
+        job['split'] = (f'{len(seeds)} vertices, CRC '
+                        f'{zlib.crc32(seeds.tobytes()):08x}')
+    sampling, training = spec['sampling'], spec['training']
+    job |= {f'sampling.{name}': value for name, value in sampling.items()
+            if name != 'threads'}
+    job |= {f'training.{name}': training[name] for name in requests.TRAINING
+            if name in training and (name != 'batches_per_step' or
+                                     sampling['order'] == 'matched')}
+    return job
 
 
 def loader(dataset: str | os.PathLike[str] | None = None, *,
@@ -371,14 +247,16 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
     """Sampled batches of a dataset, for a training loop of one's own.
 
     for epoch in range(10):
-        for batch in loader:      # An iteration is an epoch.
+        for batch in loader:      # A loop is an epoch.
             ...
 
     dataset    folder of a dataset (`fgnn dataset import`, fgnn.from_pyg)
     job        a job file in its place, whose batches come as from the service
     split      seeds: 'train', 'valid', 'test', ids of vertices or a mask
-    layout     'pyg': torch_geometric.data.Data with x, edge_index, y, n_id,
-               batch_size, num_sampled_nodes, num_sampled_edges, seq, digest;
+    layout     'pyg': torch_geometric.data.Data with x, edge_index, y of the
+               seeds, n_id, e_id (places in the dataset's lists of edges; kinds
+               khop and khop_weighted), batch_size, num_sampled_nodes,
+               num_sampled_edges, seq, digest; sets resample=False
                'blocks', 'numpy': fgnn.Batch, with an edge list a hop
     threads    threads that sample and read features
     ahead      batches that are made before they are needed
@@ -388,20 +266,22 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
                so that all ranks have as many; 'none': leaves out none
     shuffle    whether each epoch has the seeds in another order; False: in that
                of `split`
-    device     'cuda', 'cuda:1', …: copies batches of layout 'pyg' there, each from
-               pinned memory while the loop has the one before
+    device     'cuda', 'cuda:1', …: copies batches of layout 'pyg' there, each
+               from pinned memory while the loop has the one before
     fields     fanouts, batch_size, kind, replace, batch_dependency, … of
-               `sampling`; seed, task, negatives, exclude_seed_edges of
-               `training`; store of `features`. docs: shared/config/job_fields.md
+               `sampling`; seed, task, negatives, exclude_seed_edges,
+               batches_per_step of `training`; store of `features`: see
+               shared/config/job_fields.md
 
     The same fields and seed give the same batches for any threads and ranks, and
-    the same digests as the service. What is left of an epoch that a loop breaks
-    off is not trained: the next loop begins with the next epoch.
+    the same digests as a job of the service with these fields. What is left of
+    an epoch that a loop breaks off is left out: the next loop begins with the
+    next epoch. A loader has one loop at a time.
 
     InvalidJob names the field that is wrong; NotFound, PermissionDenied: files.
     """
-    _one_of('layout', layout, LAYOUTS)
-    _one_of('drop_last', drop_last, DROPS)
+    requests.one_of('layout', layout, LAYOUTS)
+    requests.one_of('drop_last', drop_last, DROPS)
     if layout == 'pyg':
         from fgnn import loader_pyg
         loader_pyg.check()
@@ -410,29 +290,29 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
         raise errors.InvalidJob(
             f"device: arrays of layout '{layout}' are NumPy's, which has none "
             f"on '{device}'; take layout 'pyg'")
-    own_rank, ranks = _rank_of(rank, world)
-    seeds = None if isinstance(split, str) else _as_ids(split)
+    own_rank, ranks = requests.rank_of(rank, world)
+    seeds = None if isinstance(split, str) else requests.ids_of('split', split)
     request = {
-        **_request_of(dataset, job, layout, fields),
+        **requests.job_of(dataset, job, False if layout == 'pyg' else None,
+                          fields),
         'split': split if isinstance(split, str) else 'train',
         'lists_edges': layout == 'pyg',
         'shuffle': bool(shuffle),
         'reads_features': True,
-        'state_dir': _cache_folder(),
-        'threads': _whole_number('threads', threads, 1, 1024),
-        'ahead': _whole_number('ahead', ahead, 1, 1024),
-        'rank': _whole_number('rank', own_rank, 0, 2**32 - 1),
-        'world': _whole_number('world', ranks, 1, 2**32 - 1),
+        'state_dir': requests.cache_folder(),
+        'threads': requests.whole_number('threads', threads, 1, 1024),
+        'ahead': requests.whole_number('ahead', ahead, 1, 1024),
+        'rank': own_rank, 'world': ranks,
         'drops_last': drop_last == 'step'}
-    return Loader(request, seeds, layout,
+    made = Loader(request, seeds, layout,
                   None if str(device) == 'cpu' else device)
+    if (not isinstance(split, str) and _is_mask(split) and
+            len(split) != made.num_nodes):
+        raise errors.InvalidJob(
+            f'split: a mask of {len(split)} vertices is not one of the '
+            f"dataset's {made.num_nodes}")
+    return made
 
 
-def _cache_folder() -> str:
-    """Where it is noted which datasets are sound; '': nowhere."""
-    try:
-        folder = state_dirs.cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-    except (errors.WrongState, OSError):
-        return ''
-    return str(folder)
+def _is_mask(split: Any) -> bool:
+    return str(getattr(split, 'dtype', '')) in ('bool', 'torch.bool')

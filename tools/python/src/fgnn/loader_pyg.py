@@ -41,25 +41,37 @@ def on_device(batches: Iterator[Any], device: Any) -> Iterator[Any]:
     import torch
     stream = torch.cuda.Stream(device)
 
-    def begin(batch: Any) -> Any:
+    def begin(batch: Any) -> tuple[Any, Any]:
+        copied = torch.cuda.Event()
         with torch.cuda.stream(stream):
-            return batch.pin_memory().to(device, non_blocking=True)
+            batch = batch.pin_memory().to(device, non_blocking=True)
+            copied.record(stream)
+        return batch, copied
 
-    def end(batch: Any) -> Any:
+    def end(batch: Any, copied: Any) -> Any:
         current = torch.cuda.current_stream(device)
-        current.wait_stream(stream)
+        current.wait_event(copied)  # Not for the batch behind it.
         # Its memory is of `stream`, and may not be used again before `current`
         # is done with it.
         return batch.record_stream(current)
 
-    coming = None
-    for batch in batches:
-        begun = begin(batch)
+    coming: tuple[Any, Any] | None = None
+    error: errors.Error | None = None
+    while error is None:
+        begun = None
+        try:
+            batch = next(batches, None)
+            if batch is not None:
+                begun = begin(batch)
+        except errors.Error as failed:
+            error = failed  # It is of the batch behind the one that is there.
         if coming is not None:
-            yield end(coming)
+            yield end(*coming)
         coming = begun
-    if coming is not None:
-        yield end(coming)
+        if begun is None:
+            break
+    if error is not None:
+        raise error
 
 
 def data_of(facts: Mapping[str, Any], memory: native.BatchMemory,
@@ -68,15 +80,15 @@ def data_of(facts: Mapping[str, Any], memory: native.BatchMemory,
     import torch
     from torch_geometric.data import Data
 
-    from fgnn import batches
+    from fgnn import batch_arrays
 
     def tensor(array: native.Array | None) -> Any:
         return None if array is None else torch.from_numpy(array)
 
-    data = Data(x=tensor(batches.features_of(facts, memory, view)),
+    data = Data(x=tensor(batch_arrays.features_of(facts, memory, view)),
                 edge_index=tensor(memory.array(view.edges, (2, view.num_edges),
                                                'int64')),
-                y=tensor(batches.answers_of(facts, memory, view)))
+                y=tensor(batch_arrays.answers_of(facts, memory, view)))
     data.n_id = tensor(memory.array(view.nodes, (view.num_nodes,), 'int64'))
     data.num_nodes = view.num_nodes
     data.batch_size = view.num_seeds
@@ -84,18 +96,18 @@ def data_of(facts: Mapping[str, Any], memory: native.BatchMemory,
     nodes = [view.num_seeds, *(hop.num_sources for hop in hops)]
     edges = [0, *(hop.num_edges for hop in hops)]
     # Each hop has the edges of the one before, and those of new vertices.
-    data.num_sampled_nodes = [nodes[0], *_differences(nodes)]
-    data.num_sampled_edges = _differences(edges)
+    data.num_sampled_nodes = [nodes[0], *batch_arrays.differences(nodes)]
+    data.num_sampled_edges = batch_arrays.differences(edges)
+    if view.edge_places is not None:
+        data.e_id = tensor(memory.array(view.edge_places, (view.num_edges,),
+                                        'int64'))
     data.seq = view.seq
     data.digest = view.digest
     if hops[-1].weights is not None:
         data.edge_weight = tensor(memory.array(
             hops[-1].weights, (view.num_edges,), 'float32'))
     if view.pairs is not None:
-        pairs, label = batches.pairs_of(memory, view)
+        pairs, label = batch_arrays.pairs_of(memory, view)
         data.edge_label_index, data.edge_label = tensor(pairs), tensor(label)
     return data
 
-
-def _differences(sizes: list[int]) -> list[int]:
-    return [after - before for before, after in zip(sizes, sizes[1:])]

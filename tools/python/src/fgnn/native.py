@@ -7,6 +7,8 @@ import os
 import pathlib
 import shutil
 import sys
+import threading
+import weakref
 from typing import Any
 
 import numpy
@@ -16,7 +18,7 @@ from fgnn import errors
 
 Array = NDArray[Any]
 
-_INTERFACE = 1
+_INTERFACE = 2
 _MOST_HOPS = 8
 _NAME = 'libfgnn_loader.so'
 # A wait is at most so long without a look at signals such as Ctrl-C.
@@ -50,6 +52,7 @@ class BatchView(ctypes.Structure):
                 ('labels', ctypes.c_void_p),
                 ('targets', ctypes.c_void_p),
                 ('edges', ctypes.c_void_p),
+                ('edge_places', ctypes.c_void_p),
                 ('pairs', ctypes.c_void_p),
                 ('hops', Hop * _MOST_HOPS)]
 
@@ -147,24 +150,54 @@ class _Place:
             'typestr': numpy.dtype(dtype).str}
 
 
+def _open(request: bytes, seeds: Array | None) -> int:
+    """Opens in a thread of its own: it may take minutes to check a dataset for
+    the first time, in which this one looks at signals."""
+    opened: list[int] = []
+    failed: list[errors.Error] = []
+    is_awaited = True
+
+    def body() -> None:
+        handle = ctypes.c_void_p()
+        try:
+            _check(library().fgnn_loader_open(
+                request, None if seeds is None else seeds.ctypes.data,
+                0 if seeds is None else len(seeds), ctypes.byref(handle)))
+        except errors.Error as error:
+            failed.append(error)
+            return
+        assert handle.value is not None
+        opened.append(handle.value)
+        if not is_awaited:
+            _close(opened.pop(), os.getpid())
+
+    library()  # Its errors are the caller's.
+    thread = threading.Thread(target=body, name='fgnn-open', daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_WAIT_MILLISECONDS / 1000)
+    finally:
+        is_awaited = False
+    if failed:
+        raise failed[0]
+    return opened[0]
+
+
+def _close(handle: int, process: int) -> None:
+    # A process that was forked has none of the threads.
+    if process == os.getpid():
+        library().fgnn_loader_close(handle)
+
+
 class Samplers:
     """The threads that sample. InvalidJob and others: what is wrong."""
 
     def __init__(self, request: dict[str, Any], seeds: Array | None) -> None:
         self._process = os.getpid()
-        self._handle: int | None = None
-        handle = ctypes.c_void_p()
-        _check(library().fgnn_loader_open(
-            json.dumps(request).encode(),
-            None if seeds is None else seeds.ctypes.data,
-            0 if seeds is None else len(seeds), ctypes.byref(handle)))
-        self._handle = handle.value
-        self._close = library().fgnn_loader_close
-
-    def __del__(self) -> None:
-        # A process that was forked has none of the threads.
-        if self._handle is not None and self._process == os.getpid():
-            self._close(self._handle)
+        self._handle = _open(json.dumps(request).encode(), seeds)
+        # At the end of the process too, before the library's own end.
+        weakref.finalize(self, _close, self._handle, self._process)
 
     def facts(self) -> dict[str, Any]:
         text = library().fgnn_loader_facts(self._handle)

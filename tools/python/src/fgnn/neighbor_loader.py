@@ -1,14 +1,15 @@
 """fgnn.NeighborLoader: PyTorch Geometric's name and arguments."""
 
 import hashlib
+import os
 import pathlib
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fgnn import batches, errors, state_dir as state_dirs
+from fgnn import batches, errors, loader_pyg, state_dir as state_dirs
+from fgnn import loader_request as requests
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -23,8 +24,11 @@ _ONLY = {'input_time': None, 'disjoint': False, 'temporal_strategy': 'uniform',
 # Arguments that change no batch, and have no meaning for threads.
 _WITHOUT_MEANING = ('is_sorted', 'filter_per_worker', 'persistent_workers',
                     'prefetch_factor', 'timeout', 'multiprocessing_context')
-# What is written into the dataset; all else is read from `data`.
-_WRITTEN = ('edge_index', 'x', 'edge_weight')
+# Names that a batch has from the sampler, whatever `data` has.
+_OF_SAMPLER = ('n_id', 'e_id', 'input_id', 'batch_size', 'num_sampled_nodes',
+               'num_sampled_edges', 'seq', 'digest', 'edge_index', 'num_nodes')
+# Number of what is written into the cache. A change of it raises the number.
+_CACHE_VERSION = 1
 
 
 class NeighborLoader:
@@ -33,19 +37,21 @@ class NeighborLoader:
     loader = fgnn.NeighborLoader(data, num_neighbors=[10, 10], batch_size=1024,
                                  input_nodes=data.train_mask, shuffle=True)
 
-    data           a torch_geometric.data.Data; written once into a folder of
-                   $XDG_CACHE_HOME/fgnn, whose name is a checksum of its contents
+    data           a torch_geometric.data.Data; its graph, and x of float32, are
+                   written once into a folder of $XDG_CACHE_HOME/fgnn, whose
+                   name is a checksum of its contents
     num_neighbors  edges per vertex and hop, first hop first; -1: all
     input_nodes    seeds: ids or a mask; None: all vertices
     weight_attr    'edge_weight': draws by these weights
     transform      a function of each batch
     seed           seed of all draws; PyG has torch's global one
     threads        threads that sample; default: num_workers, or 2
+    rank, world    this rank's share of the batches of each step
     batch_size, shuffle, replace   as there
 
-    A batch has what PyG's has but for e_id: x, edge_index, n_id, input_id,
-    batch_size, num_sampled_nodes, num_sampled_edges, and the rows of all other
-    attributes of vertices. InvalidJob names an argument that is not there.
+    A batch has what PyG's has: x, edge_index, n_id, e_id, input_id, batch_size,
+    num_sampled_nodes, num_sampled_edges, and the rows of all other attributes of
+    vertices and edges. InvalidJob names an argument that is not there.
     """
 
     def __init__(self, data: 'Data', num_neighbors: Sequence[int],
@@ -53,37 +59,60 @@ class NeighborLoader:
                  shuffle: bool = False, replace: bool = False,
                  weight_attr: str | None = None, transform: Any = None,
                  num_workers: int = 0, threads: int | None = None,
-                 seed: int = 1, program: str = 'fgnn', **others: Any) -> None:
-        _check(others, weight_attr)
+                 seed: int = 1, rank: int = 0, world: int = 1,
+                 program: str = 'fgnn', **others: Any) -> None:
+        _check_arguments(others, weight_attr)
+        loader_pyg.check()
         import torch
+        from fgnn import pyg_data
+        pyg_data.check_kind(data)
         self._data = data
         self._transform = transform
         nodes = int(data.num_nodes or 0)
-        if input_nodes is None:
-            input_nodes = torch.arange(nodes)
-        seeds = batches._as_ids(input_nodes)
+        seeds = requests.ids_of(
+            'input_nodes',
+            torch.arange(nodes) if input_nodes is None else input_nodes)
+        writes_x = _is_plain(data.x)
         self._loader = batches.loader(
-            _written(data, weight_attr, program), split=seeds, layout='pyg',
-            fanouts=[int(number) for number in num_neighbors],
-            batch_size=batch_size, shuffle=shuffle, replace=replace, seed=seed,
+            _written(data, weight_attr, writes_x, program), split=seeds,
+            layout='pyg', fanouts=num_neighbors, batch_size=batch_size,
+            shuffle=shuffle, replace=replace, seed=seed, drop_last='none',
             kind='khop' if weight_attr is None else 'khop_weighted',
-            threads=threads or num_workers or 2, drop_last='none')
+            threads=threads or num_workers or 2, rank=rank, world=world)
         self._place_of = torch.full((nodes,), -1, dtype=torch.int64)
         self._place_of[torch.from_numpy(seeds)] = torch.arange(len(seeds))
-        self._of_nodes = [key for key in data.keys()
-                          if key not in _WRITTEN and data.is_node_attr(key)]
+        ours = (*_OF_SAMPLER, *(['x'] if writes_x else []))
+        names = [key for key in data.keys() if key not in ours]
+        self._of_nodes = [key for key in names if data.is_node_attr(key)]
+        self._of_edges = [key for key in names if data.is_edge_attr(key)]
+        self._others = [key for key in names
+                        if key not in (*self._of_nodes, *self._of_edges)]
+        # The dataset has the edges by destination, then by source, and equal
+        # ones as they were.
+        sources, destinations = data.edge_index
+        by_source = torch.argsort(sources, stable=True)
+        self._edge_of = by_source[torch.argsort(destinations[by_source],
+                                                stable=True)]
 
     def __len__(self) -> int:
-        """Batches of an epoch, of all ranks."""
-        return self._loader.batches_per_epoch
+        """Batches of an epoch that this rank has."""
+        return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._loader:
-            del batch.y
-            for key in self._of_nodes:
-                batch[key] = self._data[key][batch.n_id]
-            batch.input_id = self._place_of[batch.n_id[:batch.batch_size]]
-            yield batch if self._transform is None else self._transform(batch)
+        return map(self._complete, self._loader)
+
+    def _complete(self, batch: Any) -> Any:
+        del batch.y
+        batch.e_id = self._edge_of[batch.e_id]
+        for names, ids in ((self._of_nodes, batch.n_id),
+                           (self._of_edges, batch.e_id)):
+            for key in names:
+                batch[key] = self._data[key].index_select(
+                    self._data.__cat_dim__(key, self._data[key]), ids)
+        for key in self._others:
+            batch[key] = self._data[key]
+        batch.input_id = self._place_of[batch.n_id[:batch.batch_size]]
+        return batch if self._transform is None else self._transform(batch)
 
     def state_dict(self) -> dict[str, Any]:
         """See fgnn.Loader.state_dict()."""
@@ -94,7 +123,7 @@ class NeighborLoader:
         self._loader.load_state_dict(state)
 
 
-def _check(others: dict[str, Any], weight_attr: str | None) -> None:
+def _check_arguments(others: dict[str, Any], weight_attr: str | None) -> None:
     for name, value in others.items():
         if name in _WITHOUT_MEANING:
             continue
@@ -110,28 +139,31 @@ def _check(others: dict[str, Any], weight_attr: str | None) -> None:
             'edge_weight')
 
 
-def _written(data: 'Data', weight_attr: str | None,
+def _is_plain(x: Any) -> bool:
+    """Whether a dataset gives x back as it is: float32 [vertices, columns]."""
+    import torch
+    return (isinstance(x, torch.Tensor) and x.layout is torch.strided and
+            x.dtype == torch.float32 and x.dim() == 2 and x.size(1) > 0 and
+            bool(torch.isfinite(x).all()))
+
+
+def _written(data: 'Data', weight_attr: str | None, writes_x: bool,
              program: str) -> pathlib.Path:
     """The dataset of the Data's graph and features."""
     import torch
     from torch_geometric.data import Data
 
     from fgnn.pyg import from_pyg
-    lost = [key for key in data.keys() if key not in _WRITTEN and
-            data.is_edge_attr(key)]
-    if lost:
-        raise errors.InvalidJob(
-            f"{lost[0]}: batches have no edges' attributes yet; leave it out by "
-            f"'del data.{lost[0]}'")
+    nodes = int(data.num_nodes or 0)
     part = Data(edge_index=data.edge_index, num_nodes=data.num_nodes)
-    if data.x is not None:
+    if writes_x:
         part.x = data.x
     if weight_attr is not None:
         part.edge_weight = data.edge_weight
     # A dataset has a train split; the loader has seeds of its own.
-    part.train_mask = torch.ones(int(data.num_nodes or 0), dtype=torch.bool)
-    part.y = torch.zeros(int(data.num_nodes or 0), dtype=torch.int64)
-    checksum = hashlib.blake2b(digest_size=16)
+    part.train_mask = torch.ones(nodes, dtype=torch.bool)
+    part.y = torch.zeros(nodes, dtype=torch.int64)
+    checksum = hashlib.blake2b(str(_CACHE_VERSION).encode(), digest_size=16)
     for key in sorted(part.keys()):
         value = part[key]
         checksum.update(f'{key} {getattr(value, "shape", value)} '
@@ -139,20 +171,21 @@ def _written(data: 'Data', weight_attr: str | None,
         if isinstance(value, torch.Tensor):
             checksum.update(value.detach().cpu().contiguous().numpy().data)
     folder = state_dirs.cache_folder() / checksum.hexdigest()
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        partial = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter('ignore')
-                from_pyg(part, partial, labels_are='classes', program=program)
-            partial.chmod(0o755)
-            partial.replace(folder)
-        except OSError:
-            # Another process has written it meanwhile.
-            if not folder.exists():
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+    if folder.exists():
+        return folder
+    partial = folder.with_name(f'{folder.name}.{os.getpid()}')
+    try:
+        partial.mkdir(parents=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            from_pyg(part, partial, labels_are='classes', program=program)
+        partial.replace(folder)
+    except OSError as error:
+        # Another process may have written it meanwhile.
+        if not folder.exists():
+            raise errors.OutOfResources(f'{partial}: {error.strerror}; name '
+                                        'another folder by XDG_CACHE_HOME'
+                                        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     return folder
-

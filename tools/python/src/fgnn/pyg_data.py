@@ -36,7 +36,7 @@ class Source:
 
 def source_of(data: Any, split: int | None, labels_are: str) -> Source:
     """InvalidJob names the attribute that no dataset can have."""
-    _check_kind(data)
+    check_kind(data)
     values = {key: value for key, value in data.to_dict().items()
               if value is not None}
     if 'edge_index' not in values:
@@ -61,7 +61,7 @@ def source_of(data: Any, split: int | None, labels_are: str) -> Source:
                   _feature_names_of(values, arrays), _notes_on(values))
 
 
-def _check_kind(data: object) -> None:
+def check_kind(data: object) -> None:
     if isinstance(data, HeteroData):
         raise errors.InvalidJob(
             'data is a HeteroData; a dataset has one kind of vertices and of '
