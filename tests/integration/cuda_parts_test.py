@@ -4,7 +4,7 @@ import emulated
 import harness
 import parts_test
 
-GPUS = {'devices': '[cuda:0, cuda:1]'}
+GPUS = {'devices': '[cuda:0, cuda:1]', 'executors': 'together', 'trainers': 2}
 # Cores have as many places in a step.
 SMALL = {'training.parts': 2, 'training.epochs': 1,
          'training.batches_per_step': 1, 'sampling.batch_size': 128,
@@ -32,7 +32,7 @@ class CudaPartsTest(emulated.EmulatedTest):
 
     # One optimizer step is linear in the gradient, as Adam's is not.
     def test_weights_are_those_of_cores_and_of_whole_batches(self):
-        for more in ({}, {'model.kind': 'gat', 'model.heads': 4},
+        for more in ({'model.kind': 'gat', 'model.heads': 4},
                      {'model.dropout': 0.5},
                      {'model.kind': 'gcn', 'model.residual': 'true',
                       'model.normalization': 'layer'}):
@@ -56,15 +56,18 @@ class CudaPartsTest(emulated.EmulatedTest):
 
     def test_bits_depend_on_no_executor(self):
         expected = self.run_job(JOB)
-        one = {'devices': '[cuda:0]'}
-        for more in ({'devices': '[cuda:0, cuda:1, cuda:2]'},
-                     {'devices': '[cuda:1, cpu:0]', **FEWER},
-                     {'executors': 'time_sharing'},
-                     {'executors': 'factored', **one, **FEWER}):
+        three = {'devices': '[cuda:0, cuda:1, cuda:2]', 'trainers': 3}
+        self.assert_same_run(self.run_job(JOB, three), expected)
+        one = {**FEWER, 'devices': '[cuda:0]'}
+        for more in ({'devices': '[cuda:0, cuda:1]'}, one,
+                     {**one, 'devices': '[cuda:1, cpu:0]'},
+                     {**one, 'executors': 'factored'},
+                     {'devices': '[cuda:0, cuda:1]',
+                      'executors': 'time_sharing'}):
             with self.subTest(str(more)):
-                self.assert_same_run(self.run_job(JOB, more), expected)
+                self.assert_same_run(self.run_job(SMALL, more), expected)
         bf16 = {'training.precision': 'bf16'}
-        self.assert_same_run(self.run_job(JOB, bf16, one, FEWER),
+        self.assert_same_run(self.run_job(SMALL, bf16, one),
                              self.run_job(JOB, bf16))
 
     def test_features_of_other_parts_come_by_exchange(self):
@@ -92,7 +95,7 @@ class CudaPartsTest(emulated.EmulatedTest):
                     self.assert_same_weights(shared, each)
         # One GPU has both homes, and so all rows in its cache.
         self.assert_same_weights(self.run_job(
-            JOB, disk, FEWER, {'devices': '[cuda:0]'}), each)
+            SMALL, disk, FEWER, {'devices': '[cuda:0]'}), each)
 
     def test_killed_daemons_change_no_bit(self):
         expected = self.run_job(LONG)

@@ -55,7 +55,8 @@ MessagePlaces::MessagePlaces(const TaskView& task, const ModelOptions& model)
     }
   }
   if (!task.shares_inputs) return;
-  // Features are f32, whatever the precision is.
+  // Cores send features in f32, whatever the precision is. Devices send them as
+  // their first layer reads them, perhaps in less than this room.
   Add(task, num_hops_ - 1, /*forward=*/true,
       model.input_columns * sizeof(float));
 }
