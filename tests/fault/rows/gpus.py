@@ -26,6 +26,14 @@ WAYS = (ALONE, {'devices': '[cuda:0, cuda:1]'}, {'devices': '[cpu:0, cuda:0]'},
         {**ALONE, 'executors': 'factored'},
         {'devices': '[cuda:0, cuda:1]', 'executors': 'together'},
         {'devices': '[cpu:0, cuda:0, cuda:1]', 'executors': 'factored'})
+# Two parts of each batch, which exchange rows. One GPU alone gives each part
+# back for every exchange.
+PARTS = {'training.parts': 2, 'training.parts_on_fewer_trainers': 'true',
+         'training.epochs': 8}
+PART_WAYS = ({'devices': '[cuda:0, cuda:1]', 'executors': 'together',
+              'trainers': 2},
+             {'devices': '[cuda:0, cuda:1]'},
+             {'devices': '[cpu:0, cuda:0, cuda:1]', 'executors': 'factored'})
 # Of them a fifth is the scheduler.
 VICTIMS = ('fgnn-sampler', 'fgnn-trainer', 'fgnn-sampler', 'fgnn-trainer',
            'fgnn-scheduler')
@@ -90,12 +98,12 @@ def disturb(service, job, run_dir, victims, chance, counts):
             counts['errors'] += 1
 
 
-def run_jobs(service, settings, ways, victims, chance):
+def run_jobs(service, settings, ways, victims, chance, undisturbed=ALONE):
     """Runs jobs in turns of `ways` until all `victims` are killed, each to the
     end of an undisturbed run; what was counted, and what daemons logged."""
     counts = collections.Counter()
     kills = len(victims)
-    expected = service.run({**settings, **ALONE}, '--digest')
+    expected = service.run({**settings, **undisturbed}, '--digest')
     service.fgnn('up')
     while victims:
         check(counts['jobs'] <= kills, f'{len(victims)} kills came too late')
@@ -130,6 +138,15 @@ def gpu_kills(options, chance):
     victims = in_any_order(VICTIMS, options.gpu_kills, chance)
     with service_with_gpus(options, GPU_BYTES) as service:
         counts, _ = run_jobs(service, SETTINGS, WAYS, victims, chance)
+    return summed_up(counts)
+
+
+def gpu_part_kills(options, chance):
+    """the same where GPUs train the parts of a batch, and wait for rows"""
+    victims = in_any_order(VICTIMS, options.gpu_part_kills, chance)
+    with service_with_gpus(options, GPU_BYTES) as service:
+        counts, _ = run_jobs(service, {**SETTINGS, **PARTS}, PART_WAYS, victims,
+                             chance, undisturbed=PART_WAYS[0])
     return summed_up(counts)
 
 
