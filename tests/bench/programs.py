@@ -86,6 +86,19 @@ def running_service(options, name, within=()):
             fgnn(options, "down")
 
 
+def daemons(state):
+    """Folder in /proc and kind of every daemon of the service."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode(
+                errors="replace").split("\0")
+        except OSError:
+            continue
+        kind = pathlib.Path(words[0]).name.removeprefix("fgnn-")
+        if kind in ("sampler", "trainer") and any(state in w for w in words):
+            yield folder, kind
+
+
 def summary_of(run_dir):
     return json.loads((run_dir / "summary.json").read_text())
 
