@@ -76,10 +76,10 @@ def state_folder(options, name):
 
 
 @contextlib.contextmanager
-def running_service(options, name, within=()):
-    """The same, while a service runs."""
+def running_service(options, name, within=(), flags=()):
+    """The same, while a service runs. `flags`: of `fgnn up`."""
     with state_folder(options, name) as folder:
-        fgnn(options, "up", within=within)
+        fgnn(options, "up", *flags, within=within)
         try:
             yield folder
         finally:

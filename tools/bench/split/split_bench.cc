@@ -16,6 +16,7 @@
 #include "shared/minibatch/task.h"
 #include "tools/bench/files/task_block.h"
 #include "tools/bench/hot_ranks.h"
+#include "tools/bench/split/micro_batches.h"
 
 namespace fgnn {
 namespace {
@@ -46,38 +47,6 @@ double MedianOf(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-// Batches of a job, and the micro-batches that have the same seeds: those of a
-// job with batches of B / P.
-class MicroBatches {
- public:
-  MicroBatches(const SamplerInput& input, const SamplerOptions& sampling,
-               uint32_t num_parts)
-      : num_parts_(num_parts), options_(sampling) {
-    options_.batch_size /= num_parts;
-    per_epoch_ =
-        BatchesPerEpoch(NumExamples(input, sampling), sampling.batch_size);
-    micro_per_epoch_ =
-        BatchesPerEpoch(NumExamples(input, options_), options_.batch_size);
-  }
-  const SamplerOptions& options() const { return options_; }
-
-  // Returns the micro-batches of a batch. The last batch of an epoch may have
-  // fewer than P.
-  BatchRange Of(BatchSeq seq) const {
-    const BatchPlace place = PlaceInEpoch(seq, per_epoch_);
-    const uint64_t epoch = place.epoch * micro_per_epoch_;
-    const uint64_t first = place.batch * num_parts_;
-    return {BatchSeq(epoch + first),
-            BatchSeq(epoch + std::min(first + num_parts_, micro_per_epoch_))};
-  }
-
- private:
-  uint32_t num_parts_;
-  SamplerOptions options_;
-  uint64_t per_epoch_;
-  uint64_t micro_per_epoch_;
-};
 
 // One number of parts: samplers of both kinds, and memory for P tasks.
 class SplitMeasurement {
