@@ -16,15 +16,15 @@ std::string ToText(const PartFigures& figures) {
   if (figures.parts <= 1) return "";
   return absl::StrCat(
       "a batch is trained as ", figures.parts,
-      " parts (training.parts), which compute each of its up to ",
+      " parts (training.parts). They compute each of up to ",
       FormatCount(figures.hidden_rows),
-      " hidden rows once and send each other ",
-      figures.shares_inputs ? "these and features, " : "these, ", "at most ",
-      FormatBytes(figures.most_message_bytes), ". That pays beside ",
+      " hidden rows once, and send each other at most ",
+      FormatBytes(figures.most_message_bytes),
+      figures.shares_inputs ? ", features included" : "", ". That pays beside ",
       figures.parts,
-      " batches on as many devices, not "
-      "beside one device with all the cores; on GPUs it pays over NVLink, not "
-      "over PCIe. 'fgnn bench split' counts it for this dataset\n");
+      " batches on as many devices, not beside one device with all the cores; "
+      "on GPUs over NVLink, not over PCIe. 'fgnn bench split' counts it for "
+      "this dataset\n");
 }
 
 }  // namespace fgnn
