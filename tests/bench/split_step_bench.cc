@@ -260,9 +260,33 @@ class Steps {
   std::unique_ptr<Sampler> micro_sampler_;
   std::vector<TaskBlock> blocks_;                   // [P]
   std::vector<std::unique_ptr<Trainer>> trainers_;  // [P]
-  std::shared_ptr<Segment> segment_;
+  std::unique_ptr<Segment> segment_;
   std::unique_ptr<MessageBoard> board_;
 };
+
+// Prints a row for each round. The first two batches warm up.
+absl::Status RunRounds(const Flags& flags, Steps* steps) {
+  BatchSeq seq(0);
+  Seconds warm = {};
+  for (int i = 0; i < 2; ++i, ++seq) {
+    FGNN_RETURN_IF_ERROR(steps->Run(seq, &warm));
+  }
+  for (uint32_t round = 0; round < flags.rounds; ++round) {
+    Seconds sums = {};
+    for (uint32_t i = 0; i < flags.steps; ++i, ++seq) {
+      FGNN_RETURN_IF_ERROR(steps->Run(seq, &sums));
+    }
+    const double a_step = 1e3 / flags.steps;
+    std::cout << absl::StrFormat(
+                     "| %u | %u | %.1f | %.1f | %.1f | %.3f | %.3f |\n",
+                     flags.parts, flags.sampling.batch_size,
+                     a_step * sums[kSplit], a_step * sums[kMicro],
+                     a_step * sums[kWhole], sums[kMicro] / sums[kSplit],
+                     sums[kSplit] / sums[kWhole])
+              << std::flush;
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Measure(const Flags& flags) {
   if (flags.parts < 2 || flags.parts > kMostParts ||
@@ -285,26 +309,7 @@ absl::Status Measure(const Flags& flags) {
       << "| parts | seeds | split, CPU ms | micro | whole | micro / split "
          "| split / whole |\n|"
       << "---|---|---|---|---|---|---|\n";
-  BatchSeq seq(0);
-  Seconds warm = {};
-  for (int i = 0; i < 2; ++i, ++seq) {
-    FGNN_RETURN_IF_ERROR(steps->Run(seq, &warm));
-  }
-  for (uint32_t round = 0; round < flags.rounds; ++round) {
-    Seconds sums = {};
-    for (uint32_t i = 0; i < flags.steps; ++i, ++seq) {
-      FGNN_RETURN_IF_ERROR(steps->Run(seq, &sums));
-    }
-    const double a_step = 1e3 / flags.steps;
-    std::cout << absl::StrFormat(
-                     "| %u | %u | %.1f | %.1f | %.1f | %.3f | %.3f |\n",
-                     flags.parts, flags.sampling.batch_size,
-                     a_step * sums[kSplit], a_step * sums[kMicro],
-                     a_step * sums[kWhole], sums[kMicro] / sums[kSplit],
-                     sums[kSplit] / sums[kWhole])
-              << std::flush;
-  }
-  return absl::OkStatus();
+  return RunRounds(flags, steps.get());
 }
 
 }  // namespace
