@@ -211,7 +211,8 @@ TEST(SegmentTest, RegionsAreAlignedApartAndWithinTheSegment) {
         reinterpret_cast<uintptr_t>(&segment->regions().control()) / 4096 *
         4096;
     EXPECT_GE(all.front().first, base + sizeof(SegmentHeader));
-    EXPECT_LE(all.back().second, base + segment->total_bytes());
+    EXPECT_LE(all.back().second,
+              base + SegmentLayout::Of(segment->options()).total_bytes);
     for (const uint32_t i : {0U, 1U, 7U}) {
       EXPECT_EQ(
           reinterpret_cast<uintptr_t>(segment->regions().slot_block(i).data()) %
