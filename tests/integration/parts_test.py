@@ -3,6 +3,7 @@
 import array
 
 import harness
+from npy_array import Array, write_array
 
 # Two layers have one exchange of rows each way, three have two.
 JOB = {'training.parts': 2, 'training.epochs': 2, 'training.batches_per_step': 1,
@@ -11,7 +12,7 @@ JOB = {'training.parts': 2, 'training.epochs': 2, 'training.batches_per_step': 1
        'executors': 'together', 'trainers': 2}
 WHOLE = {**JOB, 'training.parts': 1}
 # Seconds of work, so that kills meet batches.
-LONG = {**JOB, 'training.epochs': 800, 'training.evaluate_every': 0,
+LONG = {**JOB, 'training.epochs': 400, 'training.evaluate_every': 0,
         'training.checkpoint_every': 100, 'training.checkpoint_steps': 97,
         'limits.restarts': 40}
 
@@ -21,6 +22,13 @@ def numbers(run_dir):
     return {name: array.array('f', content)
             for name, (_, _, content) in harness.last_weights(run_dir).items()
             if not name.startswith('optimizer.')}
+
+
+def farthest(some, others):
+    """The largest difference between two models' parameters."""
+    assert some.keys() == others.keys()
+    return max(abs(a - b) for name in some
+               for a, b in zip(some[name], others[name]))
 
 
 class PartsTest(harness.ServiceTest):
@@ -33,20 +41,33 @@ class PartsTest(harness.ServiceTest):
                                 '--digest')
 
     def test_batches_are_those_of_whole_ones(self):
-        for more in ({}, {'sampling.kind': 'labor'},
-                     {'sampling.kind': 'random_walk', 'model.kind': 'pinsage'},
-                     {'sampling.resample': 'true'},
-                     {'sampling.order': 'matched', 'sampling.window': 8,
-                      'cache.policy': 'degree', 'cache.capacity': 0.2,
-                      'features.store': 'disk'},
-                     {'sampling.batch_dependency': 4}):
+        graph = self.service.dataset
+        write_array(graph / 'edge_weights.npy', '<f4',
+                    [1 + e % 7 for e in
+                     range(Array(graph / 'csc_indptr.npy').get(-1))])
+        once = {'sampling.resample': 'false'}
+        shared = {'sampling.batch_dependency': 4}
+        weighted = {'sampling.kind': 'khop_weighted'}
+        labor = {'sampling.kind': 'labor'}
+        walks = {'sampling.kind': 'random_walk', 'model.kind': 'pinsage'}
+        matched = {'sampling.order': 'matched', 'sampling.window': 8,
+                   'cache.policy': 'degree', 'cache.capacity': 0.2,
+                   'features.store': 'disk'}
+        everything = set()
+        for more in ({}, once, shared, matched, {**matched, **labor},
+                     weighted, {**weighted, **once},
+                     labor, {**labor, **once}, {**labor, **shared},
+                     walks, {**walks, **once}, {**walks, **shared}):
             with self.subTest(str(more)):
-                more = {**more, 'training.epochs': 1}
+                more = {**more, 'training.epochs': 1,
+                        'training.evaluate_every': 0}
                 whole = self.run_job(WHOLE, more)
+                everything.update(harness.digests_of(whole))
                 for parts in (2, 4):
                     self.assert_same_digests(
                         self.run_job(JOB, more, training__parts=parts,
                                      trainers=parts), whole)
+        self.assertGreater(len(everything), 12 * 4, 'two jobs drew the same')
 
     # One optimizer step is linear in the gradient, as Adam's is not.
     def test_weights_are_those_of_whole_batches(self):
@@ -58,11 +79,24 @@ class PartsTest(harness.ServiceTest):
                         'training.learning_rate': 0.05, 'training.epochs': 5}
                 whole = numbers(self.run_job(WHOLE, more))
                 parts = numbers(self.run_job(JOB, more))
-                self.assertEqual(whole.keys(), parts.keys())
-                worst = max(abs(a - b) for name in whole
-                            for a, b in zip(whole[name], parts[name]))
+                worst = farthest(whole, parts)
                 self.assertLess(worst, 1e-5)
                 self.assertGreater(worst, 0)  # Sums have another order.
+
+    # Micro-batches that share their draws have the batch's edges among them.
+    def test_weights_are_those_of_micro_batches_that_share_draws(self):
+        more = {'model.dropout': 0, 'training.optimizer': 'sgd',
+                'training.learning_rate': 0.05, 'training.epochs': 4,
+                'sampling.kind': 'labor'}
+        for parts in (2, 4):
+            with self.subTest(parts):
+                micro = numbers(self.run_job(WHOLE, more, {
+                    'sampling.batch_size': 128 // parts,
+                    'training.batches_per_step': parts,
+                    'sampling.batch_dependency': parts}))
+                split = numbers(self.run_job(JOB, more, training__parts=parts,
+                                             trainers=parts))
+                self.assertLess(farthest(micro, split), 1e-5)
 
     def test_bits_depend_on_no_executor(self):
         expected = self.run_job()
