@@ -158,6 +158,27 @@ TEST(PartPlanTest, SplittingIsPlannedForOneBatchAtItsBound) {
   EXPECT_EQ(SplittingBytes(WithParts(1), input.sampling), 0U);
 }
 
+TEST(PartPlanTest, RolesAreChosenWithAllThatPartsTake) {
+  PlanInput input = WithParts(2);
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  const auto of = [&input](const SegmentOptions& segment) {
+    return MemoryByRole(input, segment, /*have_bytes=*/uint64_t{1} << 40);
+  };
+  SegmentOptions less = plan.segment;
+  less.overflow_bytes = less.slot_bytes;
+  ASSERT_EQ(SegmentBytes(less), SegmentBytes(plan.segment));
+  EXPECT_EQ(of(plan.segment).other_bytes - of(less).other_bytes,
+            plan.segment.num_overflow_blocks * plan.segment.slot_bytes);
+  const RoleMemory before = of(plan.segment);
+  input.sampling.bound_task_bytes += 1000;
+  EXPECT_EQ(of(plan.segment).sampler_bytes - before.sampler_bytes, 1000U);
+  input.sampling.hops = {{.num_destinations = 10, .num_sources = 40},
+                         {.num_destinations = 40, .num_sources = 90}};
+  EXPECT_EQ(of(plan.segment).other_bytes - before.other_bytes,
+            MeasuredMessageBytes(input, plan.segment) -
+                MeasuredMessageBytes(WithParts(2), plan.segment));
+}
+
 TEST(PartPlanTest, MessagesBeyondTheirBoundNameTheFieldAndAValueThatWorks) {
   PlanInput input = WithParts(16);
   input.spec.training.parts_on_fewer_trainers = true;
