@@ -72,7 +72,7 @@ class JobExecutors {
 
   JobSegment& segment() { return *segment_; }  // Only once the segment is open.
   uint64_t segment_bytes() const {
-    return segment_ == nullptr ? 0 : segment_->total_bytes();
+    return segment_ == nullptr ? 0 : segment_->touched_bytes();
   }
   // Returns the bytes that trainers share beside the segment: their hot table,
   // and arrays of an evaluation under way.

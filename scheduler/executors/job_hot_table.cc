@@ -36,14 +36,14 @@ bool IsMapped(const UniqueFd& table) {
   return ::fcntl(table.get(), F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EBUSY;
 }
 
+}  // namespace
+
 uint64_t TouchedBytes(int fd) {
   constexpr uint64_t kBlockBytes = 512;
   struct stat status = {};
   if (::fstat(fd, &status) != 0) return 0;
   return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
 }
-
-}  // namespace
 
 absl::Status JobHotTable::Make(const CachePlan& plan,
                                const SegmentOptions& options) {

@@ -16,6 +16,9 @@
 
 namespace fgnn {
 
+// Returns the bytes of the pages of a memfd that are there; 0: it is none.
+uint64_t TouchedBytes(int fd);
+
 // Not thread-safe: for JobSegment, under its mutex.
 class JobHotTable {
  public:

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -133,12 +132,11 @@ absl::StatusOr<UniqueFd> JobSegment::Scratch(uint64_t number) {
   return copy;
 }
 
+uint64_t JobSegment::touched_bytes() const { return TouchedBytes(fd()); }
+
 uint64_t JobSegment::scratch_bytes() const {
-  constexpr uint64_t kBlockBytes = 512;
   const MutexLock lock(&mutex_);
-  struct stat status = {};
-  if (::fstat(scratch_.fd.get(), &status) != 0) return 0;
-  return static_cast<uint64_t>(status.st_blocks) * kBlockBytes;
+  return TouchedBytes(scratch_.fd.get());
 }
 
 uint64_t JobSegment::table_bytes() const {

@@ -41,7 +41,9 @@ class JobSegment {
 
   const std::string& job_id() const { return job_id_; }
   int fd() const { return segment_->fd(); }
-  uint64_t total_bytes() const { return segment_->total_bytes(); }
+  // Returns the bytes of its pages that are there: SegmentBytes(), and what
+  // parts of batches have touched of the rest.
+  uint64_t touched_bytes() const;
   const SegmentOptions& options() const { return segment_->options(); }
   GlobalQueue& queue() { return queue_; }
   GradientBoard& board() { return board_; }

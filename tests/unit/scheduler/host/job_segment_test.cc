@@ -13,6 +13,7 @@
 #include "shared/base/hash.h"
 #include "shared/hot_table/hot_table.h"
 #include "shared/queue/meeting_table.h"
+#include "shared/queue/message_board.h"
 #include "tests/fakes/status_matchers.h"
 
 namespace fgnn {
@@ -73,6 +74,26 @@ TEST(JobSegmentTest, SharedMemoryIsOfOneEvaluationAndCannotShrink) {
   FGNN_ASSERT_OK(segment->Scratch(second).status());
   segment->CloseScratch();
   EXPECT_THAT(segment->Scratch(second), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// Pages of messages and of large parts come as they are touched.
+TEST(JobSegmentTest, TouchedBytesAreThoseOfThePartsToo) {
+  SegmentOptions options = SomeSegment()->options();
+  options.parts = 2;
+  options.num_overflow_blocks = 2;
+  options.overflow_bytes = uint64_t{1} << 20;
+  options.num_messages = 2;
+  options.message_bytes = uint64_t{1} << 30;
+  const auto segment = JobSegment::Create("job", options).value();
+  const uint64_t bytes = SegmentBytes(segment->options());
+  EXPECT_GE(segment->touched_bytes(), bytes);
+  EXPECT_LT(segment->touched_bytes(), bytes + 4096);
+  const uint64_t before = segment->touched_bytes();
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const auto mapped,
+      Segment::Attach(UniqueFd(::dup(segment->fd())), HashString("job")));
+  MessageBoard(mapped.get()).BytesOf(BatchSeq(0))[100'000] = std::byte{1};
+  EXPECT_EQ(segment->touched_bytes(), before + 4096);
 }
 
 TEST(JobSegmentTest, MemoryOfAnEvaluationByHostsSaysWhoHasWhat) {
