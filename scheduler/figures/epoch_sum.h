@@ -95,7 +95,7 @@ struct DeviceFacts {
   double sample_deviation_ms = 0;
   double train_deviation_ms = 0;
   double wake_ms = 0;    // Longest time from a decision to train to a batch.
-  uint64_t sampled = 0;  // Number of batches.
+  uint64_t sampled = 0;  // Number of batches, or of parts of batches.
   uint64_t trained = 0;
   double cache_hit_rate = 0;  // Rate over the batches that it trained.
 };

@@ -275,7 +275,8 @@ void DevicePlanner::EndEpoch(EpochFacts* facts) {
     device.train_deviation_ms = done.train.deviation() * 1e3;
     device.wake_ms = devices().table().TakeLongestWake(i) * 1e3;
     if (devices().IsLost(i)) device.plan = WordOf(DevicePlan::kLost);
-    device.sampled = done.sample.count;
+    // Seconds of sampling are those of batches, see Add().
+    device.sampled = done.sample.count * segment_->options().parts;
     device.trained = done.train.count;
     if (done.input_nodes > 0) {
       device.cache_hit_rate = static_cast<double>(done.cache_hits) /

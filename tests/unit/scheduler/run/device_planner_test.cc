@@ -36,7 +36,7 @@ class DevicePlannerTest : public testing::Test {
     NewSegment();
   }
 
-  void NewSegment(uint32_t most_trainers = kMostDevices) {
+  void NewSegment(uint32_t most_trainers = kMostDevices, uint64_t parts = 1) {
     SegmentOptions options;
     options.most_trainers = most_trainers;
     options.job_key = HashString("job");
@@ -48,6 +48,7 @@ class DevicePlannerTest : public testing::Test {
     options.num_parameters = 1;
     options.num_devices = static_cast<uint32_t>(spec_.devices.size());
     options.switching = spec_.switching ? 1 : 0;
+    options.parts = parts;
     segment_ = JobSegment::Create("job", options).value();
   }
   std::unique_ptr<DevicePlanner> NewPlanner() {
@@ -350,6 +351,27 @@ TEST_F(DevicePlannerTest, WithoutTimesCoresSampleAndGpusTrain) {
   NewSegment(/*most_trainers=*/2);
   const auto planner = Begun({});
   EXPECT_THAT(Plans(), ElementsAre(kTrain, kOnlySample, kTrain));
+}
+
+// Seconds of sampling come with a batch's first part alone.
+TEST_F(DevicePlannerTest, CountsThePartsThatADeviceSampledAndTrained) {
+  NewSegment(kMostDevices, /*parts=*/2);
+  const auto planner = BegunWith(0.01, 0.03);
+  Devices().SetExecutorOf(OwnerIndex{1}, 0);
+  Devices().SetExecutorOf(OwnerIndex{2}, 3);
+  EpochFacts facts;
+  planner->BeginEpoch(&facts);
+  for (const uint32_t part : {0, 1, 0, 1}) {
+    BatchRecord record;
+    record.part = part;
+    record.sampler = OwnerIndex{1};
+    record.trainer = OwnerIndex{2};
+    planner->Add(record);
+  }
+  planner->EndEpoch(&facts);
+  EXPECT_EQ(facts.devices[0].sampled, 4U);
+  EXPECT_EQ(facts.devices[3].trained, 4U);
+  EXPECT_EQ(planner->Views().at(0).sampled, 4U);
 }
 
 TEST_F(DevicePlannerTest, CountsWhoDidWhat) {
