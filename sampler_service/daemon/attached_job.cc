@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/clock.h"
@@ -218,6 +219,10 @@ absl::Status AttachedJob::SampleInto(Worker& worker,
   FGNN_RETURN_IF_ERROR(MarkAsPlanned(worker));
   FGNN_ASSIGN_OR_RETURN(const OrderedBatch batch,
                         Order(worker, slots.front().seq()));
+  // Also of a batch that finds its overflow block in use, and is drawn again.
+  const absl::Cleanup end_batch = [&worker] {
+    if (worker.parts != nullptr) worker.parts->EndBatch();
+  };
   FGNN_ASSIGN_OR_RETURN(const SampledTask task,
                         worker.parts != nullptr
                             ? SampleParts(worker, batch, slots)
@@ -227,7 +232,6 @@ absl::Status AttachedJob::SampleInto(Worker& worker,
                                         ? worker.parts->whole()
                                         : slots.front().block());
   }
-  if (worker.parts != nullptr) worker.parts->EndBatch();
   // Counted before the trainers see the tasks, so that the trainers never count
   // more tasks than the samplers.
   batches_.fetch_add(slots.size(), std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #include "sampler_service/split/part_sampler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "shared/base/clock.h"
@@ -10,7 +11,7 @@ namespace fgnn {
 absl::StatusOr<SampledTask> PartSampler::Sample(Sampler& sampler,
                                                 const OrderedBatch& batch) {
   FGNN_ASSIGN_OR_RETURN(SampledTask sampled, scratch_.SampleAs(sampler, batch));
-  bytes_ = sampled.bytes;
+  bytes_ = std::max(bytes_, sampled.bytes);
   const TaskView whole = ViewOfTask(scratch_.bytes());
   const Stopwatch watch;
   FGNN_RETURN_IF_ERROR(splitter_.Prepare(whole));
@@ -34,6 +35,7 @@ void PartSampler::EndBatch() {
   if (bytes_ <= options_.usual_bytes) return;
   scratch_.Release();
   splitter_ = BatchSplitter(book_, options_.num_parts);
+  bytes_ = 0;
 }
 
 }  // namespace fgnn

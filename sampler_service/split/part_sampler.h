@@ -52,7 +52,7 @@ class PartSampler {
   const PartSamplerOptions options_;
   ScratchBlock scratch_;
   BatchSplitter splitter_;
-  uint64_t bytes_ = 0;     // Bytes of the batch.
+  uint64_t bytes_ = 0;  // Bytes of the largest batch for which there is memory.
   SampleSeconds seconds_;  // Seconds of the batch's stages.
   // Seconds of writing parts that no task has told yet. A task cannot tell how
   // long it takes to write it, so that the next batch does.

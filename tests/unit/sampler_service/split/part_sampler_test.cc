@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/unit/sampler_service/sampling/sampler_case.h"
@@ -80,6 +81,20 @@ TEST_F(PartSamplerTest, MemoryOfALargerBatchIsGivenBack) {
     parts.EndBatch();
     EXPECT_TRUE(parts.whole().empty());
   }
+}
+
+// Its caller may have ended early, and begun a smaller batch.
+TEST_F(PartSamplerTest, MemoryOfALargerBatchIsGivenBackBehindASmallerOne) {
+  FGNN_ASSERT_OK_AND_ASSIGN(const SampledTask other,
+                            whole_.Sample(BatchSeq(1)));
+  ASSERT_NE(other.bytes, sampled_.bytes);
+  PartSampler parts = MakeParts(std::min(other.bytes, sampled_.bytes));
+  const BatchSeq large(other.bytes > sampled_.bytes ? 1 : 0);
+  for (const BatchSeq seq : {large, BatchSeq(1 - large.value())}) {
+    FGNN_ASSERT_OK(parts.Sample(*sampler_, {.seq = seq, .drawn = seq}));
+  }
+  parts.EndBatch();
+  EXPECT_TRUE(parts.whole().empty());
 }
 
 }  // namespace
