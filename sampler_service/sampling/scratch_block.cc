@@ -11,7 +11,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kFirstBytes = uint64_t{1} << 20;
 constexpr uint64_t kAlignmentBytes = 64;
 
 uint64_t RoundUp(uint64_t bytes) {
@@ -57,7 +56,7 @@ absl::Status ScratchBlock::Grow() {
   const uint64_t have =
       std::min(limit_bytes_, available) / kAlignmentBytes * kAlignmentBytes;
   const uint64_t wanted =
-      std::min(std::max(kFirstBytes, 2 * before), RoundUp(bound_bytes_));
+      RoundUp(std::min(std::max(first_bytes_, 2 * before), bound_bytes_));
   const uint64_t bytes = std::min(wanted, have);
   if (bytes <= before) {
     const bool by_limit = limit_bytes_ < available;

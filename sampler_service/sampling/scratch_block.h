@@ -18,9 +18,13 @@ namespace fgnn {
 class ScratchBlock {
  public:
   // `bound_bytes` is MaxTaskBytesOf(): the block does not grow beyond it.
-  // `limit_bytes`: what limits.memory leaves for the block.
-  explicit ScratchBlock(uint64_t bound_bytes, uint64_t limit_bytes = UINT64_MAX)
-      : bound_bytes_(bound_bytes), limit_bytes_(limit_bytes) {}
+  // `limit_bytes`: what limits.memory leaves for the block. `first_bytes`: what
+  // it takes first, above 0.
+  explicit ScratchBlock(uint64_t bound_bytes, uint64_t limit_bytes = UINT64_MAX,
+                        uint64_t first_bytes = uint64_t{1} << 20)
+      : bound_bytes_(bound_bytes),
+        limit_bytes_(limit_bytes),
+        first_bytes_(first_bytes) {}
 
   // Calls Sampler::SampleAs() with this block. The task is valid until the next
   // call. ResourceExhausted: the batch does not fit into this machine's memory.
@@ -53,6 +57,7 @@ class ScratchBlock {
   };
   uint64_t bound_bytes_;
   uint64_t limit_bytes_;
+  uint64_t first_bytes_;
   std::unique_ptr<std::byte, Free> memory_;
   uint64_t size_ = 0;
 };

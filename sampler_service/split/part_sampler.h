@@ -29,7 +29,7 @@ class PartSampler {
   PartSampler(const PartitionBook* book, const PartSamplerOptions& options)
       : book_(book),
         options_(options),
-        scratch_(options.bound_bytes),
+        scratch_(options.bound_bytes, UINT64_MAX, options.usual_bytes),
         splitter_(book, options.num_parts) {}
 
   // Samples the whole batch, and numbers the vertices of its parts. The batch
