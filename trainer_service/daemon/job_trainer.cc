@@ -293,9 +293,7 @@ absl::Status JobTrainer::ComputeGradient(const ExtractedBatch& extracted,
   const BatchSeq seq = task.seq;
   TrainingBatch batch;
   batch.task = &task;
-  const std::unique_ptr<RowShuffle> shuffle =
-      parts_ == nullptr ? nullptr : parts_->Begin(&task);
-  batch.shuffle = shuffle.get();
+  batch.shuffle = parts_ == nullptr ? nullptr : parts_->Begin(&task);
   answers_.AddTo(batch);
   batch.seed = seed_;
   const BatchPlace place = segment_->shape().PlaceInEpoch(seq);

@@ -4,7 +4,6 @@
 
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
-#include "trainer_service/shuffle/board_shuffle.h"
 
 namespace fgnn {
 namespace {
@@ -28,12 +27,12 @@ PartExchange::PartExchange(Segment* segment, OwnerIndex owner,
 void PartExchange::Reset() {
   end_ = PartEnd::kDone;
   waited_ = 0;
-  message_bytes_ = 0;
+  shuffle_.reset();
 }
 
-std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
+RowShuffle* PartExchange::Begin(const TaskView* task) {
   if (!board_.has_value()) return nullptr;
-  auto shuffle = std::make_unique<BoardShuffle>(
+  shuffle_ = std::make_unique<BoardShuffle>(
       task, model_, &*board_,
       [this, seq = task->seq](uint32_t message, uint32_t part) {
         const Stopwatch watch;
@@ -41,8 +40,7 @@ std::unique_ptr<RowShuffle> PartExchange::Begin(const TaskView* task) {
         waited_ += watch.Seconds();
         return status;
       });
-  message_bytes_ = shuffle->message_bytes();
-  return shuffle;
+  return shuffle_.get();
 }
 
 absl::Status PartExchange::Wait(BatchSeq seq, uint32_t message, uint32_t part) {

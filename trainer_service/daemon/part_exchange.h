@@ -18,6 +18,7 @@
 #include "shared/queue/segment.h"
 #include "trainer_service/nn/model.h"
 #include "trainer_service/nn/row_shuffle.h"
+#include "trainer_service/shuffle/board_shuffle.h"
 
 namespace fgnn {
 
@@ -47,8 +48,9 @@ class PartExchange {
                Hooks hooks);
 
   // Returns the exchange of a part that this trainer trains; null if its model
-  // has no hidden layer. Borrows the task. One at a time.
-  std::unique_ptr<RowShuffle> Begin(const TaskView* task);
+  // has no hidden layer. Valid until the next call, and until Reset(). Borrows
+  // the task while it is used.
+  RowShuffle* Begin(const TaskView* task);
   // Forgets what became of the part before. Call it before the next part is
   // begun, since that one may fail before it is.
   void Reset();
@@ -61,8 +63,10 @@ class PartExchange {
   PartEnd end() const { return end_; }
   // Returns the part to take, with kTakeOther.
   const BatchPart& missing() const { return missing_; }
-  // Returns the bytes of rows that the part begun last has for other parts.
-  uint64_t message_bytes() const { return message_bytes_; }
+  // Returns the bytes of rows that the part begun last has sent to other parts.
+  uint64_t message_bytes() const {
+    return shuffle_ == nullptr ? 0 : shuffle_->message_bytes();
+  }
   // Returns the seconds of waits for other parts since the last Reset().
   double waited() const { return waited_; }
 
@@ -86,7 +90,7 @@ class PartExchange {
   PartEnd end_ = PartEnd::kDone;
   BatchPart missing_;
   double waited_ = 0;
-  uint64_t message_bytes_ = 0;
+  std::unique_ptr<BoardShuffle> shuffle_;  // Null: no part was begun.
   std::atomic<uint64_t> progress_ = 0;
 };
 

@@ -69,7 +69,6 @@ void MessagePlaces::Add(const TaskView& task, uint32_t hop, bool forward,
       // A gradient goes back where its row came from.
       const uint32_t rows = forward ? counts[from * num_parts_ + to]
                                     : counts[to * num_parts_ + from];
-      bytes_from_[from] += rows * row_bytes;
       begins_.push_back(total_bytes_);
       total_bytes_ += Aligned(rows * row_bytes);
     }
@@ -97,10 +96,15 @@ uint32_t BoardShuffle::Count(const Messages& messages, uint32_t from,
 }
 
 template <typename Write>
-absl::Status BoardShuffle::Send(const Messages& messages, const Write& write) {
+absl::Status BoardShuffle::Send(const Messages& messages, uint64_t row_bytes,
+                                const Write& write) {
   FGNN_RETURN_IF_ERROR(CheckPlace());
   const uint32_t self = task_.part;
   const uint32_t message = places_.MessageOf(messages.hop, messages.forward);
+  sent_bytes_[message] = 0;
+  for (uint32_t to = 0; to < task_.num_parts; ++to) {
+    sent_bytes_[message] += Count(messages, self, to) * row_bytes;
+  }
   if (board_.IsThere(task_.seq, message, self)) return absl::OkStatus();
   std::byte* const place = board_.BytesOf(task_.seq).data();
   for (uint32_t to = 0; to < task_.num_parts; ++to) {
@@ -136,13 +140,14 @@ absl::Status BoardShuffle::Forward(uint32_t hop, const PartRows& rows,
   const uint64_t row_bytes = rows.columns * BytesOfNumber(rows.precision);
   auto* const all = static_cast<std::byte*>(rows.rows);
   const uint32_t* send = task_.split.levels[hop].send.data();
-  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* out) {
-    const uint32_t* const numbers = std::exchange(send, send + count);
-    return ForRows(team, count, [&](int64_t i) {
-      std::memcpy(out + static_cast<uint64_t>(i) * row_bytes,
-                  all + numbers[i] * row_bytes, row_bytes);
-    });
-  }));
+  FGNN_RETURN_IF_ERROR(
+      Send(messages, row_bytes, [&](uint32_t count, std::byte* out) {
+        const uint32_t* const numbers = std::exchange(send, send + count);
+        return ForRows(team, count, [&](int64_t i) {
+          std::memcpy(out + static_cast<uint64_t>(i) * row_bytes,
+                      all + numbers[i] * row_bytes, row_bytes);
+        });
+      }));
   std::byte* remote = all + rows.own * row_bytes;
   return Receive(messages, [&](uint32_t count, const std::byte* came) {
     std::memcpy(remote, came, count * row_bytes);
@@ -158,11 +163,12 @@ absl::Status BoardShuffle::Backward(uint32_t hop, const PartRows& gradient,
       gradient.columns * BytesOfNumber(gradient.precision);
   auto* const all = static_cast<std::byte*>(gradient.rows);
   const std::byte* remote = all + gradient.own * row_bytes;
-  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* out) {
-    std::memcpy(out, remote, count * row_bytes);
-    remote += count * row_bytes;
-    return absl::OkStatus();
-  }));
+  FGNN_RETURN_IF_ERROR(
+      Send(messages, row_bytes, [&](uint32_t count, std::byte* out) {
+        std::memcpy(out, remote, count * row_bytes);
+        remote += count * row_bytes;
+        return absl::OkStatus();
+      }));
   // A row that several parts have gets their gradients in the parts' order.
   const uint32_t* sent = task_.split.levels[hop].send.data();
   return Receive(messages, [&](uint32_t count, const std::byte* came) {
@@ -183,11 +189,12 @@ absl::Status BoardShuffle::Exchange(uint32_t hop, bool forward,
                                     const PackedExchange& rows) {
   const Messages messages = {hop, forward};
   const auto* out = static_cast<const std::byte*>(rows.out);
-  FGNN_RETURN_IF_ERROR(Send(messages, [&](uint32_t count, std::byte* place) {
-    std::memcpy(place, out, count * rows.row_bytes);
-    out += count * rows.row_bytes;
-    return absl::OkStatus();
-  }));
+  FGNN_RETURN_IF_ERROR(
+      Send(messages, rows.row_bytes, [&](uint32_t count, std::byte* place) {
+        std::memcpy(place, out, count * rows.row_bytes);
+        out += count * rows.row_bytes;
+        return absl::OkStatus();
+      }));
   auto* in = static_cast<std::byte*>(rows.in);
   return Receive(messages, [&](uint32_t count, const std::byte* came) {
     std::memcpy(in, came, count * rows.row_bytes);

@@ -2,10 +2,11 @@
 #ifndef FGNN_TRAINER_SERVICE_SHUFFLE_BOARD_SHUFFLE_H_
 #define FGNN_TRAINER_SERVICE_SHUFFLE_BOARD_SHUFFLE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +37,9 @@ class MessagePlaces {
   }
   // Returns the bytes of all messages.
   uint64_t total_bytes() const { return total_bytes_; }
-  // Returns the bytes of the rows that a part sends to others.
-  uint64_t BytesFrom(uint32_t part) const { return bytes_from_[part]; }
+  uint32_t num_messages() const {
+    return static_cast<uint32_t>(begins_.size() / (num_parts_ * num_parts_));
+  }
 
  private:
   void Add(const TaskView& task, uint32_t hop, bool forward,
@@ -46,7 +48,6 @@ class MessagePlaces {
   uint32_t num_hops_;
   uint32_t num_parts_;
   std::vector<uint64_t> begins_;  // [messages][from][to]
-  std::array<uint64_t, kMostParts> bytes_from_ = {};
   uint64_t total_bytes_ = 0;
 };
 
@@ -63,7 +64,8 @@ class BoardShuffle final : public RowShuffle {
       : task_(*task),
         places_(*task, model),
         board_(*board),
-        wait_(std::move(wait)) {}
+        wait_(std::move(wait)),
+        sent_bytes_(places_.num_messages()) {}
 
   // Errors of all: those of the wait. DataLoss: the messages of the batch take
   // more than its place on the board.
@@ -74,8 +76,11 @@ class BoardShuffle final : public RowShuffle {
   absl::Status Exchange(uint32_t hop, bool forward,
                         const PackedExchange& rows) override;
 
-  // Returns the bytes of all rows that the part sends.
-  uint64_t message_bytes() const { return places_.BytesFrom(task_.part); }
+  // Returns the bytes of all rows that the part has sent so far, in this visit
+  // or in an earlier one. The task may be gone.
+  uint64_t message_bytes() const {
+    return std::accumulate(sent_bytes_.begin(), sent_bytes_.end(), uint64_t{0});
+  }
 
  private:
   // A message of each part: rows of the sources of a hop, in one direction.
@@ -90,7 +95,8 @@ class BoardShuffle final : public RowShuffle {
   // Publishes the part's own message, if it is not there. write(rows, place)
   // writes the next rows, which go to one part.
   template <typename Write>
-  absl::Status Send(const Messages& messages, const Write& write);
+  absl::Status Send(const Messages& messages, uint64_t row_bytes,
+                    const Write& write);
   // Waits for the messages of the other parts. read(rows, place) reads the
   // next rows, which came from one part.
   template <typename Read>
@@ -100,6 +106,7 @@ class BoardShuffle final : public RowShuffle {
   const MessagePlaces places_;
   MessageBoard& board_;
   const Wait wait_;
+  std::vector<uint64_t> sent_bytes_;  // By message.
 };
 
 }  // namespace fgnn

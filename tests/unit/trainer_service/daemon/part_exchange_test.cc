@@ -66,7 +66,7 @@ class PartExchangeTest : public testing::Test {
   absl::Status Exchange(PartExchange& exchange, uint32_t part, float row,
                         float* other_row) {
     float rows[] = {row, -1};
-    const std::unique_ptr<RowShuffle> shuffle = exchange.Begin(&tasks_[part]);
+    RowShuffle* const shuffle = exchange.Begin(&tasks_[part]);
     const absl::Status status = shuffle->Forward(
         0, {.rows = rows, .columns = 1, .own = 1, .remote = 1}, team_);
     *other_row = rows[1];

@@ -23,6 +23,7 @@
 #include "tests/unit/trainer_service/nn/random_batch.h"
 #include "tests/unit/trainer_service/nn/small_model.h"
 #include "tests/unit/trainer_service/nn/split_batch.h"
+#include "trainer_service/compute/numbers.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 
 namespace fgnn {
@@ -46,30 +47,41 @@ class PackingShuffle final : public RowShuffle {
       : task_(*task), shuffle_(*shuffle) {}
   absl::Status Forward(uint32_t hop, const PartRows& rows,
                        ThreadTeam& /*team*/) override {
-    const TaskSplit::Level& level = task_.split.levels[hop];
-    auto* const all = static_cast<float*>(rows.rows);
-    std::vector<float> out;
-    for (const uint32_t row : level.send) {
-      const float* const from = all + row * rows.columns;
-      out.insert(out.end(), from, from + rows.columns);
+    const uint64_t row_bytes = RowBytes(rows);
+    auto* const all = static_cast<std::byte*>(rows.rows);
+    std::vector<std::byte> out;
+    for (const uint32_t row : task_.split.levels[hop].send) {
+      const std::byte* const from = all + row * row_bytes;
+      out.insert(out.end(), from, from + row_bytes);
     }
     return Exchange(hop, true,
                     {.out = out.data(),
-                     .in = all + rows.own * rows.columns,
-                     .row_bytes = rows.columns * sizeof(float)});
+                     .in = all + rows.own * row_bytes,
+                     .row_bytes = row_bytes});
   }
   absl::Status Backward(uint32_t hop, const PartRows& gradient,
                         ThreadTeam& /*team*/) override {
-    const TaskSplit::Level& level = task_.split.levels[hop];
-    const uint64_t columns = gradient.columns;
-    auto* const all = static_cast<float*>(gradient.rows);
-    std::vector<float> in(level.send.size() * columns);
+    const absl::Span<const uint32_t> send = task_.split.levels[hop].send;
+    const uint64_t row_bytes = RowBytes(gradient);
+    auto* const all = static_cast<std::byte*>(gradient.rows);
+    std::vector<std::byte> in(send.size() * row_bytes);
     FGNN_RETURN_IF_ERROR(Exchange(hop, false,
-                                  {.out = all + gradient.own * columns,
+                                  {.out = all + gradient.own * row_bytes,
                                    .in = in.data(),
-                                   .row_bytes = columns * sizeof(float)}));
-    for (size_t i = 0; i < in.size(); ++i) {
-      all[level.send[i / columns] * columns + i % columns] += in[i];
+                                   .row_bytes = row_bytes}));
+    for (size_t i = 0; i < send.size(); ++i) {
+      std::byte* const to = all + send[i] * row_bytes;
+      const std::byte* const from = in.data() + i * row_bytes;
+      for (uint64_t c = 0; c < gradient.columns; ++c) {
+        if (gradient.precision == Precision::kBfloat16) {
+          Bfloat16& sum = reinterpret_cast<Bfloat16*>(to)[c];
+          sum = RoundToBfloat16(
+              Widen(sum) + Widen(reinterpret_cast<const Bfloat16*>(from)[c]));
+        } else {
+          reinterpret_cast<float*>(to)[c] +=
+              reinterpret_cast<const float*>(from)[c];
+        }
+      }
     }
     return absl::OkStatus();
   }
@@ -79,6 +91,12 @@ class PackingShuffle final : public RowShuffle {
   }
 
  private:
+  static uint64_t RowBytes(const PartRows& rows) {
+    return rows.columns * (rows.precision == Precision::kBfloat16
+                               ? sizeof(Bfloat16)
+                               : sizeof(float));
+  }
+
   const TaskView& task_;
   RowShuffle& shuffle_;
 };
@@ -97,15 +115,11 @@ class BoardShuffleTest : public testing::Test {
     parts_ = SplitBatch(random_->batch(), kParts, [](uint32_t v) {
       return static_cast<uint32_t>(Mix64(v) % kParts);
     });
-    SegmentOptions options;
-    for (int hop = 0; hop < random_->task().num_hops; ++hop) {
-      const uint64_t columns =
-          std::max(uint64_t{model.hidden}, model.input_columns);
-      options.message_bytes +=
-          2 * MessageBytes(kParts, random_->task().hops[hop].num_sources,
-                           columns * sizeof(float));
-    }
     for (const auto& part : parts_) part->task.shares_inputs = shares_inputs;
+    SegmentOptions options;
+    options.message_bytes = PlannedBytes(random_->task(), shares_inputs);
+    EXPECT_LE(MessagePlaces(parts_[0]->task, model).total_bytes(),
+              options.message_bytes);
     options.job_key = 1;
     options.num_slots = 2 * kParts;
     options.slot_bytes = 4096;
@@ -118,6 +132,21 @@ class BoardShuffleTest : public testing::Test {
     options.num_parameters = weights_.size();
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, Segment::Create(options));
     board_ = std::make_unique<MessageBoard>(segment_.get());
+  }
+
+  // What the scheduler plans for a batch of these sources.
+  uint64_t PlannedBytes(const TaskView& whole, bool shares_inputs) const {
+    const uint64_t number = model_.precision == Precision::kBfloat16 ? 2 : 4;
+    const auto bytes_of = [&](uint32_t hop, uint64_t row_bytes) {
+      return MessageBytes(kParts, whole.hops[hop].num_sources, row_bytes);
+    };
+    uint64_t bytes = 0;
+    for (uint32_t hop = 0; hop + 1 < model_.layers; ++hop) {
+      bytes += 2 * bytes_of(hop, model_.hidden * number);
+    }
+    if (!shares_inputs) return bytes;
+    return bytes +
+           bytes_of(model_.layers - 1, model_.input_columns * sizeof(float));
   }
 
   // Computes a part. Its trainer gives up when it waits for message `gives_up`.
@@ -228,13 +257,41 @@ TEST_F(BoardShuffleTest, PartsHaveTheBitsOfThoseThatExchangeRowsElsewhere) {
 }
 
 TEST_F(BoardShuffleTest, PackedRowsMakeTheSameMessages) {
-  const ModelOptions model = OptionsOf("graphsage", Precision::kFloat32);
-  ASSERT_NO_FATAL_FAILURE(Start(model));
-  const auto expected = Expected();
-  for (const uint32_t first : {0U, 1U}) {
-    ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
-    packs_ = [first](uint32_t part) { return part >= first; };
-    EXPECT_EQ(ComputeAll(), expected) << "parts from " << first << " on pack";
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16}) {
+    const ModelOptions model = OptionsOf("graphsage", precision);
+    packs_ = [](uint32_t) { return false; };
+    ASSERT_NO_FATAL_FAILURE(Start(model));
+    const auto expected = ComputeAll();
+    for (const uint32_t first : {0U, 1U}) {
+      ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
+      packs_ = [first](uint32_t part) { return part >= first; };
+      EXPECT_EQ(ComputeAll(), expected) << "parts from " << first << " on pack";
+    }
+  }
+}
+
+// A GPU may send features as bf16, which take half.
+TEST_F(BoardShuffleTest, BytesAreThoseOfTheRowsThatWereSent) {
+  const ModelOptions model = OptionsOf("graphsage", Precision::kBfloat16);
+  ASSERT_NO_FATAL_FAILURE(Start(model, /*shares_inputs=*/true));
+  const TaskView& task = parts_[0]->task;
+  const uint64_t row_bytes = model.input_columns * sizeof(Bfloat16);
+  const TaskSplit::Level& level = task.split.levels[model.layers - 1];
+  const std::vector<std::byte> out(level.send.size() * row_bytes);
+  std::vector<std::byte> in(level.remote_nodes.size() * row_bytes);
+  // In a second visit the rows are there, and count all the same.
+  for (int visit = 0; visit < 2; ++visit) {
+    BoardShuffle shuffle(&task, model, board_.get(), [](uint32_t, uint32_t) {
+      return absl::AbortedError(kGivesUp);
+    });
+    EXPECT_EQ(shuffle.message_bytes(), 0U);
+    EXPECT_THAT(
+        shuffle.Exchange(
+            model.layers - 1, /*forward=*/true,
+            {.out = out.data(), .in = in.data(), .row_bytes = row_bytes}),
+        StatusIs(absl::StatusCode::kAborted, kGivesUp));
+    EXPECT_EQ(shuffle.message_bytes(), out.size());
   }
 }
 
