@@ -138,7 +138,8 @@ absl::StatusOr<BatchResult> CudaModel::Gradient(const VersionedWeights& weights,
       !queued.ok()) {
     // What is queued reads the batch. An error of the device is known already.
     cudaStreamSynchronize(stream_.get());
-    parameters_.Forget();
+    // A part that is given back has done nothing to the weights.
+    if (!absl::IsCancelled(queued)) parameters_.Forget();
     return Annotate(
         queued,
         absl::StrCat("batch ", batch.task->view().seq.value(), " of ",

@@ -307,14 +307,22 @@ TEST(CudaPartsErrorsTest, APartThatIsGivenUpIsDoneAgain) {
       OnDevices(options.model, weights, parts);
   DeviceGradient device(options.model);
   device.Upload(parts[0]->batch);
-  for (int after = 0; after < 4; ++after) {
+  const auto give_up = [&](DeviceGradient& on, int after) {
     GivesUp shuffle(after);
     TrainingBatch batch = parts[0]->batch;
     batch.shuffle = &shuffle;
     EXPECT_THAT(
-        device.Compute(weights, batch),
+        on.Compute(weights, batch),
         StatusIs(absl::StatusCode::kCancelled, testing::HasSubstr("given up")));
-  }
+    return simt::GetFakeCounts().copies;
+  };
+  for (int after = 0; after < 4; ++after) give_up(device, after);
+  // The weights are there already, whose version is the same.
+  DeviceGradient fresh(options.model);
+  fresh.Upload(parts[0]->batch);
+  const uint64_t before = simt::GetFakeCounts().copies;
+  const uint64_t first = give_up(fresh, 0);
+  EXPECT_EQ(give_up(fresh, 0) - first, first - before - 1);
   const std::vector<Outcome> again =
       ForAll(parts, [&](const TrainingBatch& batch) {
         if (batch.task->part == 0) return device.Compute(weights, batch);
