@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/device/cuda/status.h"
 #include "trainer_service/nn/cuda/growing_array.h"
@@ -37,6 +38,17 @@ absl::Status Copy(const BatchRun& run, void* to, const void* from,
                     "cannot copy rows of other parts");
 }
 
+// ResourceExhausted would mean the device's memory, in which a caller makes
+// room for a second try.
+absl::Status GrowOnHost(uint64_t bytes, PinnedArray<std::byte>* array) {
+  const absl::Status grown = GrowArray(bytes, array);
+  if (!absl::IsResourceExhausted(grown)) return grown;
+  return absl::UnavailableError(absl::StrCat(
+      grown.message(),
+      " of the host, for rows of other parts; lower sampling.batch_size, "
+      "sampling.fanouts or model.hidden"));
+}
+
 }  // namespace
 
 absl::StatusOr<CudaRowExchange> CudaRowExchange::Make() {
@@ -48,13 +60,13 @@ absl::Status CudaRowExchange::Trade(const BatchRun& run,
                                     const ExchangedHop& hop,
                                     const TradedRows& rows) {
   const uint64_t out_bytes = rows.num_out * hop.row_bytes();
-  FGNN_RETURN_IF_ERROR(GrowArray(out_bytes, &out_));
+  FGNN_RETURN_IF_ERROR(GrowOnHost(out_bytes, &out_));
   FGNN_RETURN_IF_ERROR(
       Copy(run, out_.get(), rows.out, out_bytes, cudaMemcpyDeviceToHost));
   FGNN_RETURN_IF_ERROR(sent_.Record(*hop.stream));
   FGNN_RETURN_IF_ERROR(sent_.WaitForWork([] {}));
   // The device reads in_ no more: it has done all that was queued before.
-  FGNN_RETURN_IF_ERROR(GrowArray(rows.num_in * hop.row_bytes(), &in_));
+  FGNN_RETURN_IF_ERROR(GrowOnHost(rows.num_in * hop.row_bytes(), &in_));
   return hop.shuffle->Exchange(
       hop.hop, rows.forward,
       {.out = out_.get(), .in = in_.get(), .row_bytes = hop.row_bytes()});

@@ -37,7 +37,7 @@ struct ExchangedHop {
 // Not thread-safe. Each function queues work on the run's stream, and lets the
 // host wait once for the rows to send, then for other parts. The caller waits
 // for the stream before it begins another batch. Errors: those of BatchRun and
-// of the shuffle. ResourceExhausted: no pinned memory.
+// of the shuffle. Unavailable: no pinned memory.
 class CudaRowExchange {
  public:
   static absl::StatusOr<CudaRowExchange> Make();
