@@ -171,7 +171,9 @@ absl::StatusOr<std::unique_ptr<MadeUpBatch>> MakeBatch(
        .target_columns = HasTargets(spec.training.objective())
                              ? backend.model_options().num_classes
                              : 0,
-       .weighs_edges = spec.sampling.weighs_edges()});
+       .weighs_edges = spec.sampling.weighs_edges(),
+       // With `auto`, parts share rows that are copied in any case.
+       .shares_inputs = spec.training.share_inputs == "on"});
 }
 
 // Returns a rough guess at the bytes of a step: some arrays of each layer.

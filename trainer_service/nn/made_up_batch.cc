@@ -93,6 +93,7 @@ MadeUpBatch::MadeUpBatch(absl::Span<const HopSize> hops, uint64_t num_nodes,
   }
   task_.num_hops = static_cast<int>(hops.size());
   task_.input_nodes = input_nodes_;
+  task_.shares_inputs = parts.shares_inputs;
 }
 
 uint64_t MadeUpBatch::bytes() const {

@@ -26,6 +26,7 @@ struct MadeUpParts {
   uint64_t num_pairs = 0;
   uint64_t target_columns = 0;
   bool weighs_edges = false;
+  bool shares_inputs = false;  // See TaskView. No row is another part's.
 };
 
 // Neighbours and input nodes are drawn at random, the same ones each time.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/backend/cpu/cpu_features.h"
@@ -74,6 +75,12 @@ absl::StatusOr<BatchResult> CpuBackend::Gradient(
 absl::Status CpuBackend::FetchInputs(const TrainingBatch& batch) {
   const TaskView& task = *batch.task;
   const uint64_t own = task.num_loaded_nodes();
+  if (batch.shuffle == nullptr) {
+    if (own == task.input_nodes.size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch ", task.seq.value(),
+                     " is a part, and has no exchange with the other parts"));
+  }
   return batch.shuffle->Forward(static_cast<uint32_t>(task.num_hops - 1),
                                 {.rows = batch.features.data(),
                                  .precision = Precision::kFloat32,

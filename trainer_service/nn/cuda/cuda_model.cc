@@ -192,7 +192,7 @@ absl::StatusOr<const void*> CudaModel::DropFeatures(const BatchRun& run,
 absl::Status CudaModel::QueueForward(const BatchRun& run,
                                      const CudaBatch& batch) {
   CudaLayerInput input;
-  if (batch.shares_inputs) {
+  if (batch.shares_inputs && batch.shuffle != nullptr) {
     FGNN_RETURN_IF_ERROR(
         exchange_.FillRemote(run, InputsOf(0, batch), batch.task->view().x));
   }

@@ -177,6 +177,21 @@ TEST_F(TrainingProfileTest, FeaturesThatAreReadInPlaceAreNot) {
   EXPECT_LT(needs.step_bytes, kWideNodes * kWideColumns * sizeof(float));
 }
 
+// Rows that other parts send are copies, and so are those beside them.
+TEST_F(TrainingProfileTest, FeaturesThatPartsShareAreCountedAsCopies) {
+  JobSpec spec = WideJob();
+  spec.training.parts = 2;
+  const uint64_t features = kWideNodes * kWideColumns * sizeof(float);
+  const auto step_bytes = [&](const char* share_inputs) {
+    spec.training.share_inputs = share_inputs;
+    const auto needs = ProfileTraining(spec, wide_hops_, 1, CpuFactory());
+    EXPECT_THAT(needs, IsOk());
+    return needs.ok() ? needs->step_bytes : 0;
+  };
+  const uint64_t in_place = step_bytes("off");
+  EXPECT_GE(step_bytes("on"), in_place + features * 9 / 10);
+}
+
 // Activations and their gradients, which are most of this step, are half as
 // large.
 TEST_F(TrainingProfileTest, Bfloat16OfEveryKindTakesLess) {

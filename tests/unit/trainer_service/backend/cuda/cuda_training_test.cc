@@ -272,6 +272,21 @@ TEST_F(CudaTrainingTest, PlansForTheWeightsOfEdges) {
   EXPECT_GE(work_bytes_of("random_walk"), without + 2 * kEdges * sizeof(float));
 }
 
+// A batch without other parts is measured as a part that shares its inputs.
+TEST_F(CudaTrainingTest, PlansForInputsThatPartsShare) {
+  spec_.training.parts = 2;
+  spec_.training.share_inputs = "on";
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const TrainingProfile needs,
+      ProfileTraining(spec_, {{8, 40, 60}, {40, 100, 300}}, 1,
+                      [](const JobSpec& spec, int num_threads) {
+                        return CudaBackend::OpenForJob(spec, num_threads,
+                                                       Options());
+                      }));
+  ASSERT_TRUE(needs.gpu.has_value());
+  EXPECT_GE(needs.gpu->work_bytes, 100 * kSmallColumns * sizeof(float));
+}
+
 // Beside a gradient, the thread that works ahead extracts on its own stream.
 TEST_F(CudaTrainingTest, ExtractsBesideAGradient) {
   Open();
