@@ -108,6 +108,8 @@ struct HomeParts {
   uint32_t num_parts = 1;  // Number of parts of a batch.
   uint32_t num_homes = 1;  // In [1, num_parts].
   uint32_t home = 0;       // In [0, num_homes).
+
+  bool operator==(const HomeParts&) const = default;
 };
 
 // Where a trainer finds the tables that all trainers of its job share; see
@@ -118,9 +120,10 @@ struct HotTableSource {
   // Asks the scheduler for the descriptor of the job's table of this number.
   // Unavailable or DeadlineExceeded: worth another try. Any thread.
   std::function<absl::StatusOr<UniqueFd>(uint64_t number)> open;
-  // The parts whose vertices a table of the trainer's own is to have, since
-  // other trainers load the features of the others; nullopt: all vertices.
-  std::optional<HomeParts> home = std::nullopt;
+  // Returns the parts whose vertices a table of the trainer's own is to have,
+  // since other trainers load the features of the others. They may change as
+  // cache plans do. Empty: all vertices. Any thread.
+  std::function<HomeParts()> home = nullptr;
 };
 
 // The two threads of a trainer that extract features.

@@ -88,9 +88,9 @@ absl::StatusOr<ExtractedBatch> BatchSource::ExtractNow(ClaimedBatch claimed) {
 // and before it freed the slot. The step of that slot may be committed already.
 absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimFirst(
     BatchSeq end) {
-  if (options_.home_part.has_value()) {
+  if (const std::optional<uint32_t> part = options_.home_part()) {
     FGNN_ASSIGN_OR_RETURN(std::optional<ClaimedBatch> home,
-                          claims_.Claim(BatchSeq(0), end, options_.home_part));
+                          claims_.Claim(BatchSeq(0), end, part));
     if (home.has_value()) return home;
   }
   return claims_.Claim(BatchSeq(0), end);
@@ -333,7 +333,7 @@ absl::StatusOr<std::optional<ClaimedBatch>> BatchSource::ClaimAhead() {
   for (const BatchRange& range : ranges) {
     FGNN_ASSIGN_OR_RETURN(
         std::optional<ClaimedBatch> batch,
-        claims_.Claim(range.begin, range.end, options_.home_part));
+        claims_.Claim(range.begin, range.end, options_.home_part()));
     if (!batch.has_value()) continue;
     const MutexLock lock(&mutex_);
     if (choice_.Keep(batch->slot.seq(), batch->slot.in_overflow(), *open)) {

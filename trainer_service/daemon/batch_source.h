@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -38,9 +39,12 @@ struct BatchSourceOptions {
   uint32_t device = 0;  // Index of the trainer's device, if devices take turns.
   uint32_t ahead = 0;   // Most extracted batches that wait; 0: no thread ahead.
   AheadLimit limit;     // The first limit; see LimitAhead().
-  // Part of each batch for which this trainer's cache is; nullopt: batches are
-  // whole. What is claimed ahead is of this part, and other parts come second.
-  std::optional<uint32_t> home_part = std::nullopt;
+  // Returns the part of each batch for which this trainer's cache is; nullopt:
+  // batches are whole. What is claimed ahead is of this part, and other parts
+  // come second. Any thread.
+  std::function<std::optional<uint32_t>()> home_part = [] {
+    return std::nullopt;
+  };
   TrainerReport report = {};
 };
 

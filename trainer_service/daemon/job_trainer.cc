@@ -8,6 +8,7 @@
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
 #include "trainer_service/daemon/diverged.h"
+#include "trainer_service/daemon/trainer_home.h"
 
 namespace fgnn {
 namespace {
@@ -21,13 +22,6 @@ OptimizerOptions OptimizerFor(const JobSpec& spec, const JobShape& shape) {
 }
 
 float Seconds(double seconds) { return static_cast<float>(seconds); }
-
-// Returns the part of each batch that trainer number `number` prefers.
-std::optional<uint32_t> HomePart(const SegmentOptions& options,
-                                 uint32_t number) {
-  if (options.parts == 1) return std::nullopt;
-  return static_cast<uint32_t>(number % options.parts);
-}
 
 }  // namespace
 
@@ -66,7 +60,8 @@ JobTrainer::JobTrainer(const JobSpec& spec, TrainerBackend* backend,
            .limit = {segment->options().num_devices > 0 ? AheadLimit::kNothing
                                                         : AheadLimit::kNextStep,
                      std::max(spec.num_trainers(), 1u)},
-           .home_part = HomePart(segment->options(), device),
+           .home_part = [home = TrainerHome(segment, spec,
+                                            device)] { return home.part(); },
            .report = std::move(report)},
           backend, segment) {
   if (segment->options().parts > 1) {

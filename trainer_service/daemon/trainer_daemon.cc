@@ -1,7 +1,6 @@
 #include "trainer_service/daemon/trainer_daemon.h"
 
-#include <algorithm>
-#include <optional>
+#include <functional>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -13,27 +12,21 @@
 #include "shared/rpc/certificates/host_certificate.h"
 #include "shared/telemetry/log.h"
 #include "trainer_service/checkpoint/checkpoint.h"
+#include "trainer_service/daemon/trainer_home.h"
 #include "trainer_service/daemon/training_profile.h"
 #include "trainer_service/rpc/host_channels.h"
 
 namespace fgnn {
 namespace {
 
-// Returns the parts whose features the trainer of this device caches, if parts
-// share inputs. Where trainers are fewer than parts, each has several.
-std::optional<HomeParts> HomePartsOf(const SegmentOptions& options,
-                                     uint32_t device, uint32_t num_trainers) {
-  if (!options.shares_inputs()) return std::nullopt;
-  const auto parts = static_cast<uint32_t>(options.parts);
-  const uint32_t homes = std::clamp(num_trainers, 1U, parts);
-  return HomeParts{.book = options.book,
-                   .num_parts = parts,
-                   .num_homes = homes,
-                   .home = device % homes};
+// Returns the parts whose vertices the trainer caches; empty: all vertices.
+std::function<HomeParts()> HomeOf(Segment* segment, const JobSpec& spec,
+                                  uint32_t device) {
+  if (!segment->options().shares_inputs()) return nullptr;
+  return [home = TrainerHome(segment, spec, device)] { return home.parts(); };
 }
 
 }  // namespace
-
 absl::StatusOr<std::unique_ptr<TrainerDaemon>> TrainerDaemon::Start(
     const ExecutorDaemonOptions& options, TrainerParts parts,
     const SignalWaiter* stop) {
@@ -64,8 +57,7 @@ absl::StatusOr<std::unique_ptr<ExecutorJob>> TrainerDaemon::StartJob(
            [this, job_id = attachment.job_id](uint64_t number) {
              return executor_.RequestScratch(job_id, number);
            },
-       .home = HomePartsOf(segment->options(), attachment.device,
-                           start.spec.num_trainers())});
+       .home = HomeOf(segment.get(), start.spec, attachment.device)});
   // A shared table is filled once all trainers are there, and rows of other
   // hosts come once their exchanges are there.
   const TrainerCache cache =

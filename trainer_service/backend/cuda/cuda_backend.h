@@ -69,7 +69,7 @@ class CudaBackend final : public HostedBackend {
 
   // The device has a table of its own, also where the plan has a shared one.
   void ShareTables(HotTableSource source) override {
-    cache_.CacheAtHome(source.home);
+    cache_.CacheAtHome(std::move(source.home));
   }
   UniqueFd SharedTable() const override { return UniqueFd(); }
   absl::Status CacheAsPlanned(const TrainerCache& plan) override;

@@ -69,8 +69,14 @@ absl::Status PlannedDeviceCache::Set(LoadedDeviceCache cache,
 }
 
 bool PlannedDeviceCache::IsFollowed(const TrainerCache& plan) const {
+  const std::optional<HomeParts> home = HomeNow();
   const MutexLock lock(&mutex_);
-  return now_.plan == plan;
+  // What caches nothing is at home anywhere.
+  return now_.plan == plan && (plan.rows == 0 || now_.home == home);
+}
+
+std::optional<HomeParts> PlannedDeviceCache::HomeNow() const {
+  return home_ == nullptr ? std::nullopt : std::optional<HomeParts>(home_());
 }
 
 uint64_t PlannedDeviceCache::bytes() const {
@@ -108,11 +114,13 @@ absl::Status PlannedDeviceCache::Replace(const TrainerCache& plan,
   }
   LoadedDeviceCache loaded;
   loaded.plan = plan;
+  loaded.home = HomeNow();
   if (plan.rank_order_key != 0 && rows > 0) {
     const absl::StatusOr<RankOrder> order =
         RankOrder::Open(dataset, plan.rank_order_key);
     absl::StatusOr<HottestRows> hottest =
-        order.ok() ? FindHottest(dataset, *order, rows, home_) : order.status();
+        order.ok() ? FindHottest(dataset, *order, rows, loaded.home)
+                   : order.status();
     if (hottest.ok()) {
       FGNN_ASSIGN_OR_RETURN(
           loaded.cache,

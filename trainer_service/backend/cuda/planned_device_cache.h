@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -29,6 +31,7 @@ struct LoadedDeviceCache {
   // Plan that Follow() has followed; no rows: it follows one now, or the cache
   // was given up.
   TrainerCache plan;
+  std::optional<HomeParts> home = std::nullopt;  // nullopt: all vertices.
   DeviceCache cache;
   TablePlaces places = {};  // Where the cache has what is hot.
   // Version of the rank order by which the cache is laid out; 0: nothing is
@@ -64,7 +67,7 @@ class PlannedDeviceCache {
                      std::shared_ptr<ByteCount> count);
 
   // See HotTableSource. Call it before any plan.
-  void CacheAtHome(const std::optional<HomeParts>& home) { home_ = home; }
+  void CacheAtHome(std::function<HomeParts()> home) { home_ = std::move(home); }
   // See TrainerBackend::CacheAsPlanned(). Loads with `team` on `stream`; the
   // rank order lies with the dataset. The device has a table of its own,
   // whatever plan.table says. Returns errors of DeviceCache::Load(). Internal:
@@ -101,9 +104,10 @@ class PlannedDeviceCache {
   // Frees the table, and loads another one.
   absl::Status Replace(const TrainerCache& plan, const Dataset& dataset,
                        const CudaStream& stream, ThreadTeam& team);
+  std::optional<HomeParts> HomeNow() const;
 
   const FeatureStore* const store_;
-  std::optional<HomeParts> home_;
+  std::function<HomeParts()> home_;
   mutable Mutex mutex_;
   mutable CondVar changed_;
   mutable int num_readers_ ABSL_GUARDED_BY(mutex_) = 0;

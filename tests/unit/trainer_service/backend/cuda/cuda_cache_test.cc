@@ -88,8 +88,9 @@ TEST_F(CudaCacheTest, CachesTheVerticesOfItsHomePartsAlone) {
   for (const uint32_t home : {0U, 1U}) {
     SCOPED_TRACE(home);
     Open();
-    cuda_->ShareTables(
-        {.open = nullptr, .home = HomeParts{book.key(), 4, 2, home}});
+    cuda_->ShareTables({.open = nullptr, .home = [&] {
+                          return HomeParts{book.key(), 4, 2, home};
+                        }});
     FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kRows)));
     EXPECT_EQ(CacheBytes(), kRows * kRowBytes);
     std::set<uint32_t> cached;
@@ -110,10 +111,18 @@ TEST_F(CudaCacheTest, CachesTheVerticesOfItsHomePartsAlone) {
     }
   }
   Open();
-  cuda_->ShareTables(
-      {.open = nullptr, .home = HomeParts{book.key() + 1, 4, 2, 0}});
+  HomeParts home = {book.key() + 1, 4, 2, 0};
+  cuda_->ShareTables({.open = nullptr, .home = [&] { return home; }});
   FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kRows)));
   EXPECT_EQ(CacheBytes(), 0U) << "it is another book";
+  // Another device trains, or none but this one.
+  for (const uint32_t homes : {1, 2}) {
+    home = {book.key(), 4, homes, 0};
+    EXPECT_FALSE(cuda_->IsCachedAs(Plan(kRows)));
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(kRows)));
+    EXPECT_TRUE(cuda_->IsCachedAs(Plan(kRows)));
+    EXPECT_EQ(CacheBytes(), kRows * kRowBytes);
+  }
 }
 
 // The thread ahead may have to free the table meanwhile.
