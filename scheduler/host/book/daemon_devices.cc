@@ -31,12 +31,23 @@ bool IsOn(const Daemon& daemon, const std::string& job_id, uint32_t device) {
 }
 
 // Returns what the loss costs a job whose batches have more parts than devices
-// are left; "": nothing. What an exchange of rows waits for is trained in turn.
-std::string CostOfParts(const SegmentOptions& segment, size_t num_left) {
-  if (segment.parts <= num_left || segment.num_messages == 0) return "";
-  return absl::StrCat(", which ", num_left == 1 ? "computes" : "compute",
-                      " each batch of ", segment.parts, " parts about ",
-                      segment.num_messages, " times");
+// are left that may train; "": nothing. What an exchange of rows waits for is
+// trained in turn.
+std::string CostOfParts(const SegmentOptions& segment, const JobDevices& all) {
+  const std::vector<DevicePlan> plans = all.plans();
+  const auto num_left = plans.size() - all.lost().size();
+  const auto that_train =
+      num_left - static_cast<size_t>(std::count(plans.begin(), plans.end(),
+                                                DevicePlan::kOnlySample));
+  if (segment.parts <= that_train || segment.num_messages == 0) return "";
+  const char* const computes = that_train == 1 ? "computes" : "compute";
+  return absl::StrCat(
+      ", ",
+      that_train == num_left
+          ? absl::StrCat("which ", computes)
+          : absl::StrCat("of which ", that_train, " may train and ", computes),
+      " each batch of ", segment.parts, " parts about ", segment.num_messages,
+      " times");
 }
 
 }  // namespace
@@ -118,7 +129,7 @@ bool DaemonDevices::Lose(const Daemon& daemon, const std::string& why) {
       "job {}: {} is lost, and the job goes on with {}{}: {}; once that is "
       "mended, 'fgnn switch {} auto --job {}' brings it back",
       job_id, device, absl::StrJoin(left, ", "),
-      CostOfParts(segment->options(), left.size()), why, device, job_id);
+      CostOfParts(segment->options(), segment->devices()), why, device, job_id);
   return true;
 }
 

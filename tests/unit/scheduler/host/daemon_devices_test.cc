@@ -166,6 +166,23 @@ TEST_F(LostDeviceTest, NobodyWaitsForItsDaemonsOrCallsThem) {
   EXPECT_FALSE(table_.IsLost(daemon("trainer.1")));
 }
 
+// Cores beside GPUs train no part.
+TEST_F(DaemonDevicesTest, ALossOfPartsSaysHowManyDevicesMayTrain) {
+  CreateSegment(/*num_devices=*/3, /*parts=*/2);
+  Place("job", PairPerDevice(Devs({"cpu:0", "cpu:1", "cpu:2"})));
+  members_.Open(segment_.get());
+  FGNN_ASSERT_OK(Register(Start("trainer.0")));
+  FGNN_ASSERT_OK(members_.BeginAttach("job", "trainer.0").status());
+  segment_->devices().SetPlans(
+      {DevicePlan::kTrain, DevicePlan::kTrain, DevicePlan::kOnlySample});
+  End(daemon("trainer.0"));
+  testing::internal::CaptureStdout();
+  EXPECT_TRUE(devices_.Lose(daemon("trainer.0"), "it died"));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              HasSubstr("goes on with cpu:1, cpu:2, of which 1 may train and "
+                        "computes each batch of 2 parts about 2 times"));
+}
+
 TEST_F(LostDeviceTest, SwitchingItBringsItBack) {
   for (int i = 0; i < 5; ++i) {
     daemon("sampler.0").restarts.budget.RecordDeath(now_);

@@ -43,7 +43,7 @@ class DaemonTableTest : public testing::Test {
  protected:
   void SetUp() override { CreateSegment(/*num_devices=*/0); }
 
-  void CreateSegment(uint32_t num_devices) {
+  void CreateSegment(uint32_t num_devices, uint64_t parts = 1) {
     SegmentOptions options;
     options.job_key = HashString("job");
     options.num_slots = 4;
@@ -52,6 +52,9 @@ class DaemonTableTest : public testing::Test {
     options.epochs = 1;
     options.num_parameters = 1;
     options.num_devices = num_devices;
+    options.parts = parts;
+    options.num_messages = parts > 1 ? 2 : 0;
+    options.message_bytes = parts > 1 ? 4096 : 0;
     options.switching = 1;
     FGNN_ASSERT_OK_AND_ASSIGN(segment_, JobSegment::Create("job", options));
   }
