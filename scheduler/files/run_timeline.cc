@@ -152,7 +152,8 @@ void RunTimeline::Add(const BatchRecord& record, Executors executors) {
              .first_row = FirstRow(executors.sampler, /*trains=*/false),
              .seq = seq,
              .end = SecondsOf(record.sampled_ns) - zero_seconds_,
-             .seconds = record.sampling_seconds()});
+             // Splitting counts the writing of the batch before.
+             .seconds = record.sampling_seconds() - double{record.split}});
   }
   AddSpan({.trains = true,
            .executor = absl::StrCat("trainer.", executors.trainer),
@@ -160,7 +161,8 @@ void RunTimeline::Add(const BatchRecord& record, Executors executors) {
            .seq = seq,
            .part = record.part,
            .end = SecondsOf(record.trained_ns) - zero_seconds_,
-           .seconds = double{record.train},
+           // A part waits for others while it is trained.
+           .seconds = double{record.train} + double{record.shuffle},
            .remote_rows = record.num_remote});
 }
 

@@ -136,6 +136,21 @@ TEST_F(RunTimelineTest, HasWhatEachExecutorDidAndWhen) {
   EXPECT_NEAR(spans["train"]["dur"].get<double>(), 1e6, 1);
 }
 
+TEST_F(RunTimelineTest, ASpanOfAPartHasItsWaitsAndNoWritingOfTheBatchBefore) {
+  RunTimeline timeline = Open(0);
+  BatchRecord record = Record(0, 10);
+  record.split = 5;
+  record.shuffle = 0.5;
+  timeline.Add(record, {.sampler = 1, .trainer = 0});
+  ASSERT_THAT(timeline.Close(folder_), IsOk());
+  std::map<std::string, double> durations;
+  for (const json& event : Events()) {
+    if (event["ph"] == "X") durations[event["cat"]] = event["dur"];
+  }
+  EXPECT_NEAR(durations["sample"], 0.25e6, 1);
+  EXPECT_NEAR(durations["train"], 1.5e6, 1);
+}
+
 TEST_F(RunTimelineTest, ThreadsOfAnExecutorHaveRowsOfTheirOwn) {
   RunTimeline timeline = Open(0);
   timeline.Add(Record(0, 10, 5), {});
