@@ -28,12 +28,15 @@ std::optional<std::string> NoteOnDevices(const v1::JobSpec& written,
         " seeds. Set the field to get the same weights on any number of "
         "devices");
   }
-  if (batches * effective.training().parts() < devices &&
-      effective.training().sync() != "bounded_staleness") {
+  // Each part of a batch has a device.
+  const uint32_t parts = effective.training().parts();
+  const uint32_t busy = batches * parts;
+  if (busy < devices && effective.training().sync() != "bounded_staleness") {
     return absl::StrCat("training.batches_per_step is ", batches, ", and ",
-                        devices, " devices may train: no more than ", batches,
-                        batches == 1 ? " trains" : " train",
-                        " at the same time. Set the field to ", devices,
+                        devices, " devices may train: no more than ", busy,
+                        busy == 1 ? " trains" : " train",
+                        " at the same time. Set the field to ",
+                        (devices + parts - 1) / parts,
                         " to use all of them; the weights will be others");
   }
   return std::nullopt;

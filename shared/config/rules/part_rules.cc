@@ -19,6 +19,13 @@ absl::Status NotWithParts(uint32_t parts, const std::string& what,
       "training.parts is ", parts, ", but ", what, "; ", std::string(instead)));
 }
 
+// Returns how the job has whole batches.
+std::string WithoutParts(const v1::JobSpec& spec) {
+  return absl::StrCat("use 1", spec.training().share_inputs() == "on"
+                                   ? ", with training.share_inputs auto"
+                                   : "");
+}
+
 // Parts exchange the rows of our layers, all of one version of the weights.
 absl::Status CheckModelAndSync(const v1::JobSpec& spec) {
   const uint32_t parts = spec.training().parts();
@@ -31,7 +38,8 @@ absl::Status CheckModelAndSync(const v1::JobSpec& spec) {
   }
   if (training.task() == "link_prediction") {
     return NotWithParts(parts, "training.task is link_prediction",
-                        "its pairs have ends in several parts; use 1");
+                        absl::StrCat("its pairs have ends in several parts; ",
+                                     WithoutParts(spec)));
   }
   if (model.kind() == "plugin" || model.kind() == "torchscript") {
     return NotWithParts(parts, absl::StrCat("model.kind is ", model.kind()),
@@ -48,14 +56,16 @@ absl::Status CheckPlaces(const v1::JobSpec& spec) {
   const uint32_t parts = spec.training().parts();
   for (const std::string& device : spec.devices()) {
     if (absl::StrContains(device, '/')) {
-      return NotWithParts(parts, absl::StrCat("devices has ", device),
-                          "parts are of one host; use 1, or its own devices");
+      return NotWithParts(
+          parts, absl::StrCat("devices has ", device),
+          absl::StrCat("parts are of one host; ", WithoutParts(spec),
+                       ", or its own devices"));
     }
   }
   if (spec.hosts().max() > 1) {
-    return NotWithParts(parts,
-                        absl::StrCat("hosts.max is ", spec.hosts().max()),
-                        "parts are of one host; use 1");
+    return NotWithParts(
+        parts, absl::StrCat("hosts.max is ", spec.hosts().max()),
+        absl::StrCat("parts are of one host; ", WithoutParts(spec)));
   }
   const bool are_named = spec.executors() == "together";
   const uint32_t trainers =
@@ -66,9 +76,11 @@ absl::Status CheckPlaces(const v1::JobSpec& spec) {
         parts,
         absl::StrCat(trainers, " ", what, trainers == 1 ? "" : "s",
                      " may train"),
-        absl::StrCat("use ", trainers, are_named ? ", raise trainers" : "",
-                     ", or set training.parts_on_fewer_trainers, with which a "
-                     "batch is computed about twice a layer"));
+        absl::StrCat(
+            trainers > 1 ? absl::StrCat("use ", trainers) : WithoutParts(spec),
+            are_named ? ", raise trainers" : "",
+            ", or set training.parts_on_fewer_trainers, with which a "
+            "batch is computed about twice a layer"));
   }
   return absl::OkStatus();
 }

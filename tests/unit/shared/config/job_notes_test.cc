@@ -49,6 +49,13 @@ TEST(JobNotesTest, SaysThatDevicesWaitForShortSteps) {
   EXPECT_THAT(NotesOn("training: {batches_per_step: 1}"),
               ElementsAre(AllOf(HasSubstr("2 devices may train"),
                                 HasSubstr("no more than 1 trains"))));
+  // Each part has a device.
+  EXPECT_THAT(
+      NotesOn("executors: together\ntrainers: 4\n"
+              "devices: [cpu:0, cpu:1, cpu:2, cpu:3]\n"
+              "training: {parts: 2, batches_per_step: 1}"),
+      ElementsAre(AllOf(HasSubstr("no more than 2 train at the same time"),
+                        HasSubstr("Set the field to 2 to"))));
   // A preset has the field.
   EXPECT_THAT(NotesOn("preset: fgnn/graphsage"),
               ElementsAre(HasSubstr("training.batches_per_step is 1,")));

@@ -62,6 +62,19 @@ TEST(PartRulesTest, WhatNeedsWholeBatchesIsRefused) {
   }
 }
 
+// A whole batch shares nothing.
+TEST(PartRulesTest, AJobThatSharesInputsIsToldHowToHaveWholeBatches) {
+  for (const std::string lines :
+       {"task: link_prediction}", "batches_per_step: 2}\nhosts: {max: 2}"}) {
+    EXPECT_THAT(ErrorWith("training: {parts: 2, share_inputs: on, " + lines),
+                HasSubstr("use 1, with training.share_inputs auto"));
+  }
+  EXPECT_THAT(ErrorIn("devices: [cuda:0, cpu:0]\n"
+                      "training: {parts: 2, share_inputs: on}"),
+              HasSubstr("use 1, with training.share_inputs auto, raise "
+                        "trainers, or set"));
+}
+
 TEST(PartRulesTest, TheQueueHoldsWholeBatches) {
   const auto job = [](const std::string& slots) {
     return absl::StrCat(
