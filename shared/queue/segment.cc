@@ -37,7 +37,8 @@ constexpr uint64_t kMaxMessages = 256;
 constexpr uint64_t kMaxParameters = uint64_t{1} << 38;
 constexpr uint64_t kAllocationBytes = uint64_t{256} << 20;
 // With these seals no process that has the descriptor can change the size. So
-// no access within the size can end in SIGBUS.
+// no access within SegmentBytes(), which are allocated, can end in SIGBUS.
+// Pages beyond come as they are touched: without memory left, the kernel kills.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // A descriptor with the interface that Boost needs to map a file.
