@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/memory_plan.h"
+#include "scheduler/planning/parts/part_plan.h"
 #include "scheduler/planning/placement.h"
 #include "shared/base/units.h"
 #include "shared/device/device.h"
@@ -145,6 +146,8 @@ void AddTrainers(const PlanInput& input, const GpuChoice& choice,
     to->Add(absl::StrCat("NCCL of ", Counted(trainers, "trainer")), "trainer",
             trainers, BytesOfNccl(input));
   }
+  to->Add("rows of other parts", "trainer", trainers,
+          ExchangeMemoryOnGpu(input).device_bytes);
   const uint64_t rows = MostRows(choice.rows);
   to->Add(absl::StrCat(Counted(trainers, "cache"), " of ", rows, " rows"),
           "trainer", trainers,

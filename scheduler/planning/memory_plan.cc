@@ -103,6 +103,23 @@ void AddSharedTable(const PlanInput& input, const SegmentOptions& segment,
        .bytes = MultiplyCapped(segment.cache_rows, segment.shared_row_bytes)});
 }
 
+// Adds what trainers on GPUs have in the host's memory for parts.
+void AddParts(const PlanInput& input, const SegmentOptions& segment,
+              std::vector<MemoryItem>* items) {
+  if (!TrainsOnGpus(input.spec)) return;
+  const auto add = [&](const char* name, const char* detail, uint64_t bytes) {
+    if (bytes == 0) return;
+    AddPerDevice(input,
+                 {.role = ExecutorRole::kTrainer,
+                  .name = name,
+                  .detail = detail,
+                  .bytes = [bytes](DeviceKind) { return bytes; }},
+                 items);
+  };
+  add("pinned exchange", "", ExchangeMemoryOnGpu(input).pinned_bytes);
+  add("map", " of cached rows", HomePlacesBytes(input, segment));
+}
+
 void AddCaches(const PlanInput& input, const SegmentOptions& segment,
                const RoleRange& roles, std::vector<MemoryItem>* items) {
   // The caches of GPUs lie in their memory.
@@ -333,6 +350,7 @@ JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,
                 .detail = "",
                 .bytes = [&](DeviceKind) { return TrainerBytes(input); }},
                &plan.memory);
+  AddParts(input, segment, &plan.memory);
   AddCaches(input, segment, roles, &plan.memory);
   const std::vector<MemoryItem> pinned = PinnedFiles(input, segment);
   plan.memory.insert(plan.memory.end(), pinned.begin(), pinned.end());

@@ -8,6 +8,7 @@
 #include "scheduler/planning/capped.h"
 #include "scheduler/planning/memory_plan.h"
 #include "shared/base/units.h"
+#include "shared/graph/book/home_ranks.h"
 #include "shared/minibatch/hop_size.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
@@ -17,22 +18,42 @@ namespace {
 
 constexpr uint32_t kMaxSlots = 4096;
 
-// Returns the bytes of all messages of a batch. `sources`: numbers of sources
-// of the hops, the last of which has features.
-uint64_t BytesOfMessages(const PlanInput& input,
-                         absl::Span<const uint64_t> sources) {
+// A hop whose sources' rows the parts of a batch send each other.
+struct SentHop {
+  uint64_t sources = 0;  // In the whole batch.
+  uint64_t row_bytes = 0;
+  bool is_hidden = true;  // Whether gradients of the rows come back.
+};
+
+// Returns the hops whose rows are sent. `sources`: numbers of sources of the
+// hops, the last of which has features.
+std::vector<SentHop> SentHops(const PlanInput& input,
+                              absl::Span<const uint64_t> sources) {
   const JobSpec& spec = input.spec;
-  const uint64_t parts = spec.training.parts;
   const uint64_t row_bytes =
       uint64_t{spec.model.hidden} *
       (spec.training.precision == "bf16" ? 2 : sizeof(float));
-  uint64_t bytes = 0;
+  std::vector<SentHop> sent;
   for (size_t hop = 0; hop + 1 < sources.size(); ++hop) {
-    bytes += 2 * MessageBytes(parts, sources[hop], row_bytes);
+    sent.push_back({sources[hop], row_bytes});
   }
-  if (!SharesInputs(input)) return bytes;
-  return bytes + MessageBytes(parts, sources.back(),
-                              input.dataset.feature_columns * sizeof(float));
+  if (!sources.empty() && SharesInputs(input)) {
+    sent.push_back({.sources = sources.back(),
+                    .row_bytes = input.dataset.feature_columns * sizeof(float),
+                    .is_hidden = false});
+  }
+  return sent;
+}
+
+// Returns the bytes of all messages of a batch.
+uint64_t BytesOfMessages(const PlanInput& input,
+                         absl::Span<const uint64_t> sources) {
+  uint64_t bytes = 0;
+  for (const SentHop& hop : SentHops(input, sources)) {
+    bytes += (hop.is_hidden ? 2 : 1) * MessageBytes(input.spec.training.parts,
+                                                    hop.sources, hop.row_bytes);
+  }
+  return bytes;
 }
 
 // Returns numbers of sources of the hops that no batch exceeds. LABOR and
@@ -182,6 +203,35 @@ uint64_t MeasuredMessageBytes(const PlanInput& input,
   return segment.batches_per_step *
          std::min(segment.message_bytes,
                   BytesOfMessages(input, MeasuredSources(input.sampling)));
+}
+
+ExchangeMemory ExchangeMemoryOnGpu(const PlanInput& input) {
+  const uint64_t parts = input.spec.training.parts;
+  if (parts <= 1) return {};
+  ExchangeMemory memory;
+  for (const SentHop& hop : SentHops(input, MeasuredSources(input.sampling))) {
+    const uint64_t share =
+        MessageBytes(parts, hop.sources, hop.row_bytes) / parts;
+    // Rows to send and rows that come lie in arrays of their own, which serve
+    // all hops. Arrays that grow have an eighth more than they need.
+    const uint64_t array = 2 * share;
+    memory.pinned_bytes =
+        std::max(memory.pinned_bytes, 2 * (array + array / 8));
+    // Behind a hidden layer, own and remote rows are put together.
+    memory.device_bytes +=
+        hop.is_hidden ? hop.sources * hop.row_bytes + 2 * share : share;
+  }
+  return memory;
+}
+
+uint64_t HomePlacesBytes(const PlanInput& input,
+                         const SegmentOptions& segment) {
+  const uint64_t rows =
+      std::max(segment.cache_rows, segment.standby_cache_rows);
+  if (!segment.shares_inputs() || rows == 0) return 0;
+  const uint64_t homes =
+      std::min<uint64_t>(segment.parts, input.spec.num_trainers());
+  return RanksForHome(input.dataset.num_nodes, homes, rows) * sizeof(uint32_t);
 }
 
 uint64_t UsualOverflowBytes(const SegmentOptions& segment) {

@@ -54,6 +54,19 @@ struct PartFigures {
 };
 PartFigures FiguresOfParts(const PlanInput& input);
 
+// Memory that a trainer on a GPU takes to exchange rows with the other parts,
+// beside what was measured with whole batches.
+struct ExchangeMemory {
+  uint64_t pinned_bytes = 0;  // Of the host. A part may send twice its share.
+  uint64_t device_bytes = 0;
+};
+// By the batches that were measured; nothing for whole batches.
+ExchangeMemory ExchangeMemoryOnGpu(const PlanInput& input);
+
+// Returns the host's memory for the places of the rows that a trainer on a GPU
+// caches, if it caches those of its home parts alone; 0: it does not.
+uint64_t HomePlacesBytes(const PlanInput& input, const SegmentOptions& segment);
+
 // Returns the bytes that parts in overflow blocks take, if they have up to
 // twice the room of a slot; 0 for whole batches, whose blocks are part of
 // SegmentBytes(). Larger parts touch more of their blocks.

@@ -1,6 +1,7 @@
 #include "trainer_service/backend/cuda/hottest_rows.h"
 
 #include "shared/base/status.h"
+#include "shared/graph/book/home_ranks.h"
 #include "shared/graph/book/partition_book.h"
 #include "shared/graph/host_rows.h"
 
@@ -25,9 +26,12 @@ absl::StatusOr<HottestRows> FindHottest(const Dataset& dataset,
     return absl::FailedPreconditionError(
         "the dataset's partition book has changed since the job began");
   }
+  const absl::Span<const GlobalId> ranked = order.vertices().subspan(
+      0, RanksForHome(book.num_nodes(), home->num_homes, rows));
   HottestRows hottest;
   std::vector<uint32_t> places;
-  for (const GlobalId v : order.vertices()) {
+  places.reserve(ranked.size());
+  for (const GlobalId v : ranked) {
     if (hottest.vertices.size() >= rows) break;
     // The order is a file, which may change.
     const bool is_vertex = v < book.num_nodes();

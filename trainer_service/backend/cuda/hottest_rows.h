@@ -16,7 +16,7 @@
 namespace fgnn {
 
 // The place of each hot rank in a table. It takes 4 bytes a rank up to that of
-// the table's last row, which is little beside the rows.
+// the table's last row: at most those of RanksForHome().
 class TablePlaces {
  public:
   TablePlaces() = default;  // Each rank is its place.
@@ -38,8 +38,8 @@ struct HottestRows {
 };
 
 // Returns the first `rows` vertices of the order, or of those that are at
-// `home`. Errors: those of PartitionBook::Open(). FailedPrecondition: the
-// dataset has another book.
+// `home`: fewer if so few are among RanksForHome(). Errors: those of
+// PartitionBook::Open(). FailedPrecondition: the dataset has another book.
 absl::StatusOr<HottestRows> FindHottest(const Dataset& dataset,
                                         const RankOrder& order, uint64_t rows,
                                         const std::optional<HomeParts>& home);

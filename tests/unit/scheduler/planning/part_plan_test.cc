@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/minibatch/task.h"
 #include "shared/queue/message_board.h"
+#include "tests/fakes/devices.h"
 #include "tests/fakes/status_matchers.h"
 #include "tests/unit/scheduler/planning/plan_input.h"
 
@@ -106,6 +107,52 @@ TEST(PartPlanTest, FiguresAreThoseOfTheMeasuredBatches) {
       FiguresOfParts(input).most_message_bytes - figures.most_message_bytes,
       MessageBytes(4, 200, input.dataset.feature_columns * 4));
   EXPECT_EQ(FiguresOfParts(WithParts(1)).most_message_bytes, 0U);
+}
+
+// No exchange is measured: whole batches are trained for that.
+TEST(PartPlanTest, GpusHaveMemoryForTheRowsOfOtherParts) {
+  PlanInput input = WithParts(2);
+  input.spec.devices = Devs({"cuda:0", "cuda:1"});
+  input.training.gpu = {.total_bytes = 1000 * kMiB,
+                        .free_bytes = 900 * kMiB,
+                        .work_bytes = 32 * kMiB};
+  input.sampling.hops = {{.num_destinations = 10, .num_sources = 4000},
+                         {.num_destinations = 4000, .num_sources = 8000}};
+  input.spec.model.layers = 2;
+  input.spec.sampling.fanouts = {3, 3};
+  input.spec.model.hidden = 8;
+  input.spec.cache.policy = "none";
+  input.dataset.feature_columns = 100;
+  // Sent and received, of a part with twice its half, and an eighth more.
+  const auto pinned = [](uint64_t rows, uint64_t row_bytes) {
+    return MessageBytes(2, rows, row_bytes) * 2 * 9 / 8;
+  };
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan plan, PlanJob(input));
+  EXPECT_EQ(BytesNamed(plan, "1 pinned exchange"), 2 * pinned(5000, 32));
+  // All sources together; forwards and backwards, rows for the other part.
+  const uint64_t hidden = 5000 * 32 + MessageBytes(2, 5000, 32);
+  EXPECT_EQ(BytesNamed(plan, "rows of other parts"), 2 * hidden);
+  input.spec.training.share_inputs = "on";
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan shared, PlanJob(input));
+  EXPECT_EQ(BytesNamed(shared, "1 pinned exchange"), 2 * pinned(10'000, 400));
+  EXPECT_EQ(BytesNamed(shared, "rows of other parts"),
+            2 * hidden + MessageBytes(2, 10'000, 400));
+  // A row's place has 4 bytes for each rank among which a home is looked for.
+  const std::string places = "1 map of cached rows";
+  EXPECT_EQ(BytesNamed(shared, places), 0U);
+  input.spec.cache = {.policy = "degree", .capacity = 0.01};
+  input.dataset.feature_row_bytes = 400;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan caches, PlanJob(input));
+  const uint64_t num_nodes = input.dataset.num_nodes;
+  EXPECT_EQ(BytesNamed(caches, places), 2 * 4 * 4 * num_nodes / 100);
+  input.spec.cache.capacity = 0.5;
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan most, PlanJob(input));
+  EXPECT_EQ(BytesNamed(most, places), 2 * 4 * num_nodes);
+  EXPECT_EQ(ExchangeMemoryOnGpu(WithParts(1)).pinned_bytes, 0U);
+  input.spec.devices = Devs({"cpu:0-1"});
+  input.training.gpu.reset();
+  FGNN_ASSERT_OK_AND_ASSIGN(const JobPlan on_cores, PlanJob(input));
+  EXPECT_EQ(BytesNamed(on_cores, "2 pinned exchanges"), 0U);
 }
 
 // A large part may take its block's whole bound, but few parts are so large.

@@ -125,6 +125,30 @@ TEST_F(CudaCacheTest, CachesTheVerticesOfItsHomePartsAlone) {
   }
 }
 
+// The host's memory for the search was planned.
+TEST_F(CudaCacheTest, LooksForVerticesOfAHomeOnlyAsFarAsItWasPlanned) {
+  const Dataset& dataset = cuda_->dataset();
+  std::vector<uint8_t> fine_parts(kSmallNodes, 0);
+  // The last ranks alone are of home 1.
+  constexpr size_t kLast = 10;
+  for (const GlobalId v : order_->vertices().last(kLast)) {
+    fine_parts[v] = kFineParts - 1;
+  }
+  FGNN_ASSERT_OK(PartitionBook::Save(dataset, fine_parts));
+  FGNN_ASSERT_OK_AND_ASSIGN(const PartitionBook book,
+                            PartitionBook::Open(dataset));
+  for (const bool far : {false, true}) {
+    SCOPED_TRACE(far);
+    Open();
+    cuda_->ShareTables({.open = nullptr, .home = [&] {
+                          return HomeParts{book.key(), 2, 2, 1};
+                        }});
+    const uint64_t rows = far ? kSmallNodes / 4 : 5;
+    FGNN_ASSERT_OK(cuda_->CacheAsPlanned(Plan(rows)));
+    EXPECT_EQ(CacheBytes(), far ? kLast * kRowBytes : 0);
+  }
+}
+
 // The thread ahead may have to free the table meanwhile.
 TEST_F(CudaCacheTest, APartThatWaitsForOthersReadsNoTable) {
   class FreesTheTable final : public RowShuffle {
