@@ -116,6 +116,22 @@ uint32_t LargestThatFits(PlanInput input, const SizeField& field) {
   return fits;
 }
 
+// Returns what to write for `fits`, the largest value of the field that has
+// room; "": no value.
+std::string WayOut(const JobSpec& spec, const SizeField& field, uint32_t fits) {
+  const std::string name = field.name;
+  if (name == "model.hidden" && spec.model.kind == "gat") {
+    fits -= fits % spec.model.heads;  // Its heads share the columns out.
+  }
+  if (fits == 0) return "";
+  // A whole batch shares nothing.
+  const bool is_whole = name == "training.parts" && fits == 1;
+  return absl::StrCat("use ", fits,
+                      is_whole && spec.training.share_inputs == "on"
+                          ? ", with training.share_inputs auto"
+                          : "");
+}
+
 }  // namespace
 
 bool SharesInputs(const PlanInput& input) {
@@ -160,14 +176,15 @@ absl::Status CheckMessages(const PlanInput& input) {
   const uint64_t bytes = BytesOfPlaces(input);
   if (bytes <= kMostMessageBytes) return absl::OkStatus();
   for (const SizeField& field : kSizeFields) {
-    const uint32_t fits = LargestThatFits(input, field);
-    if (fits == 0) continue;
     JobSpec spec = input.spec;
+    const std::string way_out =
+        WayOut(spec, field, LargestThatFits(input, field));
+    if (way_out.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         field.name, " is ", field.of(spec), ", but the messages between ",
         spec.training.parts, " parts of a step's batches may take ",
         FormatBytes(bytes), ", and ", FormatBytes(kMostMessageBytes),
-        " is the most; use ", fits));
+        " is the most; ", way_out));
   }
   return absl::InternalError("whole batches have messages");
 }

@@ -260,6 +260,14 @@ TEST(PartPlanTest, MessagesBeyondTheirBoundNameTheFieldAndAValueThatWorks) {
   const std::string value = text.substr(text.rfind(' ') + 1);
   ASSERT_TRUE(absl::SimpleAtoi(value, &input.spec.model.hidden)) << text;
   EXPECT_THAT(CheckMessages(input), IsOk());
+  // Heads share the columns out.
+  PlanInput heads = input;
+  heads.spec.model.kind = "gat";
+  heads.spec.model.heads = 7;
+  heads.spec.model.hidden = 65'520;
+  EXPECT_THAT(
+      std::string(CheckMessages(heads).message()),
+      testing::EndsWith(absl::StrCat("use ", input.spec.model.hidden / 7 * 7)));
   ++input.spec.model.hidden;
   EXPECT_THAT(CheckMessages(input), InvalidArgument());
   // Features that are sent have a width of their own.
@@ -267,6 +275,9 @@ TEST(PartPlanTest, MessagesBeyondTheirBoundNameTheFieldAndAValueThatWorks) {
   input.dataset.feature_columns = 2000;
   EXPECT_THAT(std::string(CheckMessages(input).message()),
               testing::HasSubstr("training.parts is 16"));
+  input.dataset.num_nodes = uint64_t{1} << 34;
+  EXPECT_THAT(std::string(CheckMessages(input).message()),
+              testing::EndsWith("use 1, with training.share_inputs auto"));
 }
 
 TEST(PartPlanTest, InputsAreSharedWhereTheyAreLoadedOrWhereTheJobSaysSo) {
