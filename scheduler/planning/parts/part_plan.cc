@@ -205,9 +205,13 @@ uint64_t SplittingBytes(const PlanInput& input,
     }
     return bytes;
   };
+  // Tasks were measured without hot ranks.
+  const uint64_t ranks = input.spec.cache.policy == "none"
+                             ? 0
+                             : sampling.max_input_nodes * sizeof(uint32_t);
+  const uint64_t measured = AddCapped(sampling.max_task_bytes, ranks);
   const uint64_t usual =
-      bytes_of(sampling.max_task_bytes + sampling.max_task_bytes / 4,
-               MeasuredSources(sampling));
+      bytes_of(AddCapped(measured, measured / 4), MeasuredSources(sampling));
   const uint64_t most =
       std::max(usual, bytes_of(sampling.bound_task_bytes, MostSources(input)));
   const uint64_t threads = std::max<uint64_t>(sampling.num_threads, 1);

@@ -190,6 +190,8 @@ TEST(PartPlanTest, SplittingIsPlannedForOneBatchAtItsBound) {
                          {.num_destinations = 20, .num_sources = 40}};
   input.sampling.max_task_bytes = 4000;
   input.sampling.bound_task_bytes = 100'000;
+  input.sampling.max_input_nodes = 40;
+  input.spec.cache.policy = "none";
   // An owner's byte, three numbers, and a place in three other parts' lists.
   const uint64_t usual = 5000 + 12 * 50 + 4 * 3 * (25 + 50);
   const uint64_t most = 100'000 + 12 * 160 + 4 * 3 * (40 + 160);
@@ -198,6 +200,10 @@ TEST(PartPlanTest, SplittingIsPlannedForOneBatchAtItsBound) {
     EXPECT_EQ(SplittingBytes(input, input.sampling),
               (threads - 1) * usual + most);
   }
+  // Ranks were not measured.
+  input.spec.cache.policy = "degree";
+  EXPECT_EQ(SplittingBytes(input, input.sampling), 4 * (usual + 5 * 40) + most);
+  input.spec.cache.policy = "none";
   // What was measured may be the most.
   input.sampling.bound_task_bytes = 4000;
   input.spec.sampling.fanouts = {1, 1};
