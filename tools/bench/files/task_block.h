@@ -23,8 +23,10 @@ class TaskBlock {
                                           const SamplerOptions& options) {
     return OfBytes(MaxTaskBytesOf(input.graph, options));
   }
-  // The same for tasks of another bound.
-  static absl::StatusOr<TaskBlock> OfBytes(uint64_t bound) {
+  // The same for tasks of another bound. `flags`: those that lower it.
+  static absl::StatusOr<TaskBlock> OfBytes(
+      uint64_t bound,
+      const char* flags = "--fanouts, --batch-size or --threads") {
     constexpr uint64_t kAlignmentBytes = 64;
     const uint64_t bytes =
         bound > UINT64_MAX - kAlignmentBytes
@@ -33,10 +35,9 @@ class TaskBlock {
     auto* const memory =
         static_cast<std::byte*>(std::aligned_alloc(kAlignmentBytes, bytes));
     if (memory == nullptr) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a mini-batch may take ", bound,
-                       " bytes, and a thread has no room "
-                       "for it; lower --fanouts, --batch-size or --threads"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a mini-batch may take ", bound,
+          " bytes, and a thread has no room for it; lower ", flags));
     }
     return TaskBlock(memory, bytes);
   }

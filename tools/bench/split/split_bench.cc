@@ -63,7 +63,11 @@ class SplitMeasurement {
         MaxTaskBytesOf(input.graph, options.sampling), input.graph.num_nodes(),
         num_parts, static_cast<uint32_t>(options.sampling.fanouts.size()));
     for (uint32_t p = 0; p < num_parts; ++p) {
-      FGNN_ASSIGN_OR_RETURN(TaskBlock block, TaskBlock::OfBytes(bound));
+      FGNN_ASSIGN_OR_RETURN(
+          TaskBlock block,
+          TaskBlock::OfBytes(bound,
+                             "--fanouts, --batch-size, --parts or "
+                             "--threads"));
       made.blocks_.push_back(std::move(block));
     }
     return made;
