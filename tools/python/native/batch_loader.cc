@@ -112,7 +112,9 @@ absl::StatusOr<std::unique_ptr<LoadedBatch>> BatchLoader::Next(
     return absl::OutOfRangeError("this rank has no batch of an epoch");
   }
   const bool is_made = changed_.WaitUntil(
-      &lock, deadline, [this] { return ready_.contains(next_taken_); });
+      &lock, deadline, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return ready_.contains(next_taken_);
+      });
   if (!is_made) return absl::DeadlineExceededError("the batch is being made");
   const auto made = ready_.find(next_taken_);
   if (!made->second.ok()) return made->second.status();
@@ -125,7 +127,7 @@ absl::StatusOr<std::unique_ptr<LoadedBatch>> BatchLoader::Next(
 
 bool BatchLoader::Claim(Turn* turn) {
   MutexLock lock(&mutex_);
-  const auto can = [this] {
+  const auto can = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // The first Seek() begins the work.
     return stops_ || (run_ > 0 && turns_.Has(next_claimed_) &&
                       next_claimed_ - next_taken_ < options_.ahead);
