@@ -95,7 +95,7 @@ class CudaPartsTest(emulated.EmulatedTest):
                     self.assert_same_weights(shared, each)
         # One GPU has both homes, and so the rows that one caches for whole
         # batches.
-        one = self.run_job(JOB, disk, FEWER, {'devices': '[cuda:0]'})
+        one = self.run_job(SMALL, disk, FEWER, {'devices': '[cuda:0]'})
         self.assert_same_weights(one, each)
         self.assertEqual(sums(one), sums(whole))
 
