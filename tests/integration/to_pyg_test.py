@@ -79,7 +79,8 @@ def sorted_edges(edges):
 
 def readme_lines():
     text = (PACKAGE / 'README.md').read_text(encoding='utf-8')
-    lines, = re.findall(r'```py\n(.*?)```', text, re.S)
+    lines, = (block for block in re.findall(r'```py\n(.*?)```', text, re.S)
+              if 'from_pyg' in block)
     return lines
 
 
