@@ -10,16 +10,16 @@
 namespace fgnn {
 namespace {
 
-BatchTurns TurnsOf(const BatchSource& source, const BatchLoaderOptions& options,
-                   BatchSeq begin) {
-  return BatchTurns({.batches_per_epoch = source.batches_per_epoch(),
-                     .rank = options.rank,
-                     .world = options.world,
-                     .drops_last = options.drops_last},
-                    begin);
+RankBatches RankBatchesOf(const JobBatches& source,
+                          const BatchLoaderOptions& options, BatchSeq begin) {
+  return RankBatches({.batches_per_epoch = source.batches_per_epoch(),
+                      .rank = options.rank,
+                      .world = options.world,
+                      .drops_last = options.drops_last},
+                     begin);
 }
 
-absl::Status Check(const BatchSource& source,
+absl::Status Check(const JobBatches& source,
                    const BatchLoaderOptions& options) {
   if (options.world == 0 || options.rank >= options.world) {
     return absl::InvalidArgumentError(
@@ -41,7 +41,7 @@ absl::Status Check(const BatchSource& source,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BatchLoader>> BatchLoader::Start(
-    std::unique_ptr<BatchSource> source, const BatchLoaderOptions& options) {
+    std::unique_ptr<JobBatches> source, const BatchLoaderOptions& options) {
   FGNN_RETURN_IF_ERROR(Check(*source, options));
   auto loader =
       std::unique_ptr<BatchLoader>(new BatchLoader(std::move(source), options));
@@ -60,14 +60,14 @@ absl::StatusOr<std::unique_ptr<BatchLoader>> BatchLoader::Start(
   return loader;
 }
 
-BatchLoader::BatchLoader(std::unique_ptr<BatchSource> source,
+BatchLoader::BatchLoader(std::unique_ptr<JobBatches> source,
                          const BatchLoaderOptions& options)
     : source_(std::move(source)),
       options_(options),
       // What is ahead, what the loop holds, and its next one.
       pool_(std::make_shared<BatchPool>(source_->bound_bytes(),
                                         options.ahead + 2)),
-      turns_(TurnsOf(*source_, options, BatchSeq(0))) {}
+      own_(RankBatchesOf(*source_, options, BatchSeq(0))) {}
 
 BatchLoader::~BatchLoader() {
   {
@@ -82,33 +82,33 @@ BatchLoader::~BatchLoader() {
 absl::StatusOr<uint64_t> BatchLoader::Seek(BatchSeq begin) {
   FGNN_RETURN_IF_ERROR(source_->CheckUnchanged());
   std::map<uint64_t, Made> forgotten;
-  uint64_t turns = 0;
+  uint64_t num_batches = 0;
   {
     const MutexLock lock(&mutex_);
     // The threads may be at work on the next epoch already.
     const auto next = ready_.find(next_taken_);
     const bool has_failed = next != ready_.end() && !next->second.ok();
-    if (run_ > 0 && !has_failed && turns_.BeginsEpoch(begin, next_taken_)) {
-      return turns_.turns_of_epoch();
+    if (run_ > 0 && !has_failed && own_.BeginsEpoch(begin, next_taken_)) {
+      return own_.num_in_epoch();
     }
     forgotten.swap(ready_);
     ++run_;
-    turns_ = TurnsOf(*source_, options_, begin);
+    own_ = RankBatchesOf(*source_, options_, begin);
     next_claimed_ = 0;
     next_taken_ = 0;
-    turns = turns_.turns_of_first();
+    num_batches = own_.num_in_first();
   }
   changed_.NotifyAll();
-  for (auto& [turn, batch] : forgotten) {
+  for (auto& [index, batch] : forgotten) {
     if (batch.ok()) pool_->GiveBack(*std::move(batch));
   }
-  return turns;
+  return num_batches;
 }
 
 absl::StatusOr<std::unique_ptr<LoadedBatch>> BatchLoader::Next(
     Deadline deadline) {
   MutexLock lock(&mutex_);
-  if (!turns_.Has(next_taken_)) {
+  if (!own_.Has(next_taken_)) {
     return absl::OutOfRangeError("this rank has no batch of an epoch");
   }
   const bool is_made = changed_.WaitUntil(
@@ -125,51 +125,52 @@ absl::StatusOr<std::unique_ptr<LoadedBatch>> BatchLoader::Next(
   return batch;
 }
 
-bool BatchLoader::Claim(Turn* turn) {
+bool BatchLoader::Claim(Claimed* claimed) {
   MutexLock lock(&mutex_);
   const auto can = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // The first Seek() begins the work.
-    return stops_ || (run_ > 0 && turns_.Has(next_claimed_) &&
+    return stops_ || (run_ > 0 && own_.Has(next_claimed_) &&
                       next_claimed_ - next_taken_ < options_.ahead);
   };
   while (!changed_.WaitUntil(&lock, DeadlineIn(kTick), can)) {
   }
   if (stops_) return false;
-  *turn = {.run = run_,
-           .number = next_claimed_,
-           .batch = turns_.BatchOf(next_claimed_)};
+  *claimed = {.run = run_,
+              .index = next_claimed_,
+              .batch = own_.BatchOf(next_claimed_)};
   ++next_claimed_;
   return true;
 }
 
-absl::Status BatchLoader::CheckNeeded(const Turn& turn) {
+absl::Status BatchLoader::CheckNeeded(const Claimed& claimed) {
   const MutexLock lock(&mutex_);
-  return stops_ || run_ != turn.run
+  return stops_ || run_ != claimed.run
              ? absl::CancelledError("the loader has gone elsewhere")
              : absl::OkStatus();
 }
 
-BatchLoader::Made BatchLoader::Make(const Turn& turn,
+BatchLoader::Made BatchLoader::Make(const Claimed& claimed,
                                     const ThreadSampler& sampler) {
   std::unique_ptr<LoadedBatch> batch;
   const absl::Status status = CatchExceptions([&] {
     batch = pool_->Take();
     return source_->Make(
-        turn.batch, sampler, [&] { return CheckNeeded(turn); }, batch.get());
+        claimed.batch, sampler, [&] { return CheckNeeded(claimed); },
+        batch.get());
   });
   if (status.ok()) return batch;
   if (batch != nullptr) pool_->GiveBack(std::move(batch));
-  return Annotate(status, absl::StrCat("batch ", turn.batch.value()));
+  return Annotate(status, absl::StrCat("batch ", claimed.batch.value()));
 }
 
 void BatchLoader::Loop(const ThreadSampler& sampler) {
-  Turn turn;
-  while (Claim(&turn)) {
-    Made made = Make(turn, sampler);
+  Claimed claimed;
+  while (Claim(&claimed)) {
+    Made made = Make(claimed, sampler);
     {
       const MutexLock lock(&mutex_);
-      if (turn.run == run_) {
-        ready_.emplace(turn.number, std::move(made));
+      if (claimed.run == run_) {
+        ready_.emplace(claimed.index, std::move(made));
         made = absl::CancelledError("taken");
       }
     }

@@ -71,7 +71,7 @@ absl::Status Open(const nlohmann::json& request,
   // The devices are the service's; a loader has threads.
   FGNN_ASSIGN_OR_RETURN(const v1::JobSpec effective,
                         MakeEffective(written, {"cpu:0"}));
-  BatchSourceOptions source_options = {
+  JobBatchesOptions source_options = {
       .spec = FromProto(effective),
       .split = request.at("split").get<std::string>(),
       .seeds = {seeds.begin(), seeds.end()},
@@ -86,8 +86,8 @@ absl::Status Open(const nlohmann::json& request,
       .rank = request.at("rank").get<uint32_t>(),
       .world = request.at("world").get<uint32_t>(),
       .drops_last = request.at("drops_last").get<bool>()};
-  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<BatchSource> source,
-                        BatchSource::Open(std::move(source_options)));
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<JobBatches> source,
+                        JobBatches::Open(std::move(source_options)));
   const Dataset& dataset = source->dataset();
   opened->facts =
       nlohmann::json{
@@ -121,7 +121,7 @@ void ShowHops(const TaskView& task, fgnn_batch_view* view) {
   }
 }
 
-void Show(const BatchSource& source, const LoadedBatch& batch,
+void Show(const JobBatches& source, const LoadedBatch& batch,
           fgnn_batch_view* view) {
   const TaskView& task = batch.task;
   *view = {};
@@ -169,9 +169,11 @@ const char* fgnn_loader_facts(fgnn_loader* loader) {
   return loader->facts.c_str();
 }
 
-int fgnn_loader_seek(fgnn_loader* loader, uint64_t batch, uint64_t* turns) {
+int fgnn_loader_seek(fgnn_loader* loader, uint64_t batch,
+                     uint64_t* num_batches) {
   return fgnn::Call([&] {
-    FGNN_ASSIGN_OR_RETURN(*turns, loader->loader->Seek(fgnn::BatchSeq(batch)));
+    FGNN_ASSIGN_OR_RETURN(*num_batches,
+                          loader->loader->Seek(fgnn::BatchSeq(batch)));
     return absl::OkStatus();
   });
 }

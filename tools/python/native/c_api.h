@@ -63,7 +63,7 @@ const char* fgnn_loader_error(void);
 //   job_file   its path, with
 //   overrides  a list of KEY=VALUE;
 //   split, shuffle, reads_features, lists_edges, state_dir   as in
-//   BatchSourceOptions;
+//   JobBatchesOptions;
 //   threads, ahead, rank, world, drops_last   as in BatchLoaderOptions.
 // `seeds` [num_seeds]: vertices of the user's own; null: those of the split.
 int fgnn_loader_open(const char* request, const int64_t* seeds,
@@ -79,7 +79,8 @@ const char* fgnn_loader_facts(fgnn_loader* loader);
 
 // Goes to a batch of all ranks. Sets the number of batches that this rank has
 // of its epoch from there on.
-int fgnn_loader_seek(fgnn_loader* loader, uint64_t batch, uint64_t* turns);
+int fgnn_loader_seek(fgnn_loader* loader, uint64_t batch,
+                     uint64_t* num_batches);
 // Waits at most so long for the next batch. DEADLINE_EXCEEDED: it is being
 // made.
 int fgnn_loader_next(fgnn_loader* loader, uint32_t milliseconds,

@@ -22,10 +22,10 @@ constexpr std::chrono::minutes kLong{2};
 
 class BatchLoaderTest : public testing::Test {
  protected:
-  std::unique_ptr<BatchSource> Open(BatchSourceOptions options = {}) {
+  std::unique_ptr<JobBatches> Open(JobBatchesOptions options = {}) {
     options.spec = job_.spec();
-    absl::StatusOr<std::unique_ptr<BatchSource>> source =
-        BatchSource::Open(std::move(options));
+    absl::StatusOr<std::unique_ptr<JobBatches>> source =
+        JobBatches::Open(std::move(options));
     EXPECT_THAT(source, IsOk());
     return *std::move(source);
   }
@@ -53,9 +53,9 @@ TEST_F(BatchLoaderTest, BatchesAreTheServicesInOrderForAnyThreads) {
   for (const uint32_t threads : {1, 2, 4}) {
     for (const uint32_t ahead : {1, 3, 8}) {
       const auto loader = Start({.num_threads = threads, .ahead = ahead});
-      FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t turns,
+      FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t num_batches,
                                 loader->Seek(BatchSeq(0)));
-      EXPECT_EQ(turns, job_.batches_per_epoch());
+      EXPECT_EQ(num_batches, job_.batches_per_epoch());
       std::vector<uint64_t> all(job_.num_batches());
       for (uint64_t i = 0; i < all.size(); ++i) all[i] = i;
       Take(*loader, all);
@@ -138,7 +138,7 @@ TEST_F(BatchLoaderTest, SeedsMayBeTheUsersOwn) {
 
 TEST_F(BatchLoaderTest, WrongSeedsAreRefused) {
   const auto refusal = [this](std::vector<int64_t> seeds) {
-    return BatchSource::Open({.spec = job_.spec(), .seeds = std::move(seeds)})
+    return JobBatches::Open({.spec = job_.spec(), .seeds = std::move(seeds)})
         .status();
   };
   EXPECT_THAT(refusal({1, 7, 1}),
@@ -150,7 +150,7 @@ TEST_F(BatchLoaderTest, WrongSeedsAreRefused) {
   EXPECT_THAT(refusal({-1}), StatusIs(absl::StatusCode::kInvalidArgument,
                                       HasSubstr("-1 is not a vertex")));
   EXPECT_THAT(
-      BatchSource::Open({.spec = job_.spec(), .split = "trian"}).status(),
+      JobBatches::Open({.spec = job_.spec(), .split = "trian"}).status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("it is train, valid or test")));
 }
@@ -158,7 +158,7 @@ TEST_F(BatchLoaderTest, WrongSeedsAreRefused) {
 TEST_F(BatchLoaderTest, WhatNeedsTheServiceIsRefused) {
   JobSpec spec = job_.spec();
   spec.training.parts = 2;
-  EXPECT_THAT(BatchSource::Open({.spec = spec}).status(),
+  EXPECT_THAT(JobBatches::Open({.spec = spec}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("training.parts: 2 needs the")));
 }
@@ -172,7 +172,7 @@ TEST_F(BatchLoaderTest, RanksAreBelowTheWorldAndHaveSteps) {
                        HasSubstr("world: 100 ranks need as many batches")));
 }
 
-TEST_F(BatchLoaderTest, AnErrorOfAThreadComesAtItsTurnAndStays) {
+TEST_F(BatchLoaderTest, AnErrorOfAThreadComesWithItsBatchAndStays) {
   const auto loader = Start({.num_threads = 2, .ahead = 2});
   EXPECT_THAT(loader->Seek(BatchSeq(0)), IsOk());
   Take(*loader, {0});

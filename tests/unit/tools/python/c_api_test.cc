@@ -56,9 +56,9 @@ TEST_F(CApiTest, BatchesAreThoseOfTheService) {
     const auto facts = nlohmann::json::parse(fgnn_loader_facts(loader));
     EXPECT_EQ(facts["num_nodes"], 1000);
     EXPECT_EQ(facts["batches_per_epoch"], job_.batches_per_epoch());
-    uint64_t turns = 0;
-    ASSERT_EQ(fgnn_loader_seek(loader, 0, &turns), 0);
-    EXPECT_EQ(turns, job_.batches_per_epoch());
+    uint64_t num_batches = 0;
+    ASSERT_EQ(fgnn_loader_seek(loader, 0, &num_batches), 0);
+    EXPECT_EQ(num_batches, job_.batches_per_epoch());
     for (uint64_t seq = 0; seq < job_.num_batches(); ++seq) {
       fgnn_batch* batch = nullptr;
       fgnn_batch_view view;
@@ -77,8 +77,8 @@ TEST_F(CApiTest, BatchesAreThoseOfTheService) {
 
 TEST_F(CApiTest, ABatchOutlivesItsLoader) {
   fgnn_loader* const loader = Open(Request(2));
-  uint64_t turns = 0;
-  ASSERT_EQ(fgnn_loader_seek(loader, 4, &turns), 0);
+  uint64_t num_batches = 0;
+  ASSERT_EQ(fgnn_loader_seek(loader, 4, &num_batches), 0);
   std::vector<fgnn_batch*> batches(3);
   std::vector<fgnn_batch_view> views(3);
   for (size_t i = 0; i < 3; ++i) {

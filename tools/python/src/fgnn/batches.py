@@ -171,16 +171,16 @@ class Loader:
 class _Loop:
     """One loop over a loader: an epoch, or what is left of it."""
 
-    def __init__(self, loader: Loader, begin: int, turns: int) -> None:
+    def __init__(self, loader: Loader, begin: int, count: int) -> None:
         batches = loader.batches_per_epoch
         self.end = (begin // batches + 1) * batches
         self.next_batch = begin  # Of all ranks.
         self.has_begun = False
         self._loader = loader
         self._world: int = loader._request['world']
-        self._left = turns
+        self._left = count
         self._drops_last: bool = loader._request['drops_last']
-        self._batches: Iterator[Any] = (loader._take() for _ in range(turns))
+        self._batches: Iterator[Any] = (loader._take() for _ in range(count))
         if loader._device is not None:
             from fgnn import loader_pyg
             self._batches = loader_pyg.on_device(self._batches, loader._device)

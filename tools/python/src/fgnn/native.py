@@ -214,10 +214,10 @@ class Samplers:
     def seek(self, batch: int) -> int:
         """Goes to a batch of all ranks. How many this rank has from there on
         in its epoch."""
-        turns = ctypes.c_uint64()
+        count = ctypes.c_uint64()
         _check(library().fgnn_loader_seek(self._handle, batch,
-                                          ctypes.byref(turns)))
-        return turns.value
+                                          ctypes.byref(count)))
+        return count.value
 
     def next(self) -> tuple[BatchMemory, BatchView]:
         """Waits for the next batch of this rank."""

@@ -1,7 +1,7 @@
 // Samples a job's batches and reads their features and labels, for a user's
 // own training loop.
-#ifndef FGNN_TOOLS_PYTHON_NATIVE_BATCH_SOURCE_H_
-#define FGNN_TOOLS_PYTHON_NATIVE_BATCH_SOURCE_H_
+#ifndef FGNN_TOOLS_PYTHON_NATIVE_JOB_BATCHES_H_
+#define FGNN_TOOLS_PYTHON_NATIVE_JOB_BATCHES_H_
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@
 
 namespace fgnn {
 
-struct BatchSourceOptions {
+struct JobBatchesOptions {
   JobSpec spec;
   // Seeds: the vertices of a split ("train", "valid" or "test"), or the
   // vertices of a list of the user's.
@@ -44,14 +44,14 @@ struct ThreadSampler {
 
 // Immutable once open. Its batches are those of the service: the same job gives
 // the same digests.
-class BatchSource {
+class JobBatches {
  public:
   // Validates the dataset once per state of its folder. InvalidArgument, naming
   // the field and the way out: the job needs the service, or a seed is twice in
   // the list or beyond the dataset's vertices. Other errors: those of
   // ValidateOnce(), OpenJobSampling() and OpenFeatureStore().
-  static absl::StatusOr<std::unique_ptr<BatchSource>> Open(
-      BatchSourceOptions options);
+  static absl::StatusOr<std::unique_ptr<JobBatches>> Open(
+      JobBatchesOptions options);
 
   const JobSpec& spec() const { return options_.spec; }
   const Dataset& dataset() const { return sampling_.dataset; }
@@ -83,13 +83,13 @@ class BatchSource {
   absl::Status CheckUnchanged() const;
 
  private:
-  BatchSource(BatchSourceOptions options, JobSampling sampling)
+  JobBatches(JobBatchesOptions options, JobSampling sampling)
       : options_(std::move(options)), sampling_(std::move(sampling)) {}
 
   SamplerInput input() const;
   absl::Status Answer(LoadedBatch* batch) const;
 
-  const BatchSourceOptions options_;
+  const JobBatchesOptions options_;
   const JobSampling sampling_;
   uint64_t content_ = 0;
   uint64_t bound_bytes_ = 0;
@@ -99,4 +99,4 @@ class BatchSource {
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_PYTHON_NATIVE_BATCH_SOURCE_H_
+#endif  // FGNN_TOOLS_PYTHON_NATIVE_JOB_BATCHES_H_

@@ -1,4 +1,4 @@
-#include "tools/python/native/batch_source.h"
+#include "tools/python/native/job_batches.h"
 
 #include <algorithm>
 #include <utility>
@@ -40,7 +40,7 @@ absl::StatusOr<absl::Span<const int64_t>> SplitOf(const Dataset& dataset,
 }
 
 // Copies a split, or checks the seeds of the user.
-absl::Status SetSeeds(const Dataset& dataset, BatchSourceOptions& options) {
+absl::Status SetSeeds(const Dataset& dataset, JobBatchesOptions& options) {
   if (options.seeds.empty()) {
     FGNN_ASSIGN_OR_RETURN(const absl::Span<const int64_t> split,
                           SplitOf(dataset, options.split));
@@ -73,7 +73,7 @@ absl::Status SetSeeds(const Dataset& dataset, BatchSourceOptions& options) {
 }
 
 // Link prediction draws its seeds from edges.
-absl::Status CheckNoSeeds(const BatchSourceOptions& options) {
+absl::Status CheckNoSeeds(const JobBatchesOptions& options) {
   if (options.seeds.empty() && options.split == "train") {
     return absl::OkStatus();
   }
@@ -95,8 +95,8 @@ void ListEdges(const BlockView& hop, int64_t* edges) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(
-    BatchSourceOptions options) {
+absl::StatusOr<std::unique_ptr<JobBatches>> JobBatches::Open(
+    JobBatchesOptions options) {
   const JobSpec& spec = options.spec;
   FGNN_RETURN_IF_ERROR(CheckFields(spec));
   FGNN_ASSIGN_OR_RETURN(const ValidatedFolder validated,
@@ -113,8 +113,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(
   } else {
     FGNN_RETURN_IF_ERROR(SetSeeds(sampling.dataset, options));
   }
-  auto source = std::unique_ptr<BatchSource>(
-      new BatchSource(std::move(options), std::move(sampling)));
+  auto source = std::unique_ptr<JobBatches>(
+      new JobBatches(std::move(options), std::move(sampling)));
   source->content_ = validated.content;
   const JobSampling& job = source->sampling_;
   FGNN_RETURN_IF_ERROR(Validate(source->input(), job.options));
@@ -135,26 +135,26 @@ absl::StatusOr<std::unique_ptr<BatchSource>> BatchSource::Open(
   return source;
 }
 
-SamplerInput BatchSource::input() const {
+SamplerInput JobBatches::input() const {
   SamplerInput input = sampling_.input();
   if (!options_.seeds.empty()) input.train = options_.seeds;
   return input;
 }
 
-uint32_t BatchSource::num_columns() const {
+uint32_t JobBatches::num_columns() const {
   return features_ == nullptr ? 0
                               : static_cast<uint32_t>(features_->num_columns());
 }
 
-bool BatchSource::has_labels() const {
+bool JobBatches::has_labels() const {
   return !spec().training.predicts_links() && !dataset().labels().empty();
 }
 
-uint32_t BatchSource::num_targets() const {
+uint32_t JobBatches::num_targets() const {
   return spec().training.predicts_links() ? 0 : dataset().num_targets();
 }
 
-absl::StatusOr<ThreadSampler> BatchSource::NewSampler() const {
+absl::StatusOr<ThreadSampler> JobBatches::NewSampler() const {
   ThreadSampler own;
   FGNN_ASSIGN_OR_RETURN(own.sampler,
                         sampling_.factory(input(), sampling_.options));
@@ -162,9 +162,9 @@ absl::StatusOr<ThreadSampler> BatchSource::NewSampler() const {
   return own;
 }
 
-absl::Status BatchSource::Make(BatchSeq seq, const ThreadSampler& own,
-                               absl::FunctionRef<absl::Status()> check,
-                               LoadedBatch* batch) const {
+absl::Status JobBatches::Make(BatchSeq seq, const ThreadSampler& own,
+                              absl::FunctionRef<absl::Status()> check,
+                              LoadedBatch* batch) const {
   Sampler& sampler = *own.sampler;
   OrderedBatch ordered = {.seq = seq, .drawn = seq};
   if (order_ != nullptr) {
@@ -194,7 +194,7 @@ absl::Status BatchSource::Make(BatchSeq seq, const ThreadSampler& own,
   return Answer(batch);
 }
 
-absl::Status BatchSource::Answer(LoadedBatch* batch) const {
+absl::Status JobBatches::Answer(LoadedBatch* batch) const {
   const absl::Span<const uint32_t> seeds = batch->task.seeds();
   if (has_labels()) {
     const absl::Span<const int64_t> labels = dataset().labels();
@@ -217,7 +217,7 @@ absl::Status BatchSource::Answer(LoadedBatch* batch) const {
   return absl::OkStatus();
 }
 
-absl::Status BatchSource::CheckUnchanged() const {
+absl::Status JobBatches::CheckUnchanged() const {
   if (FingerprintOf(dataset().folder()) == dataset().Fingerprint()) {
     return absl::OkStatus();
   }

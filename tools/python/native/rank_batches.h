@@ -1,6 +1,6 @@
 // Which batches of a job a rank of a training loop has, and in which order.
-#ifndef FGNN_TOOLS_PYTHON_NATIVE_BATCH_TURNS_H_
-#define FGNN_TOOLS_PYTHON_NATIVE_BATCH_TURNS_H_
+#ifndef FGNN_TOOLS_PYTHON_NATIVE_RANK_BATCHES_H_
+#define FGNN_TOOLS_PYTHON_NATIVE_RANK_BATCHES_H_
 
 #include <cstdint>
 
@@ -17,7 +17,7 @@ namespace fgnn {
 // So the list of all batches is the same for any W. `drops_last` leaves out the
 // last step of an epoch if a rank has no batch there. A loop that goes on in
 // the middle of an epoch, at batch `begin`, deals out the rest from there.
-class BatchTurns {
+class RankBatches {
  public:
   struct Options {
     uint64_t batches_per_epoch = 1;  // At least 1.
@@ -26,35 +26,35 @@ class BatchTurns {
     bool drops_last = true;
   };
 
-  explicit BatchTurns(const Options& options, BatchSeq begin = BatchSeq(0))
+  explicit RankBatches(const Options& options, BatchSeq begin = BatchSeq(0))
       : options_(options),
         begin_(begin),
-        turns_of_first_(TurnsFrom(begin.value() % options.batches_per_epoch)),
-        turns_of_epoch_(TurnsFrom(0)) {}
+        num_in_first_(CountFrom(begin.value() % options.batches_per_epoch)),
+        num_in_epoch_(CountFrom(0)) {}
 
   // Returns the number of batches that the rank has of the epoch that it begins
   // in, from its begin on.
-  uint64_t turns_of_first() const { return turns_of_first_; }
+  uint64_t num_in_first() const { return num_in_first_; }
   // Returns the number of batches that the rank has of a whole epoch.
-  uint64_t turns_of_epoch() const { return turns_of_epoch_; }
+  uint64_t num_in_epoch() const { return num_in_epoch_; }
 
-  // Returns whether the epoch of batch `begin` begins with this turn.
-  bool BeginsEpoch(BatchSeq begin, uint64_t turn) const {
-    if (turns_of_epoch_ == 0 || turn < turns_of_first_) return false;
-    const uint64_t later = turn - turns_of_first_;
-    return later % turns_of_epoch_ == 0 &&
-           begin.value() == FirstOfEpoch(1 + later / turns_of_epoch_);
+  // Returns whether the rank's batch of this index is its first of the epoch
+  // that begins with batch `begin`.
+  bool BeginsEpoch(BatchSeq begin, uint64_t index) const {
+    if (num_in_epoch_ == 0 || index < num_in_first_) return false;
+    const uint64_t later = index - num_in_first_;
+    return later % num_in_epoch_ == 0 &&
+           begin.value() == FirstOfEpoch(1 + later / num_in_epoch_);
   }
-  // Returns whether there is a turn of this number.
-  bool Has(uint64_t turn) const {
-    return turn < turns_of_first_ || turns_of_epoch_ > 0;
+  // Returns whether the rank has a batch of this index.
+  bool Has(uint64_t index) const {
+    return index < num_in_first_ || num_in_epoch_ > 0;
   }
-  // Returns the batch of the rank's turn, counted from 0. Precondition: Has().
-  BatchSeq BatchOf(uint64_t turn) const {
-    if (turn < turns_of_first_) return Own(begin_.value(), turn);
-    const uint64_t later = turn - turns_of_first_;
-    return Own(FirstOfEpoch(1 + later / turns_of_epoch_),
-               later % turns_of_epoch_);
+  // Returns the rank's batch of this index, counted from 0. Precondition: Has().
+  BatchSeq BatchOf(uint64_t index) const {
+    if (index < num_in_first_) return Own(begin_.value(), index);
+    const uint64_t later = index - num_in_first_;
+    return Own(FirstOfEpoch(1 + later / num_in_epoch_), later % num_in_epoch_);
   }
 
  private:
@@ -63,11 +63,11 @@ class BatchTurns {
     const uint64_t batches = options_.batches_per_epoch;
     return (begin_.value() / batches + later) * batches;
   }
-  BatchSeq Own(uint64_t begin, uint64_t turn) const {
-    return BatchSeq(begin + turn * options_.world + options_.rank);
+  BatchSeq Own(uint64_t begin, uint64_t index) const {
+    return BatchSeq(begin + index * options_.world + options_.rank);
   }
-  // Returns the turns from a batch of an epoch to the epoch's end.
-  uint64_t TurnsFrom(uint64_t batch) const {
+  // Returns the rank's batches from a batch of an epoch to the epoch's end.
+  uint64_t CountFrom(uint64_t batch) const {
     const uint64_t left = options_.batches_per_epoch - batch;
     if (options_.drops_last) return left / options_.world;
     if (left <= options_.rank) return 0;
@@ -76,10 +76,10 @@ class BatchTurns {
 
   Options options_;
   BatchSeq begin_;
-  uint64_t turns_of_first_;
-  uint64_t turns_of_epoch_;
+  uint64_t num_in_first_;
+  uint64_t num_in_epoch_;
 };
 
 }  // namespace fgnn
 
-#endif  // FGNN_TOOLS_PYTHON_NATIVE_BATCH_TURNS_H_
+#endif  // FGNN_TOOLS_PYTHON_NATIVE_RANK_BATCHES_H_
