@@ -50,7 +50,8 @@ class RankBatches {
   bool Has(uint64_t index) const {
     return index < num_in_first_ || num_in_epoch_ > 0;
   }
-  // Returns the rank's batch of this index, counted from 0. Precondition: Has().
+  // Returns the rank's batch of this index, counted from 0. Precondition:
+  // Has().
   BatchSeq BatchOf(uint64_t index) const {
     if (index < num_in_first_) return Own(begin_.value(), index);
     const uint64_t later = index - num_in_first_;

@@ -85,6 +85,22 @@ TEST_F(BatchLoaderTest, ARankHasItsBatchesOfEachStep) {
 }
 
 TEST_F(BatchLoaderTest, NothingIsMadeBeyondWhatIsAhead) {
+  constexpr uint32_t kAhead = 2;
+  const auto loader = Start({.num_threads = 1, .ahead = kAhead});
+  EXPECT_THAT(loader->Seek(BatchSeq(0)), IsOk());
+  Take(*loader, {0});
+  // As long as another loader needs for an epoch, this one could work.
+  const auto other = Start({.num_threads = 1, .ahead = 1});
+  FGNN_ASSERT_OK_AND_ASSIGN(const uint64_t count, other->Seek(BatchSeq(0)));
+  ASSERT_GT(count, kAhead + 2);
+  for (uint64_t seq = 0; seq < count; ++seq) Take(*other, {seq});
+  job_.DamageIndices();
+  uint32_t num_made = 0;
+  while (loader->Next(DeadlineIn(kLong)).ok()) ++num_made;
+  EXPECT_LE(num_made, kAhead);
+}
+
+TEST_F(BatchLoaderTest, ABatchThatIsKeptKeepsItsMemory) {
   const auto loader = Start({.num_threads = 1, .ahead = 1});
   // Nothing is made before the first Seek().
   EXPECT_THAT(loader->Next(DeadlineIn(std::chrono::milliseconds(1))),
