@@ -77,6 +77,17 @@ TEST_F(BatchLoaderTest, GoesToAnyBatchAndOnIntoTheNextEpoch) {
   Take(*loader, {0});
 }
 
+// Batches that are being made when the loop goes elsewhere are not its next
+// ones.
+TEST_F(BatchLoaderTest, WhatWasMadeForAnotherPlaceIsForgotten) {
+  const auto loader = Start({.num_threads = 4, .ahead = 8});
+  for (uint64_t i = 0; i < 200; ++i) {
+    const uint64_t begin = i % 2 == 0 ? 3 : 11;
+    EXPECT_THAT(loader->Seek(BatchSeq(begin)), IsOk());
+    Take(*loader, {begin, begin + 1});
+  }
+}
+
 TEST_F(BatchLoaderTest, ARankHasItsBatchesOfEachStep) {
   const auto loader =
       Start({.num_threads = 2, .ahead = 2, .rank = 1, .world = 3});
