@@ -21,7 +21,7 @@ import unittest
 
 # More than 1 where the programs are instrumented.
 PATIENCE = int(os.environ.get('FGNN_TEST_PATIENCE', 1))
-COMMAND_SECONDS = 90 * PATIENCE
+COMMAND_SECONDS = 150 * PATIENCE
 # Time for a process that was told to go, or killed, to be gone.
 END_SECONDS = 30 * PATIENCE
 

@@ -8,10 +8,10 @@ import harness
 
 DEVICES = ('cpu:0', 'cpu:1')
 # Long enough for both to be at work together on a busy machine.
-JOB = {'training.batches_per_step': 2, 'training.epochs': 8000,
-       'training.checkpoint_every': 2000, 'training.evaluate_every': 2000,
+JOB = {'training.batches_per_step': 2, 'training.epochs': 2000,
+       'training.checkpoint_every': 500, 'training.evaluate_every': 500,
        'limits.restarts': 20}
-BATCHES = 80_000  # Of such a job.
+BATCHES = 20_000  # The number of batches of such a job.
 
 
 class SeveralJobsTest(harness.ServiceTest):
