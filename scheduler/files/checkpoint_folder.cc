@@ -18,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
-  return ErrnoToStatus(error.value(), path.string());
-}
-
 absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -37,7 +33,7 @@ absl::Status RemoveTemporaries(const fs::path& checkpoints) {
   for (const fs::path& path : found) {
     if (!error) fs::remove(path, error);
   }
-  return error ? ErrorOf(error, checkpoints) : absl::OkStatus();
+  return error ? StatusOf(error, checkpoints) : absl::OkStatus();
 }
 
 }  // namespace
@@ -90,7 +86,7 @@ absl::Status CheckpointFolder::MakeBest(const fs::path& checkpoint) const {
   if (!error) return held.Named(SyncFolder(folder));
   std::error_code ignored;
   fs::remove(next, ignored);
-  return ErrorOf(error, Best());
+  return StatusOf(error, Best());
 }
 
 absl::Status CheckpointFolder::Prune(uint32_t keep) const {
@@ -101,7 +97,7 @@ absl::Status CheckpointFolder::Prune(uint32_t keep) const {
     const fs::path& checkpoint = (*checkpoints)[i];
     std::error_code error;
     fs::remove(checkpoint, error);
-    if (error) return held.Named(ErrorOf(error, checkpoint));
+    if (error) return held.Named(StatusOf(error, checkpoint));
   }
   return absl::OkStatus();
 }

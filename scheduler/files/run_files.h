@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/figures/run_metrics.h"
 #include "scheduler/files/run_timeline.h"
 #include "shared/base/files/file.h"
+#include "shared/base/status.h"
 #include "shared/config/checkpoint_name.h"
 
 namespace fgnn {
@@ -27,6 +31,12 @@ inline constexpr char kNextBestName[] = ".best.next";
 // Files that a run replaces as a whole. A killed writer leaves a temporary.
 inline constexpr std::array kReplacedFiles = {kJobYamlName, kSummaryName,
                                               kTimelineName};
+
+// Returns the Status of an error of std::filesystem; OK if there is none.
+inline absl::Status StatusOf(const std::error_code& error,
+                             const std::filesystem::path& path) {
+  return error ? ErrnoToStatus(error.value(), path.string()) : absl::OkStatus();
+}
 
 // Returns whether a run makes a file with this name in its folder. The record
 // and the lock, see run_lock.h, are not among them.

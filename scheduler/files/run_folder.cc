@@ -19,10 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status ErrorOf(const std::error_code& error, const fs::path& path) {
-  return ErrnoToStatus(error.value(), path.string());
-}
-
 // Syncs the file, and returns its length; 0: there is no file.
 absl::StatusOr<uint64_t> SyncFile(const fs::path& path) {
   const absl::StatusOr<UniqueFd> fd = OpenPlainFile(path, O_WRONLY);
@@ -150,7 +146,7 @@ absl::StatusOr<bool> IsEmptyRunFolder(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path, error)) {
     if (!IsOfRunThatNeverBegan(entry)) return false;
   }
-  if (error) return ErrorOf(error, path);
+  if (error) return StatusOf(error, path);
   return true;
 }
 
@@ -163,7 +159,7 @@ absl::Status CheckRunFolderIsFree(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) return absl::OkStatus();
-  if (error) return ErrorOf(error, path);
+  if (error) return StatusOf(error, path);
   if (status.type() != fs::file_type::directory) return IsNoFolder(path);
   FGNN_ASSIGN_OR_RETURN(const bool empty, IsEmptyRunFolder(path));
   return empty ? absl::OkStatus() : IsNotEmpty(path);
@@ -262,7 +258,7 @@ absl::Status RunFolder::GoOn(const std::string& job_yaml,
   FGNN_RETURN_IF_ERROR(checkpoints_.Hold().status());
   std::error_code error;
   fs::remove(PlaceOf(kSummaryName), error);
-  if (error) return ErrorOf(error, path());
+  if (error) return StatusOf(error, path());
   FGNN_RETURN_IF_ERROR(RemoveLeftovers());
   return held().Named(WriteFileAtomically(PlaceOf(kJobYamlName), job_yaml));
 }

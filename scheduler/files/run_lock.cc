@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxRecordBytes = 1 << 16;
 // Tries to lock, while holders remove the lock's file.
-constexpr int kMaxAttempts = 100;
+constexpr int kMaxLockAttempts = 100;
 
 std::string TextAt(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
@@ -135,7 +135,7 @@ absl::StatusOr<RunLock> RunLock::Take(HeldFolder folder) {
   RunLock lock(std::move(folder));
   const HeldFolder& held = lock.folder_;
   bool is_locked = false;
-  for (int attempt = 0; attempt < kMaxAttempts && !is_locked; ++attempt) {
+  for (int attempt = 0; attempt < kMaxLockAttempts && !is_locked; ++attempt) {
     FGNN_ASSIGN_OR_RETURN(is_locked, lock.TryLock());
   }
   if (!is_locked) {

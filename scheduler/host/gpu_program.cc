@@ -14,7 +14,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kKillTime{1};
+constexpr std::chrono::seconds kGpuProgramKillTime{1};
 constexpr size_t kAnswerBytes = 4096;
 
 }  // namespace
@@ -37,7 +37,7 @@ absl::StatusOr<size_t> GpuProgram::Count() {
           {.program = program_, .arguments = {"gpus"}, .log = log_}));
   if (!process.WaitForEnd(DeadlineIn(patience_))) {
     FGNN_RETURN_IF_ERROR(process.Signal(SIGKILL));
-    process.WaitForEnd(DeadlineIn(kKillTime));
+    process.WaitForEnd(DeadlineIn(kGpuProgramKillTime));
     killed_ = std::move(process);
     return absl::DeadlineExceededError(
         absl::StrCat(what, " did not end in time"));

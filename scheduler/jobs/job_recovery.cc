@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/files/run_folder.h"
 #include "scheduler/files/run_lock.h"
+#include "scheduler/jobs/job_states.h"
 #include "shared/base/status.h"
 #include "shared/base/threads/mutex.h"
 #include "shared/telemetry/log.h"
@@ -26,7 +27,6 @@ namespace {
 // meanwhile other jobs go on, and a client can cancel it. The job does not fail
 // for interruptions alone, since the service may be killed for other reasons.
 constexpr uint32_t kFreeInterruptions = 5;
-constexpr std::chrono::seconds kLongestHold{60};
 // Number of deaths of the service in a row, while the job was prepared, after
 // which the job fails. Otherwise the deaths might never end. A start that
 // reaches RUNNING sets the count to 0.

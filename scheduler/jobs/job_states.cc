@@ -12,8 +12,6 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kLongestHold{60};
-
 // Returns whether a start that failed so may succeed later.
 bool MayMend(const absl::Status& error) {
   return absl::IsUnavailable(error) || absl::IsResourceExhausted(error) ||

@@ -17,6 +17,9 @@
 
 namespace fgnn {
 
+// Longest time for which a job that was interrupted is held back.
+inline constexpr std::chrono::seconds kLongestHold{60};
+
 // Why a job that runs is preempted: it lets go of its devices at a batch
 // boundary, and may go on later.
 enum class PreemptionCause : uint8_t {

@@ -91,10 +91,6 @@ uint64_t BytesOfNccl(const PlanInput& input) {
 // Few batches were measured, and larger ones come. Slots have the same margin.
 uint64_t WithMargin(uint64_t bytes) { return AddCapped(bytes, bytes / 4); }
 
-std::string Counted(uint32_t count, const std::string& what) {
-  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
-}
-
 // The most rows of a trainer on any GPU, whatever the GPU is planned to do.
 uint64_t MostRows(const CacheRows& rows) {
   return std::max(rows.trainer, rows.standby);
@@ -206,9 +202,9 @@ CacheRows ChooseRows(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
   return rows;
 }
 
-absl::Status Refuse(const PlanInput& input, const LoadedGpu& gpu,
-                    const GpuChoice& choice,
-                    const std::vector<MemoryItem>& items) {
+absl::Status RefuseGpus(const PlanInput& input, const LoadedGpu& gpu,
+                        const GpuChoice& choice,
+                        const std::vector<MemoryItem>& items) {
   const bool caches = MostRows(choice.rows) > 0;
   return absl::ResourceExhaustedError(absl::StrCat(
       "memory of ", gpu.place, ": the job needs ",
@@ -232,7 +228,7 @@ absl::Status Check(const PlanInput& input, const std::vector<LoadedGpu>& gpus,
     if (!measured.has_value()) continue;
     const std::vector<MemoryItem> items = ItemsOf(input, gpu, choice);
     if (BytesIn(items, gpu.place) > measured->total_bytes) {
-      return Refuse(input, gpu, choice, items);
+      return RefuseGpus(input, gpu, choice, items);
     }
   }
   return absl::OkStatus();

@@ -30,7 +30,6 @@ constexpr uint64_t kQueueShare = 8;
 // Slots for a trainer that looks ahead: some 16 batches that it has not claimed
 // yet, and those that are sampled and trained.
 constexpr uint64_t kSlotsOfWindow = 24;
-constexpr uint32_t kMaxSlots = 4096;
 
 // Returns enough slots that no executor waits for one while another holds its
 // own. That is the batches of the open steps and of the next one, and one more

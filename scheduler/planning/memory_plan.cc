@@ -26,10 +26,6 @@ uint64_t FeatureBytes(const DatasetShape& dataset) {
                         dataset.feature_row_bytes);
 }
 
-std::string Counted(uint64_t count, const std::string& what) {
-  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
-}
-
 // An item that every executor of a role has.
 struct PerExecutor {
   ExecutorRole role;
@@ -303,6 +299,10 @@ bool ReadsFromDisk(const PlanInput& input) {
 
 bool LoadsRows(const PlanInput& input) {
   return ReadsFromDisk(input) || input.dataset.own_rows.has_value();
+}
+
+std::string Counted(uint64_t count, const std::string& what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
 JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,

@@ -12,6 +12,9 @@
 
 namespace fgnn {
 
+// Returns a count with its noun: "1 slot", "2 slots".
+std::string Counted(uint64_t count, const std::string& what);
+
 // Returns the plan of the job's memory. Among the numbers of trainers in
 // `roles`, the one whose caches take most counts.
 JobPlan PlanMemory(const PlanInput& input, const SegmentOptions& segment,

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::chrono::seconds kLongestWait{1};
 
-using Message = std::shared_ptr<const grpc::ByteBuffer>;
+using WatchMessage = std::shared_ptr<const grpc::ByteBuffer>;
 
 // Returns the bytes of the job, which all of its streams share.
-Message MessageOfJob(const Job& job) {
+WatchMessage MessageOfJob(const Job& job) {
   v1::Job message;
   ToMessage(job, &message);
   const grpc::Slice bytes(message.SerializeAsString());
@@ -56,7 +56,7 @@ class JobWatchers::Stream final : public grpc::ServerGenericBidiReactor {
   }
   // Sends `job` once the message before it is written, unless a newer one comes
   // first. With `is_last`, ends the stream after that.
-  void Send(Message job, bool is_last) {
+  void Send(WatchMessage job, bool is_last) {
     Step([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       next_ = std::move(job);
       is_last_ = is_last;
@@ -93,7 +93,7 @@ class JobWatchers::Stream final : public grpc::ServerGenericBidiReactor {
   // none is under way. gRPC is called without the mutex, since it may call back
   // at once.
   void Step(absl::FunctionRef<void()> change) {
-    Message job;
+    WatchMessage job;
     bool finishes = false;
     absl::Status end;
     {
@@ -127,8 +127,8 @@ class JobWatchers::Stream final : public grpc::ServerGenericBidiReactor {
   std::shared_ptr<Stream> self_;
   Mutex mutex_;
   // Message that gRPC writes; nullptr: none.
-  Message writing_ ABSL_GUARDED_BY(mutex_);
-  Message next_ ABSL_GUARDED_BY(mutex_);
+  WatchMessage writing_ ABSL_GUARDED_BY(mutex_);
+  WatchMessage next_ ABSL_GUARDED_BY(mutex_);
   // Whether next_ is the last message.
   bool is_last_ ABSL_GUARDED_BY(mutex_) = false;
   // Whether gRPC was told of the end.
@@ -235,7 +235,7 @@ std::map<std::string, uint64_t> JobWatchers::Seen() {
 
 void JobWatchers::Tell(const std::string& id,
                        const absl::StatusOr<JobVersion>& version) {
-  Message message;
+  WatchMessage message;
   if (version.ok()) message = MessageOfJob(version->job);
   const bool is_last = !version.ok() || HasEnded(*version);
   // gRPC is called without the mutex: it may call back at once.

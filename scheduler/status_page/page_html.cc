@@ -10,10 +10,10 @@ namespace fgnn {
 namespace {
 
 constexpr std::string_view kJobs = "<!--jobs-->";
-constexpr size_t kLongestText = 200;
+constexpr size_t kLongestCell = 200;
 
 std::string Cell(std::string_view text) {
-  return absl::StrCat("<td>", HtmlText(PrintableText(text, kLongestText)),
+  return absl::StrCat("<td>", HtmlText(PrintableText(text, kLongestCell)),
                       "</td>");
 }
 

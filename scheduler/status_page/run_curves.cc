@@ -11,7 +11,6 @@
 namespace fgnn {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::array<const char*, 12> kNumbers = {
@@ -23,16 +22,16 @@ constexpr std::array<const char*, 12> kNumbers = {
 constexpr size_t kMostDevices = 64;
 
 // Returns the names of numbers that at least one of the lines has.
-std::vector<std::string> ColumnsOf(const std::vector<json>& epochs) {
+std::vector<std::string> ColumnsOf(const std::vector<nlohmann::json>& epochs) {
   std::vector<std::string> names(kNumbers.begin(), kNumbers.end());
   for (const ScoreField& field : AllScoreFields()) {
     names.push_back(absl::StrCat("valid_", field.key));
   }
   std::vector<std::string> columns = {"epoch"};
   for (const std::string& name : names) {
-    const bool is_known =
-        std::any_of(epochs.begin(), epochs.end(), [&](const json& epoch) {
-          return epoch.value(name, json()).is_number();
+    const bool is_known = std::any_of(
+        epochs.begin(), epochs.end(), [&](const nlohmann::json& epoch) {
+          return epoch.value(name, nlohmann::json()).is_number();
         });
     const bool is_new =
         std::find(columns.begin(), columns.end(), name) == columns.end();
@@ -41,12 +40,12 @@ std::vector<std::string> ColumnsOf(const std::vector<json>& epochs) {
   return columns;
 }
 
-ordered_json NumberIn(const json& epoch, const std::string& name) {
-  const json value = epoch.value(name, json());
+ordered_json NumberIn(const nlohmann::json& epoch, const std::string& name) {
+  const nlohmann::json value = epoch.value(name, nlohmann::json());
   return value.is_number() ? ordered_json(value) : ordered_json();
 }
 
-void AddStages(const json& epoch, ordered_json& sums) {
+void AddStages(const nlohmann::json& epoch, ordered_json& sums) {
   const auto stages = epoch.find("stages");
   if (stages == epoch.end() || !stages->is_object()) return;
   for (const BatchStage& stage : BatchStages()) {
@@ -56,21 +55,22 @@ void AddStages(const json& epoch, ordered_json& sums) {
   }
 }
 
-double Evaluation(const json& epoch) {
+double EvaluationSeconds(const nlohmann::json& epoch) {
   const ordered_json seconds = NumberIn(epoch, "evaluate_seconds");
   return seconds.is_null() ? 0 : seconds.get<double>();
 }
 
 // Returns the devices of an epoch by their names; all else is left out.
-std::vector<std::pair<std::string, ordered_json>> DevicesIn(const json& epoch) {
+std::vector<std::pair<std::string, ordered_json>> DevicesIn(
+    const nlohmann::json& epoch) {
   std::vector<std::pair<std::string, ordered_json>> devices;
   const auto list = epoch.find("devices");
   if (list == epoch.end() || !list->is_array()) return devices;
-  for (const json& device : *list) {
+  for (const nlohmann::json& device : *list) {
     if (devices.size() == kMostDevices) break;
     if (!device.is_object()) continue;
-    const json name = device.value("device", json());
-    const json plan = device.value("plan", json());
+    const nlohmann::json name = device.value("device", nlohmann::json());
+    const nlohmann::json plan = device.value("plan", nlohmann::json());
     if (!name.is_string() || !plan.is_string()) continue;
     devices.emplace_back(
         name.get<std::string>(),
@@ -82,7 +82,8 @@ std::vector<std::pair<std::string, ordered_json>> DevicesIn(const json& epoch) {
 
 // Adds the devices' roles in an epoch, in the order of `names`, which it adds
 // to.
-void AddRoles(const json& epoch, ordered_json& names, ordered_json& roles) {
+void AddRoles(const nlohmann::json& epoch, ordered_json& names,
+              ordered_json& roles) {
   ordered_json row = ordered_json::array();
   for (auto& [name, role] : DevicesIn(epoch)) {
     const auto found = std::find(names.begin(), names.end(), name);
@@ -102,16 +103,17 @@ void AddRoles(const json& epoch, ordered_json& names, ordered_json& roles) {
 ordered_json CurvesOf(const std::vector<std::string>& lines, size_t most_rows) {
   const size_t every = std::max<size_t>(
       (lines.size() + most_rows - 1) / std::max<size_t>(most_rows, 1), 1);
-  std::vector<json> kept;  // Epochs that get a row.
+  std::vector<nlohmann::json> kept;  // Epochs that get a row.
   ordered_json stages = ordered_json::object();
   size_t count = 0;
   double evaluation = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
-    json epoch = json::parse(lines[i], nullptr, /*allow_exceptions=*/false);
+    nlohmann::json epoch =
+        nlohmann::json::parse(lines[i], nullptr, /*allow_exceptions=*/false);
     if (!epoch.is_object()) continue;
     ++count;
     AddStages(epoch, stages);
-    evaluation += Evaluation(epoch);
+    evaluation += EvaluationSeconds(epoch);
     if ((lines.size() - 1 - i) % every == 0) kept.push_back(std::move(epoch));
   }
   if (count > 0) stages["evaluate"] = evaluation;
@@ -119,7 +121,7 @@ ordered_json CurvesOf(const std::vector<std::string>& lines, size_t most_rows) {
   ordered_json rows = ordered_json::array();
   ordered_json devices = ordered_json::array();
   ordered_json roles = ordered_json::array();
-  for (const json& epoch : kept) {
+  for (const nlohmann::json& epoch : kept) {
     ordered_json row = ordered_json::array();
     for (const std::string& name : columns) {
       row.push_back(NumberIn(epoch, name));

@@ -13,11 +13,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kLongestText = 500;
+constexpr size_t kLongestJsonText = 500;
 constexpr size_t kMostListed = 64;  // Devices of a job, jobs before it.
 
 std::string Text(std::string_view text) {
-  return PrintableText(text, kLongestText);
+  return PrintableText(text, kLongestJsonText);
 }
 
 ordered_json Texts(const std::vector<std::string>& texts) {

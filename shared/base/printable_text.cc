@@ -11,10 +11,6 @@
 namespace fgnn {
 namespace {
 
-uint8_t ByteAt(std::string_view text, size_t place) {
-  return place < text.size() ? static_cast<uint8_t>(text[place]) : 0;
-}
-
 // Whether the character is in U+0000 to U+001F or U+007F to U+009F.
 bool IsControl(std::string_view character) {
   const uint8_t first = ByteAt(character, 0);

@@ -10,6 +10,7 @@ namespace fgnn {
 
 // A vertex of the dataset, in [0, num_nodes), num_nodes < 2^32.
 using GlobalId = uint32_t;
+inline constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 
 // A place in the array of all edges of the dataset.
 using EdgeOffset = int64_t;

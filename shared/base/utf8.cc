@@ -7,13 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace fgnn {
-namespace {
-
-uint8_t ByteAt(std::string_view text, size_t place) {
-  return place < text.size() ? static_cast<uint8_t>(text[place]) : 0;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // The second byte is enough to detect overlong forms, surrogates and values
 // that are too high.

@@ -3,11 +3,17 @@
 #define FGNN_SHARED_BASE_UTF8_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "absl/status/status.h"
 
 namespace fgnn {
+
+// Returns the byte at `place`; 0 behind the end of the text.
+inline uint8_t ByteAt(std::string_view text, size_t place) {
+  return place < text.size() ? static_cast<uint8_t>(text[place]) : 0;
+}
 
 // Returns the number of bytes, 1 to 4, of the character at the start of `text`;
 // 0: the bytes are not UTF-8. Overlong forms, surrogates and values beyond

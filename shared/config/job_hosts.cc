@@ -8,7 +8,7 @@ namespace fgnn {
 namespace {
 
 // Returns the hosts without their places.
-std::vector<HostShare> CountDevices(const JobSpec& spec) {
+std::vector<HostShare> CountDevicesOfHosts(const JobSpec& spec) {
   std::vector<HostShare> hosts;
   const std::vector<Device> only_sample = DevicesThatOnlySample(spec.devices);
   for (const Device& device : spec.devices) {
@@ -29,7 +29,7 @@ std::vector<HostShare> CountDevices(const JobSpec& spec) {
 }  // namespace
 
 std::vector<HostShare> HostSharesOf(const JobSpec& spec) {
-  std::vector<HostShare> hosts = CountDevices(spec);
+  std::vector<HostShare> hosts = CountDevicesOfHosts(spec);
   uint64_t all = 0;
   for (const HostShare& host : hosts) all += host.num_training;
   const uint64_t places = spec.training.batches_per_step;

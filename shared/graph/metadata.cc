@@ -17,7 +17,6 @@ namespace fgnn {
 namespace {
 
 constexpr size_t kMaxMetadataBytes = 1 << 20;
-constexpr uint64_t kMaxNodes = std::numeric_limits<uint32_t>::max();
 
 // Reads keys of one mapping, and keeps the first error.
 class KeyReader {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMagic = 0x3154'4f48'4e4e'4746;  // "FGNNHOT1"
+constexpr uint64_t kRankOrderMagic = 0x3154'4f48'4e4e'4746;  // "FGNNHOT1"
 
 // vertices [num_nodes] u32 follow, then ranks [num_nodes] u32.
 struct alignas(64) FileHeader {
@@ -86,7 +86,7 @@ absl::Status RankOrder::Save(const Dataset& dataset, uint64_t key,
         absl::StrCat("a rank order of ", vertices.size(), " ids is not one of ",
                      num_nodes, " vertices, once each"));
   }
-  const FileHeader header = {.magic = kMagic,
+  const FileHeader header = {.magic = kRankOrderMagic,
                              .key = key,
                              .num_nodes = num_nodes,
                              .vertices_crc = CrcOf(vertices),
@@ -128,7 +128,7 @@ absl::StatusOr<RankOrder> RankOrder::Read(const Dataset& dataset, uint64_t key,
   if (is_whole) std::memcpy(&header, file.bytes().data(), sizeof(header));
   RankOrder order;
   order.file_ = std::move(file);
-  if (header.magic == kMagic && header.key == key &&
+  if (header.magic == kRankOrderMagic && header.key == key &&
       header.num_nodes == num_nodes) {
     const auto* const arrays = reinterpret_cast<const uint32_t*>(
         order.file_.bytes().data() + sizeof(header));

@@ -9,8 +9,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kLineBytes = 64;
-
 // Returns the place of a batch among those of its step, in [0, W).
 uint32_t PlaceInStep(const Segment& segment, BatchSeq seq) {
   const SegmentOptions& options = segment.options();

@@ -8,7 +8,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kLineBytes = 64;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
 

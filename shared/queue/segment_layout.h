@@ -21,6 +21,8 @@ namespace fgnn {
 
 inline constexpr uint64_t kSegmentMagic = 0x3147'4553'4e4e'4746;  // "FGNNSEG1"
 inline constexpr uint32_t kSegmentLayoutVersion = 22;
+// Bytes of a line of the processors' caches.
+inline constexpr uint64_t kLineBytes = 64;
 
 // The scheduler writes the header once, before it hands the descriptor to any
 // daemon.

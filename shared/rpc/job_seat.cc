@@ -10,7 +10,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kLongestWait{1};
+constexpr std::chrono::seconds kLongestSeatWait{1};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ std::unique_ptr<ExecutorJob> JobSeat::BeginToLeave() {
   if (job_ == nullptr) return nullptr;
   leaving_ = true;
   job_->Stop();
-  while (!unused_.WaitUntil(&lock, DeadlineIn(kLongestWait),
+  while (!unused_.WaitUntil(&lock, DeadlineIn(kLongestSeatWait),
                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                               return num_users_ == 0;
                             })) {

@@ -11,18 +11,18 @@ namespace {
 // Sizes in pixels.
 constexpr double kName = 18;  // Height of the text above a bar.
 constexpr double kBar = 16;
-constexpr double kGap = 6;  // Space below a bar, and below the legend.
-constexpr double kSwatch = 10;
-constexpr double kTickWidth = 64;  // Least distance of two ticks.
+constexpr double kBarGap = 6;  // Space below a bar, and below the legend.
+constexpr double kBarSwatch = 10;
+constexpr double kBarTickWidth = 64;  // Least distance of two ticks.
 
 double BarsHeight(const BarPlot& plot) {
-  return (kName + kBar + kGap) * static_cast<double>(plot.bars.size());
+  return (kName + kBar + kBarGap) * static_cast<double>(plot.bars.size());
 }
 
 // Returns the legend and the space below it.
 DrawnLegend LegendIn(const BarPlot& plot, const PlotBox& box) {
-  DrawnLegend legend = DrawLegend(plot.parts, box, kSwatch);
-  legend.height += kGap;
+  DrawnLegend legend = DrawLegend(plot.parts, box, kBarSwatch);
+  legend.height += kBarGap;
   return legend;
 }
 
@@ -32,7 +32,7 @@ PlotAxis AxisOf(const BarPlot& plot, double width) {
     sums.push_back(
         std::accumulate(bar.amounts.begin(), bar.amounts.end(), 0.0));
   }
-  return MakeAxis(PlotScale::kAmounts, sums, width / kTickWidth);
+  return MakeAxis(PlotScale::kAmounts, sums, width / kBarTickWidth);
 }
 
 std::string DrawAxis(const BarPlot& plot, const PlotAxis& axis,
@@ -87,7 +87,7 @@ std::string DrawBars(const BarPlot& plot, const PlotBox& box) {
   double top = bars.top;
   for (const PlotBar& bar : plot.bars) {
     shapes += DrawBar(bar, axis, bars, top);
-    top += kName + kBar + kGap;
+    top += kName + kBar + kBarGap;
   }
   return shapes;
 }

@@ -7,7 +7,7 @@ namespace {
 
 // Least and most parts at first.
 constexpr uint64_t kLeastParts = 16;
-constexpr uint64_t kMostParts = 1 << 16;
+constexpr uint64_t kMostFirstParts = 1 << 16;
 // Part of the memory, one in kFirstShare, that the first part may take by the
 // guess.
 constexpr uint64_t kFirstShare = 8;
@@ -19,7 +19,7 @@ StepBound::StepBound(uint64_t have_bytes, uint64_t likely_bytes,
     : have_bytes_(have_bytes),
       jump_bytes_(jump_bytes),
       first_parts_(kLeastParts) {
-  while (first_parts_ < kMostParts &&
+  while (first_parts_ < kMostFirstParts &&
          likely_bytes / first_parts_ > have_bytes / kFirstShare) {
     first_parts_ *= 2;
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // The kernel's own limit.
 // Tries to make a folder, while others make and remove folders there.
-constexpr int kMaxAttempts = 3;
+constexpr int kMaxOpenAttempts = 3;
 constexpr mode_t kFolderMode = 0777;
 
 // One lookup, folder by folder.
@@ -162,7 +162,7 @@ absl::StatusOr<FoundPath> FindAsService(const fs::path& path) {
 absl::StatusOr<FoundPath> FindOrMakeFolder(const fs::path& path,
                                            FindFolder find) {
   absl::StatusOr<FoundPath> made;
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxOpenAttempts; ++attempt) {
     FGNN_ASSIGN_OR_RETURN(FoundPath found, find(path));
     if (found.missing.empty()) return found;
     made = MakeMissing(std::move(found), path);

@@ -16,8 +16,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kMaxSlots = 4096;
-
 // A hop whose sources' rows the parts of a batch send each other.
 struct SentHop {
   uint64_t sources = 0;  // In the whole batch.

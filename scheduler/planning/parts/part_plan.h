@@ -11,6 +11,9 @@
 
 namespace fgnn {
 
+// Most slots of a global queue.
+inline constexpr uint32_t kMaxSlots = 4096;
+
 // Returns whether parts load the features of their own vertices alone, and send
 // each other these rows (training.share_inputs). `auto`: if features are not
 // all in memory, so that each row is read once.

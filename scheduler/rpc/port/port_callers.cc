@@ -17,7 +17,7 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kMostShown = 80;
+constexpr size_t kMostShownOfName = 80;
 
 // Asked at each call: a user who was removed is refused from then on.
 absl::StatusOr<Caller> CallerOf(const Identity& identity,
@@ -26,7 +26,7 @@ absl::StatusOr<Caller> CallerOf(const Identity& identity,
   if (!uid.has_value()) {
     return absl::UnauthenticatedError(
         absl::StrCat("the service's machine has no user '",
-                     PrintableText(identity.name, kMostShown), "'"));
+                     PrintableText(identity.name, kMostShownOfName), "'"));
   }
   return Caller{.uid = *uid,
                 .name = identity.name,

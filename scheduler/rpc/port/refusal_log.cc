@@ -12,13 +12,13 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kMostShown = 120;
+constexpr size_t kMostShownOfRefusal = 120;
 
 }  // namespace
 
 std::string TextOf(const Refusal& refusal) {
   const auto shown = [](const std::string& text) {
-    return PrintableText(text, kMostShown);
+    return PrintableText(text, kMostShownOfRefusal);
   };
   return absl::StrCat(
       "refused ", refusal.who.empty() ? "somebody" : shown(refusal.who),

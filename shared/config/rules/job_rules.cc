@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::string_view kAuto = "auto";
+constexpr absl::string_view kAutoShare = "auto";
 
 // A field that names something of the user's, and the kind that needs the name.
 struct NamedKind {
@@ -192,7 +192,7 @@ absl::Status CheckAlgorithm(const v1::JobSpec& spec) {
 
 absl::Status CheckShare(const char* field, const std::string& text) {
   const std::optional<double> share = CapacityIn(text);
-  if (text == kAuto || (share.has_value() && *share >= 0 && *share <= 1)) {
+  if (text == kAutoShare || (share.has_value() && *share >= 0 && *share <= 1)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -203,7 +203,8 @@ absl::Status CheckShare(const char* field, const std::string& text) {
 absl::Status CheckStandbyCapacity(const v1::JobSpec& spec) {
   const std::string& text = spec.cache().standby_capacity();
   FGNN_RETURN_IF_ERROR(CheckShare("cache.standby_capacity", text));
-  if (text == kAuto || (spec.executors() == "factored" && spec.switching())) {
+  if (text == kAutoShare ||
+      (spec.executors() == "factored" && spec.switching())) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -369,7 +370,7 @@ absl::Status CheckRules(v1::JobSpec* spec) {
 
 absl::StatusOr<std::optional<uint64_t>> MemoryLimit(const v1::JobSpec& spec) {
   const std::string& text = spec.limits().memory();
-  if (text == kAuto) return std::nullopt;
+  if (text == kAutoShare) return std::nullopt;
   const absl::StatusOr<uint64_t> bytes = ParseBytes(text);
   if (!bytes.ok()) {
     return absl::InvalidArgumentError(

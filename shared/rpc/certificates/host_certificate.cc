@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMostHostFileBytes = 1 << 20;
 
-struct Free {
+struct FreeKey {
   void operator()(BIO* bio) const { ::BIO_free(bio); }
   void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
 };
@@ -38,14 +38,14 @@ absl::StatusOr<std::string> ReadPemFile(
         "files of the host"));
   }
   FGNN_RETURN_IF_ERROR(may_read);
-  return ReadSmallFile(path, kMostBytes);
+  return ReadSmallFile(path, kMostHostFileBytes);
 }
 
 bool IsKeyOf(const std::string& text, X509& certificate) {
-  const std::unique_ptr<BIO, Free> bio(
+  const std::unique_ptr<BIO, FreeKey> bio(
       ::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   if (bio == nullptr) return false;
-  const std::unique_ptr<EVP_PKEY, Free> key(
+  const std::unique_ptr<EVP_PKEY, FreeKey> key(
       ::PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
   const bool is_key =
       key != nullptr && ::X509_check_private_key(&certificate, key.get()) == 1;

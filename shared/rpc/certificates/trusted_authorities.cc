@@ -17,7 +17,7 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMostAuthorityBytes = 1 << 20;
 constexpr size_t kMostShown = 80;
 
 struct Free {
@@ -102,7 +102,7 @@ absl::StatusOr<TrustedAuthorities::Store> TrustedAuthorities::Read(
   // Whoever can write it can make operators.
   FGNN_RETURN_IF_ERROR(CheckTrustedFile(ca_file));
   FGNN_ASSIGN_OR_RETURN(const std::string text,
-                        ReadSmallFile(ca_file, kMostBytes));
+                        ReadSmallFile(ca_file, kMostAuthorityBytes));
   const std::vector<Certificate> read = ReadPem(text);
   if (read.empty()) {
     return absl::InvalidArgumentError(

@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::milliseconds kRequestTimeout{1'000};
 constexpr std::chrono::milliseconds kLook{200};
 constexpr size_t kMostConnections = 64;
-constexpr int kBacklog = 64;
+constexpr int kPrivateBacklog = 64;
 
 }  // namespace
 
@@ -180,7 +180,7 @@ absl::StatusOr<std::unique_ptr<DescriptorServer>> DescriptorServer::Start(
     const std::filesystem::path& socket_path, DescriptorHandlers handlers) {
   FGNN_ASSIGN_OR_RETURN(SocketName name, SocketName::Claim(socket_path));
   FGNN_ASSIGN_OR_RETURN(UniqueFd listener,
-                        name.Listen(SOCK_SEQPACKET, kBacklog));
+                        name.Listen(SOCK_SEQPACKET, kPrivateBacklog));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return ErrnoToStatus(errno, "make an event");
   FGNN_RETURN_IF_ERROR(name.Publish({.mode = 0600}));

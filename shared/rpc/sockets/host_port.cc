@@ -15,11 +15,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/rpc/sockets/socket_name.h"
 
 namespace fgnn {
 namespace {
-
-constexpr int kBacklog = 1024;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 

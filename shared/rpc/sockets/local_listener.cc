@@ -11,7 +11,6 @@
 namespace fgnn {
 namespace {
 
-constexpr int kBacklog = 1024;
 constexpr size_t kUsualGroups = 64;
 
 absl::Status CannotTell() {

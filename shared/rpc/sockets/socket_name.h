@@ -15,6 +15,9 @@
 
 namespace fgnn {
 
+// Connections that wait at a listener until it accepts them.
+inline constexpr int kBacklog = 1024;
+
 // The users who may connect to a socket.
 struct SocketAccess {
   mode_t mode = 0600;

@@ -22,8 +22,6 @@ constexpr uint64_t kLeastMemoryBytes = uint64_t{4} << 20;
 constexpr uint64_t kMostLogBytes = uint64_t{4} << 20;
 constexpr uint64_t kMostScatterBytes = uint64_t{64} << 10;
 constexpr uint64_t kLeastScatterBytes = uint64_t{4} << 10;
-constexpr uint64_t kMaxNodes = std::numeric_limits<GlobalId>::max();
-
 // Writes the arrays of the folder, bucket by bucket.
 class CscWriter {
  public:

@@ -10,7 +10,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 // Most vertices per end of an edge in a graph that passes as one with isolated
 // vertices.
 constexpr uint64_t kMaxSparsity = 16;

@@ -13,7 +13,7 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kVerticesPerChunk = uint64_t{1} << 14;
+constexpr uint64_t kRmatVerticesPerChunk = uint64_t{1} << 14;
 // Share of the vertices that have the class of their neighbouring hub.
 constexpr float kHubShare = 0.7F;
 
@@ -129,8 +129,8 @@ absl::StatusOr<std::vector<int64_t>> DrawLabels(const DatasetWriter& writer,
   std::vector<int64_t> labels(num_nodes);
   struct Nothing {};
   const auto make = [&](uint64_t chunk, Nothing&) {
-    const uint64_t begin = chunk * kVerticesPerChunk;
-    const uint64_t end = std::min(num_nodes, begin + kVerticesPerChunk);
+    const uint64_t begin = chunk * kRmatVerticesPerChunk;
+    const uint64_t end = std::min(num_nodes, begin + kRmatVerticesPerChunk);
     for (uint64_t v = begin; v < end; ++v) {
       if (options.connected_labels && indptr[v] == indptr[v + 1]) {
         labels[v] = -1;
@@ -145,11 +145,11 @@ absl::StatusOr<std::vector<int64_t>> DrawLabels(const DatasetWriter& writer,
   };
   const auto use = [&](uint64_t chunk, Nothing&) {
     Report(common, "labels",
-           std::min(num_nodes, (chunk + 1) * kVerticesPerChunk), num_nodes);
+           std::min(num_nodes, (chunk + 1) * kRmatVerticesPerChunk), num_nodes);
     return absl::OkStatus();
   };
   FGNN_RETURN_IF_ERROR(RunOrderedChunks<Nothing>(
-      (num_nodes + kVerticesPerChunk - 1) / kVerticesPerChunk,
+      (num_nodes + kRmatVerticesPerChunk - 1) / kRmatVerticesPerChunk,
       ThreadsOr(common.threads), make, use));
   return labels;
 }

@@ -7,11 +7,7 @@
 #include "tools/dataset/importing/import_arrays.h"
 
 namespace fgnn {
-namespace {
-
-constexpr size_t kChunkElements = size_t{1} << 15;
-
-}  // namespace
+namespace {}  // namespace
 
 CompressedReader::CompressedReader(CompressedArrays arrays,
                                    uint64_t num_columns)

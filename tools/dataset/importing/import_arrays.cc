@@ -12,9 +12,6 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kChunkElements = size_t{1} << 15;
-constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-
 absl::Status BadWeight(const CompressedReader& reader, float weight,
                        const std::string& what) {
   return absl::InvalidArgumentError(

@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-
 struct ArrayFile {
   std::string name;
   fs::path path;

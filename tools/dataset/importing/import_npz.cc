@@ -18,8 +18,6 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kChunkElements = size_t{1} << 15;
-
 std::optional<std::string> FirstOf(const NpzArchive& archive,
                                    const std::vector<std::string>& names) {
   for (const std::string& name : names) {

@@ -27,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
-
 // Files of raw/ that are read, or that say nothing new.
 constexpr std::array<std::string_view, 6> kRead = {
     "data",       "edge",          "node-feat",

@@ -16,7 +16,6 @@
 namespace fgnn {
 namespace {
 
-constexpr uint64_t kMaxNodes = 0xFFFFFFFF;
 constexpr double kProgressSeconds = 0.02;
 // Bytes of the source per byte for sorting. A line of an edge list seldom has
 // more than 24 bytes, and its edge takes at least 4 on disk. So sorting takes

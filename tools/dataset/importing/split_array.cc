@@ -14,8 +14,6 @@
 namespace fgnn {
 namespace {
 
-constexpr size_t kChunkElements = size_t{1} << 15;
-
 // NumPy's names of types.
 constexpr EnumWord<NpyType> kDtypes[] = {
     {NpyType::kF16, "float16"}, {NpyType::kF32, "float32"},

@@ -12,10 +12,6 @@ namespace {
 
 constexpr uint32_t kOwnersShown[] = {2, 3, 4, 6, 8};
 
-std::string Line(const std::string& what, const std::string& text) {
-  return absl::StrFormat("%-10s %s\n", what, text);
-}
-
 std::string FormatAmounts(const OwnedAmounts& amounts) {
   return absl::StrFormat("%s to %s (skew %.3f)", FormatCount(amounts.least),
                          FormatCount(amounts.most), amounts.skew());
@@ -28,6 +24,10 @@ nlohmann::ordered_json AmountsToJson(const OwnedAmounts& amounts) {
 }
 
 }  // namespace
+
+std::string InfoLine(std::string_view what, const std::string& text) {
+  return absl::StrFormat("%-10s %s\n", std::string(what), text);
+}
 
 absl::StatusOr<BookInfo> ReadBookInfo(const Dataset& dataset,
                                       const PartitionBook& book) {
@@ -51,20 +51,20 @@ std::string OwnersWarning(uint32_t owners, const OwnerFigures& figures) {
 }
 
 std::string FormatBook(const BookInfo& info) {
-  if (!info.damage.empty()) return Line("book", info.damage);
+  if (!info.damage.empty()) return InfoLine("book", info.damage);
   std::string text =
-      Line("book", absl::StrCat(kFineParts, " fine parts, key ",
-                                absl::Hex(info.key, absl::kZeroPad16)));
+      InfoLine("book", absl::StrCat(kFineParts, " fine parts, key ",
+                                    absl::Hex(info.key, absl::kZeroPad16)));
   std::string warnings;
   for (const auto& [owners, figures] : info.owners) {
-    text +=
-        Line(absl::StrCat("  ", owners, " owners"),
-             absl::StrFormat(
-                 "local edges %.1f %%, vertices %s, work %s, train %s",
-                 100 * figures.local_edges, FormatAmounts(figures.vertices),
-                 FormatAmounts(figures.work), FormatAmounts(figures.train)));
+    text += InfoLine(
+        absl::StrCat("  ", owners, " owners"),
+        absl::StrFormat(
+            "local edges %.1f %%, vertices %s, work %s, train %s",
+            100 * figures.local_edges, FormatAmounts(figures.vertices),
+            FormatAmounts(figures.work), FormatAmounts(figures.train)));
     const std::string warning = OwnersWarning(owners, figures);
-    if (!warning.empty()) warnings += Line("warning", warning);
+    if (!warning.empty()) warnings += InfoLine("warning", warning);
   }
   return text + warnings;
 }

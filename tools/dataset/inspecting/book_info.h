@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "shared/graph/book/book_figures.h"
@@ -30,6 +31,8 @@ absl::StatusOr<BookInfo> ReadBookInfo(const Dataset& dataset,
 // the dataset has some. Empty: none.
 std::string OwnersWarning(uint32_t owners, const OwnerFigures& figures);
 
+// Returns a line of `fgnn dataset info`, with its end.
+std::string InfoLine(std::string_view what, const std::string& text);
 // Returns several lines for people.
 std::string FormatBook(const BookInfo& info);
 nlohmann::ordered_json BookToJson(const BookInfo& info);

@@ -26,10 +26,6 @@ namespace {
 
 constexpr size_t kClassesShown = 5;
 
-std::string Line(std::string_view what, const std::string& text) {
-  return absl::StrFormat("%-10s %s\n", std::string(what), text);
-}
-
 // Returns "3 libs", or "3" without a name.
 std::string NumberAndName(const std::vector<std::string>& names, size_t c) {
   return c < names.size() && !names[c].empty() ? absl::StrCat(c, " ", names[c])
@@ -85,20 +81,21 @@ std::string LabelsLine(const DatasetInfo& info) {
   const std::string without =
       absl::StrCat("; without a label: ", FormatCount(info.num_unlabelled));
   if (info.metadata.num_classes > 0) {
-    return Line("labels", absl::StrCat(FormatClasses(info.label_counts,
-                                                     info.names.classes),
-                                       without));
+    return InfoLine("labels", absl::StrCat(FormatClasses(info.label_counts,
+                                                         info.names.classes),
+                                           without));
   }
-  if (info.targets.empty()) return Line("labels", "none");
+  if (info.targets.empty()) return InfoLine("labels", "none");
   if (info.metadata.target_type == TargetType::kFloat32) {
-    return Line(
+    return InfoLine(
         "targets",
         absl::StrCat(FormatNumbers(info.targets, info.names.targets), without));
   }
-  return Line("targets", absl::StrCat("sets of ",
-                                      FormatClasses(CountsOfSets(info.targets),
-                                                    info.names.targets),
-                                      without));
+  return InfoLine("targets",
+                  absl::StrCat("sets of ",
+                               FormatClasses(CountsOfSets(info.targets),
+                                             info.names.targets),
+                               without));
 }
 
 absl::Status CountLonelyVertices(const CscView& graph, DatasetInfo& info) {
@@ -242,55 +239,58 @@ absl::StatusOr<DatasetInfo> ReadDatasetInfo(
 
 std::string FormatInfo(const DatasetInfo& info) {
   const DatasetMetadata& metadata = info.metadata;
-  std::string text = Line(
+  std::string text = InfoLine(
       "dataset", absl::StrCat(metadata.name, " in ", info.folder.string()));
-  text += Line("source", metadata.source.empty() ? "-" : metadata.source);
-  text += Line("vertices", FormatCount(metadata.num_nodes));
-  text +=
-      Line("edges", absl::StrCat(FormatCount(metadata.num_edges),
-                                 info.symmetric ? ", symmetric" : ", directed",
-                                 info.has_edge_weights ? ", weighted" : ""));
-  text +=
-      Line("in-degree",
-           absl::StrFormat("mean %.2f, largest %s; without in-edges: %s",
-                           info.mean_in_degree, FormatCount(info.max_in_degree),
-                           FormatCount(info.num_without_in_edges)));
-  text += Line("isolated", absl::StrCat(FormatCount(info.num_isolated),
-                                        " without any edge"));
-  text +=
-      Line("features",
-           metadata.feature_columns == 0
-               ? "none"
-               : absl::StrCat(metadata.feature_columns, " columns of ",
-                              std::string(NameOf(metadata.feature_type)),
-                              info.names.features.empty() ? "" : ", named"));
+  text += InfoLine("source", metadata.source.empty() ? "-" : metadata.source);
+  text += InfoLine("vertices", FormatCount(metadata.num_nodes));
+  text += InfoLine("edges",
+                   absl::StrCat(FormatCount(metadata.num_edges),
+                                info.symmetric ? ", symmetric" : ", directed",
+                                info.has_edge_weights ? ", weighted" : ""));
+  text += InfoLine(
+      "in-degree",
+      absl::StrFormat("mean %.2f, largest %s; without in-edges: %s",
+                      info.mean_in_degree, FormatCount(info.max_in_degree),
+                      FormatCount(info.num_without_in_edges)));
+  text += InfoLine("isolated", absl::StrCat(FormatCount(info.num_isolated),
+                                            " without any edge"));
+  text += InfoLine(
+      "features",
+      metadata.feature_columns == 0
+          ? "none"
+          : absl::StrCat(metadata.feature_columns, " columns of ",
+                         std::string(NameOf(metadata.feature_type)),
+                         info.names.features.empty() ? "" : ", named"));
   if (metadata.host_rows.has_value()) {
-    text += Line("rows", absl::StrCat(FormatCount(metadata.host_rows->num_rows),
-                                      " of the features: ",
-                                      Describe(metadata.host_rows->host)));
+    text += InfoLine(
+        "rows",
+        absl::StrCat(FormatCount(metadata.host_rows->num_rows),
+                     " of the features: ", Describe(metadata.host_rows->host)));
   }
   text += LabelsLine(info);
-  text += Line("splits", absl::StrCat("train ", FormatCount(info.num_train),
+  text +=
+      InfoLine("splits", absl::StrCat("train ", FormatCount(info.num_train),
                                       ", valid ", FormatCount(info.num_valid),
                                       ", test ", FormatCount(info.num_test)));
   if (info.num_train_edges.has_value() || info.num_valid_edges > 0 ||
       info.num_test_edges > 0) {
-    text += Line("edge split",
-                 absl::StrCat("train ",
-                              info.num_train_edges.has_value()
-                                  ? FormatCount(*info.num_train_edges)
-                                  : "all of the graph",
-                              ", valid ", FormatCount(info.num_valid_edges),
-                              ", test ", FormatCount(info.num_test_edges)));
+    text += InfoLine("edge split",
+                     absl::StrCat("train ",
+                                  info.num_train_edges.has_value()
+                                      ? FormatCount(*info.num_train_edges)
+                                      : "all of the graph",
+                                  ", valid ", FormatCount(info.num_valid_edges),
+                                  ", test ", FormatCount(info.num_test_edges)));
   }
-  text += Line("names", info.has_names ? "names.txt" : "none");
+  text += InfoLine("names", info.has_names ? "names.txt" : "none");
   if (!metadata.kinds.empty()) {
-    text += Line("kinds", absl::StrJoin(metadata.kinds, ", "));
+    text += InfoLine("kinds", absl::StrJoin(metadata.kinds, ", "));
   }
-  text += Line("size", FormatBytes(info.total_bytes));
+  text += InfoLine("size", FormatBytes(info.total_bytes));
   if (info.book.has_value()) text += FormatBook(*info.book);
-  if (info.warning.has_value()) text += Line("warning", *info.warning);
-  for (const std::string& notice : info.notices) text += Line("notice", notice);
+  if (info.warning.has_value()) text += InfoLine("warning", *info.warning);
+  for (const std::string& notice : info.notices)
+    text += InfoLine("notice", notice);
   if (info.account.has_value()) {
     text += "account of its import\n" + FormatAccount(*info.account);
   }

@@ -17,7 +17,6 @@ namespace {
 
 // Room for the longest header that ParseNpyHeader() takes.
 constexpr size_t kMaxHeaderBytes = (size_t{1} << 16) + 12;
-constexpr size_t kChunkElements = size_t{1} << 15;
 
 class FileSource : public ByteSource {
  public:

@@ -17,6 +17,9 @@
 
 namespace fgnn {
 
+// Numbers that a reader of arrays has in memory at once.
+inline constexpr size_t kChunkElements = size_t{1} << 15;
+
 // The source of an ArrayStream's bytes.
 class ByteSource {
  public:

@@ -27,7 +27,7 @@
 namespace fgnn {
 namespace {
 
-constexpr uint32_t kMostBatches = 100000;
+constexpr uint32_t kMostSampledBatches = 100000;
 // Most batches: all are kept in memory.
 constexpr uint32_t kMostIdMapBatches = 1000;
 constexpr uint32_t kMostEpochs = 10000;
@@ -262,7 +262,7 @@ void AddSplitCommand(Command bench, CommandContext& context) {
       "seeds");
   SplitFlags& flags = OnRun(app, context, &BenchSplit);
   AddInputFlags(app, &flags.input);
-  AddRoundsFlags(app, flags.input.options.batches, kMostBatches,
+  AddRoundsFlags(app, flags.input.options.batches, kMostSampledBatches,
                  flags.input.options.rounds);
   AddThreadsFlag(app, flags.input.options.threads,
                  "Threads that count an epoch for the caches");
@@ -287,7 +287,7 @@ void AddSplitCommand(Command bench, CommandContext& context) {
 
 void AddSampleFlags(Command app, BenchFlags& flags) {
   AddInputFlags(app, &flags);
-  AddRoundsFlags(app, flags.options.batches, kMostBatches,
+  AddRoundsFlags(app, flags.options.batches, kMostSampledBatches,
                  flags.options.rounds);
   AddSamplersFlag(app, &flags);
   app.AddOption("--dump", flags.dump,

@@ -20,7 +20,7 @@ namespace fgnn {
 namespace {
 
 // Most batches: all are kept in memory.
-constexpr uint32_t kMostBatches = 1000;
+constexpr uint32_t kMostExtractedBatches = 1000;
 constexpr uint64_t kMostRows = uint64_t{1} << 32;
 constexpr uint64_t kMostColumns = uint64_t{1} << 24;
 
@@ -44,7 +44,7 @@ struct ExtractInput {
   const DiskFeatureStore* disk = nullptr;
 };
 
-absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
+absl::StatusOr<ExtractInput> OpenExtractInput(const ExtractFlags& flags) {
   ExtractInput input;
   if (flags.dataset.empty()) {
     FGNN_ASSIGN_OR_RETURN(
@@ -75,7 +75,7 @@ absl::StatusOr<ExtractInput> OpenInput(const ExtractFlags& flags) {
 
 absl::Status BenchExtract(const ExtractFlags& flags,
                           const CommandContext& context) {
-  FGNN_ASSIGN_OR_RETURN(const ExtractInput input, OpenInput(flags));
+  FGNN_ASSIGN_OR_RETURN(const ExtractInput input, OpenExtractInput(flags));
   const FeatureStore& store = *input.store;
   if (flags.edges_per_row.has_value()) {
     AggregateReport report = {{flags.options, *flags.edges_per_row},
@@ -98,7 +98,7 @@ absl::Status BenchExtract(const ExtractFlags& flags,
   return absl::OkStatus();
 }
 
-void AddInputFlags(Command app, ExtractFlags& flags) {
+void AddExtractFlags(Command app, ExtractFlags& flags) {
   const Option dataset =
       app.AddOption("--dataset", flags.dataset,
                     "Dataset folder; else features are made up in memory")
@@ -130,7 +130,7 @@ void AddInputFlags(Command app, ExtractFlags& flags) {
 void AddRunFlags(Command app, ExtractBenchOptions& options) {
   AddNumberFlag(app, "--batch-rows", options.batch_rows, kMostRows,
                 "Rows of a batch, all different");
-  AddRoundsFlags(app, options.batches, kMostBatches, options.rounds);
+  AddRoundsFlags(app, options.batches, kMostExtractedBatches, options.rounds);
   AddThreadsFlag(app, options.threads, "Threads that share a batch");
   const Option capacity =
       app.AddOption("--capacity", options.capacity, "Rows of the hot table")
@@ -150,7 +150,7 @@ void AddBenchExtract(Command bench, CommandContext& context) {
   const Command app = bench.AddSubcommand(
       "extract", "Bytes of features per second, beside a plain copy");
   ExtractFlags& flags = OnRun(app, context, &BenchExtract);
-  AddInputFlags(app, flags);
+  AddExtractFlags(app, flags);
   AddRunFlags(app, flags.options);
   app.AddOption("--edges-per-row", flags.edges_per_row,
                 "Make a first layer's means over so many edges for each row, "

@@ -31,10 +31,9 @@
 namespace fgnn {
 namespace {
 
-constexpr int kInterruptedExitCode = 130;
 // Most batches. An epoch may be one batch, and a job has at most a million
 // epochs.
-constexpr uint32_t kMostBatches = 999999;
+constexpr uint32_t kMostTrainingBatches = 999999;
 constexpr uint32_t kTrainRounds = 5;
 
 struct EpochFlags {
@@ -199,7 +198,7 @@ void AddFlags(Command app, EpochFlags& flags) {
       .ShowDefault();
   AddFanoutsFlag(app, flags.fanouts);
   AddBatchSizeFlag(app, flags.batch_size);
-  AddNumberFlag(app, "--batches", flags.batches, kMostBatches,
+  AddNumberFlag(app, "--batches", flags.batches, kMostTrainingBatches,
                 "epoch: fewest batches that count, in whole epochs after "
                 "the first; train: batches of a round");
   app.AddOption("--precision", flags.precision, "f32 or bf16").ShowDefault();

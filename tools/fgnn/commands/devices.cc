@@ -32,7 +32,7 @@ std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-std::string Milliseconds(double ms) {
+std::string MillisecondsOrDash(double ms) {
   return ms > 0 ? absl::StrFormat("%.2f ms", ms) : "-";
 }
 
@@ -89,9 +89,10 @@ std::string DeviceTableText(const v1::ListDevicesResponse& devices) {
         {device.name(), OrDash(device.job_id()),
          absl::StrCat(OrDash(device.plan()),
                       device.by_hand() ? " (by hand)" : ""),
-         OrDash(device.works()), Milliseconds(device.sample_ms()),
-         Milliseconds(device.train_ms()), Milliseconds(device.standby_ms()),
-         count(device.sampled()), count(device.trained()),
+         OrDash(device.works()), MillisecondsOrDash(device.sample_ms()),
+         MillisecondsOrDash(device.train_ms()),
+         MillisecondsOrDash(device.standby_ms()), count(device.sampled()),
+         count(device.trained()),
          takes_turns ? FormatCount(device.wakes()) : "-",
          takes_turns ? absl::StrFormat("%.0f %%", 100 * device.busy()) : "-"});
   }
@@ -109,7 +110,7 @@ std::string LinkTableText(const v1::ListDevicesResponse& devices) {
       continue;
     }
     table.AddRow(
-        {link.from(), link.to(), Milliseconds(link.round_trip_ms()),
+        {link.from(), link.to(), MillisecondsOrDash(link.round_trip_ms()),
          link.bytes_per_second() > 0
              ? absl::StrFormat("%.0f MB/s", link.bytes_per_second() / 1e6)
              : "-",

@@ -138,7 +138,7 @@ MachineCheck CheckLibrary(const std::string& name, const char* command) {
 }
 
 // Checks the folder, or the first existing one above it.
-MachineCheck CheckStateDir(const fs::path& state_dir) {
+MachineCheck CheckStateFolder(const fs::path& state_dir) {
   std::error_code error;
   fs::path there = fs::absolute(state_dir);
   while (!fs::exists(there, error) && there.has_relative_path()) {
@@ -238,7 +238,7 @@ std::vector<MachineCheck> CheckMachine(const fs::path& state_dir) {
           CheckAnswer("GPUs", "fgnn-sampler", "gpus", JudgeGpus),
           CheckLibrary("cuBLAS", "cublas"),
           CheckLibrary("NCCL", "nccl"),
-          CheckStateDir(state_dir),
+          CheckStateFolder(state_dir),
           CheckSocketPath(state_dir),
           CheckService(state_dir)};
 }

@@ -27,10 +27,10 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kEndTimeout{30};
+constexpr std::chrono::seconds kRunEndTimeout{30};
 // Most attempts: a service that ends after its last job may be about to end
 // when it is called.
-constexpr int kMaxAttempts = 3;
+constexpr int kMaxRunAttempts = 3;
 
 struct SubmittedJob {
   ServiceClient client;
@@ -71,7 +71,7 @@ void EndService(ServiceClient& client, pid_t service) {
   // The user should read the refusal. The result is ignored, as the service may
   // already have ended.
   (void)client.Shutdown();
-  (void)WaitUntilGone(service, DeadlineIn(kEndTimeout));
+  (void)WaitUntilGone(service, DeadlineIn(kRunEndTimeout));
 }
 
 absl::StatusOr<SubmittedJob> SubmitOnce(const std::filesystem::path& state_dir,
@@ -112,7 +112,7 @@ absl::StatusOr<SubmittedJob> SubmitToSomeService(const ServicePlace& place,
   const std::filesystem::path state_dir =
       std::filesystem::absolute(place.state_dir);
   absl::StatusOr<SubmittedJob> submitted;
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxRunAttempts; ++attempt) {
     submitted = SubmitOnce(state_dir, run);
     if (submitted.ok() || !absl::IsUnavailable(submitted.status())) break;
   }
@@ -165,7 +165,7 @@ absl::Status WaitForEnd(const CommandContext& context, pid_t service) {
     return client.ok() && GoesOn(client->GetService());
   };
   if (goes_on()) return absl::OkStatus();
-  const absl::Status gone = WaitUntilGone(service, DeadlineIn(kEndTimeout));
+  const absl::Status gone = WaitUntilGone(service, DeadlineIn(kRunEndTimeout));
   if (!gone.ok() && goes_on()) return absl::OkStatus();
   return gone;
 }

@@ -19,8 +19,8 @@ namespace fgnn {
 namespace {
 
 // Most batches of all epochs together.
-constexpr uint64_t kMostBatches = 1'000'000;
-constexpr uint32_t kMostEpochs = 10'000;
+constexpr uint64_t kMostSimulatedBatches = 1'000'000;
+constexpr uint32_t kMostSimulatedEpochs = 10'000;
 constexpr double kMostSpread = 10;
 
 struct SimulateFlags {
@@ -134,10 +134,10 @@ absl::StatusOr<AllocationInput> InputOf(const SimulateFlags& flags) {
         "--no-switching: one device alone has to switch; leave it out, or give "
         "--devices 2");
   }
-  if (input.batches_per_epoch > kMostBatches / input.epochs) {
+  if (input.batches_per_epoch > kMostSimulatedBatches / input.epochs) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--batches is ", input.batches_per_epoch, " in each of ", input.epochs,
-        " epochs; at most ", kMostBatches, " in all are simulated"));
+        " epochs; at most ", kMostSimulatedBatches, " in all are simulated"));
   }
   input.batches_per_step = flags.batches_per_step.value_or(0);
   input.num_slots = flags.slots.value_or(8 * num_devices);
@@ -245,7 +245,7 @@ void AddSimulateCommand(Command app, CommandContext& context) {
                      "standby trainers alone; default: all");
   simulate
       .AddOption("--batches", input.batches_per_epoch, "Batches of an epoch")
-      .Between(uint64_t{1}, kMostBatches)
+      .Between(uint64_t{1}, kMostSimulatedBatches)
       .ShowDefault();
   simulate
       .AddOption("--batches-per-step", flags.batches_per_step,
@@ -267,7 +267,7 @@ void AddSimulateCommand(Command app, CommandContext& context) {
   simulate
       .AddOption("--epochs", input.epochs,
                  "Epochs to simulate; the result is their mean")
-      .Between(uint32_t{1}, kMostEpochs)
+      .Between(uint32_t{1}, kMostSimulatedEpochs)
       .ShowDefault();
   simulate.AddFlag("!--no-switching", input.switching,
                    "Devices that sample never train");

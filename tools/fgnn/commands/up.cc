@@ -32,7 +32,7 @@
 namespace fgnn {
 namespace {
 
-constexpr std::chrono::seconds kEndTimeout{60};
+constexpr std::chrono::seconds kUpEndTimeout{60};
 
 void PrintService(const CommandContext& context, const std::string& headline,
                   const v1::ServiceInfo& info) {
@@ -138,7 +138,7 @@ struct RunningService {
 absl::Status Keep(ServiceClient& client, v1::ServiceInfo& info) {
   const absl::Status kept = client.KeepRunning();
   if (absl::IsUnavailable(kept)) {
-    FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kEndTimeout)));
+    FGNN_RETURN_IF_ERROR(WaitUntilGone(info.pid(), DeadlineIn(kUpEndTimeout)));
   }
   if (kept.ok()) info.set_exits_when_idle(false);
   return kept;

@@ -17,6 +17,7 @@
 #include "shared/base/status.h"
 #include "shared/base/user_name.h"
 #include "shared/config/state_dir.h"
+#include "tools/fgnn/service/service_client.h"
 
 namespace fgnn {
 namespace {
@@ -24,8 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Most copies that are made while somebody writes the store.
-constexpr int kMaxAttempts = 5;
-constexpr uint32_t kUsualListed = 100;
+constexpr int kMaxReadAttempts = 5;
 // SQLite's file, and its log of commits that are not in that file yet.
 constexpr std::array<const char*, 2> kEndings = {"", "-wal"};
 
@@ -65,7 +65,7 @@ absl::Status CopyOne(const fs::path& from, const fs::path& to) {
 
 // Copies the store as it was at one moment.
 absl::Status CopyStore(const fs::path& store, const fs::path& copy) {
-  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxReadAttempts; ++attempt) {
     const std::vector<FileSigns> before = SignsOf(store);
     if (before.front() == FileSigns()) {
       return absl::NotFoundError(

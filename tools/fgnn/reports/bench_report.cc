@@ -24,7 +24,7 @@ std::string Milliseconds(double seconds, uint32_t batches) {
 }
 
 // "khop [15, 10, 5], 1,024 seeds a batch".
-std::string Workload(const SampleBenchOptions& options) {
+std::string SampleWorkload(const SampleBenchOptions& options) {
   const SamplerOptions& sampling = options.sampling;
   return absl::StrCat(NameOf(sampling.algorithm),
                       sampling.replace ? " with replacement" : "",
@@ -140,7 +140,7 @@ std::string ToText(const SampleReport& report) {
   const SampleBenchOptions& options = report.options;
   const SampleRound& fused = report.result.fused;
   std::string text = absl::StrCat(
-      Workload(options), ", ", options.threads,
+      SampleWorkload(options), ", ", options.threads,
       options.threads == 1 ? " thread; " : " threads; ", Rounds(options),
       "\na batch: ", FormatCount(fused.edges / options.batches), " edges, ",
       FormatCount(fused.input_nodes / options.batches), " input nodes\n\n");
@@ -202,7 +202,7 @@ std::string ToText(const IdMapReport& report) {
                   rate.is_chosen ? "in use for this dataset" : ""});
   }
   return absl::StrCat(
-      "ids of ", Workload(options), ", one thread; ", Rounds(options),
+      "ids of ", SampleWorkload(options), ", one thread; ", Rounds(options),
       "\na batch: ", FormatCount(report.result.num_ids / options.batches),
       " ids of ", FormatCount(report.result.num_nodes / options.batches),
       " vertices\n\n", table.ToString());

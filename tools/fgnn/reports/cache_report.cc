@@ -22,7 +22,7 @@ double BytesMissed(const CacheReport& report, double hit_rate) {
          static_cast<double>(report.row_bytes);
 }
 
-std::string Workload(const CacheReport& report) {
+std::string CacheWorkload(const CacheReport& report) {
   const SamplerOptions& sampling = report.options.sampling;
   return absl::StrCat(report.dataset, ", ", NameOf(sampling.algorithm), " [",
                       absl::StrJoin(sampling.fanouts, ", "), "], ",
@@ -103,16 +103,16 @@ std::string ToText(const CacheReport& report) {
     cells.push_back(FormatShare(rate));
   }
   table.AddRow(std::move(cells));
-  std::string text =
-      absl::StrCat(Workload(report), "; hit rates over ", report.options.epochs,
-                   report.options.epochs == 1 ? " epoch" : " epochs",
-                   ", bytes missed in one at the largest capacity\nan epoch: ",
-                   FormatCount(static_cast<uint64_t>(result.input_nodes)),
-                   " input nodes, sampled in ",
-                   absl::StrFormat("%.3f s", result.epoch_seconds), " by ",
-                   report.options.threads,
-                   report.options.threads == 1 ? " thread\n\n" : " threads\n\n",
-                   table.ToString());
+  std::string text = absl::StrCat(
+      CacheWorkload(report), "; hit rates over ", report.options.epochs,
+      report.options.epochs == 1 ? " epoch" : " epochs",
+      ", bytes missed in one at the largest capacity\nan epoch: ",
+      FormatCount(static_cast<uint64_t>(result.input_nodes)),
+      " input nodes, sampled in ",
+      absl::StrFormat("%.3f s", result.epoch_seconds), " by ",
+      report.options.threads,
+      report.options.threads == 1 ? " thread\n\n" : " threads\n\n",
+      table.ToString());
   if (result.similarity) {
     absl::StrAppend(&text, "\nfootprints of two epochs are similar by ",
                     FormatShare(*result.similarity), "\n");
@@ -121,7 +121,7 @@ std::string ToText(const CacheReport& report) {
 }
 
 std::string ToSvg(const CacheReport& report) {
-  LinePlot plot = {.title = Workload(report),
+  LinePlot plot = {.title = CacheWorkload(report),
                    .x_label = "capacity of the cache, of all vertices",
                    .y_label = "hit rate",
                    .xs = CurveCapacities(report.options),

@@ -60,7 +60,7 @@ std::optional<double> Larger(std::optional<double> one,
   return std::max(*one, *another);
 }
 
-std::string Milliseconds(std::optional<double> seconds) {
+std::string OptionalMilliseconds(std::optional<double> seconds) {
   return seconds.has_value() ? absl::StrFormat("%.2f ms", *seconds * 1e3) : "-";
 }
 
@@ -129,8 +129,9 @@ std::string ToText(const ExchangeReport& report) {
   for (const HostExchange& host : report.hosts) {
     table.AddRow({host.host.empty() ? "this host" : host.host,
                   absl::StrCat(host.num_places), FormatBytes(host.sent_bytes),
-                  FormatBytes(host.received_bytes), Milliseconds(host.seconds),
-                  Milliseconds(host.training_seconds)});
+                  FormatBytes(host.received_bytes),
+                  OptionalMilliseconds(host.seconds),
+                  OptionalMilliseconds(host.training_seconds)});
   }
   std::string text = absl::StrCat("\n", table.ToString());
   if (!report.seconds.has_value()) {

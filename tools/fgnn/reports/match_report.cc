@@ -28,7 +28,7 @@ ordered_json RowsJson(const RowCounts& rows) {
           {"greedy", rows.greedy}};
 }
 
-ordered_json CaseJson(const MatchCase& of_case) {
+ordered_json MatchCaseJson(const MatchCase& of_case) {
   const MatchCounts& counts = of_case.counts;
   const RowCounts& all = counts.all;
   ordered_json json = {{"dependency", of_case.dependency},
@@ -57,7 +57,7 @@ ordered_json CaseJson(const MatchCase& of_case) {
 }
 
 // The columns of a table are numbers.
-TextTable NumberTable(const std::vector<std::string>& header) {
+TextTable MatchTable(const std::vector<std::string>& header) {
   std::vector<size_t> numbers(header.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   return TextTable(header, numbers);
@@ -68,8 +68,8 @@ std::vector<std::string> NamesOf(const MatchCase& of_case) {
           absl::StrFormat("%g %%", of_case.cache * 100)};
 }
 
-std::vector<std::string> Cells(const MatchCase& of_case, uint32_t batches,
-                               bool has_best) {
+std::vector<std::string> MatchCells(const MatchCase& of_case, uint32_t batches,
+                                    bool has_best) {
   const MatchCounts& counts = of_case.counts;
   const RowCounts& all = counts.all;
   std::vector<std::string> cells = NamesOf(of_case);
@@ -96,8 +96,8 @@ std::vector<std::string> Cells(const MatchCase& of_case, uint32_t batches,
 // Returns a table of the trainers; empty: there is one.
 std::string TrainersText(const MatchBenchResult& result, uint32_t trainers) {
   if (trainers == 1) return "";
-  TextTable table = NumberTable({"dependency", "cache", "trainer",
-                                 "input nodes", "missed", "Match", "greedy"});
+  TextTable table = MatchTable({"dependency", "cache", "trainer", "input nodes",
+                                "missed", "Match", "greedy"});
   for (const MatchCase& of_case : result.cases) {
     for (uint32_t t = 0; t < trainers; ++t) {
       const RowCounts& rows = of_case.counts.trainers[t];
@@ -119,7 +119,7 @@ ordered_json ToJson(const MatchReport& report) {
   const MatchBenchOptions& options = report.options;
   ordered_json rows = ordered_json::array();
   for (const MatchCase& of_case : report.result.cases) {
-    rows.push_back(CaseJson(of_case));
+    rows.push_back(MatchCaseJson(of_case));
   }
   return {{"algorithm", NameOf(options.sampling.algorithm)},
           {"fanouts", options.sampling.fanouts},
@@ -148,9 +148,9 @@ std::string ToText(const MatchReport& report) {
   for (const size_t known : kKnownBatches) {
     header.push_back(absl::StrCat("Belady ", known));
   }
-  TextTable table = NumberTable(header);
+  TextTable table = MatchTable(header);
   for (const MatchCase& of_case : report.result.cases) {
-    table.AddRow(Cells(of_case, options.batches, has_best));
+    table.AddRow(MatchCells(of_case, options.batches, has_best));
   }
   return absl::StrCat(
       report.dataset, ", ", NameOf(sampling.algorithm), " [",

@@ -62,7 +62,8 @@ ordered_json PartsJson(const SplitCounts& counts) {
   return json;
 }
 
-ordered_json CaseJson(const SplitReport& report, const SplitCase& of_case) {
+ordered_json SplitCaseJson(const SplitReport& report,
+                           const SplitCase& of_case) {
   const SplitCounts& counts = of_case.counts;
   const SplitTimes& times = of_case.times;
   ordered_json json = {{"parts", of_case.parts},
@@ -100,41 +101,43 @@ ordered_json CaseJson(const SplitReport& report, const SplitCase& of_case) {
 }
 
 // The columns of a table are numbers.
-TextTable NumberTable(std::vector<std::string> header) {
+TextTable SplitTable(std::vector<std::string> header) {
   std::vector<size_t> numbers(header.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   return TextTable(std::move(header), std::move(numbers));
 }
 
 std::string Number(double number) { return absl::StrFormat("%.3f", number); }
-std::string Percent(double share) {
+std::string SignedPercent(double share) {
   return absl::StrFormat("%+.1f %%", 100 * share);
 }
-std::string Milliseconds(double seconds) {
+std::string MillisecondsCell(double seconds) {
   return absl::StrFormat("%.2f", 1e3 * seconds);
 }
 
 std::string WorkText(const SplitReport& report) {
   TextTable table =
-      NumberTable({"parts", "local edges", "edge skew", "row skew", "unshared",
-                   "micro: edges", "computed", "loaded", "sample ms",
-                   "split ms", "micro ms", "ratio"});
+      SplitTable({"parts", "local edges", "edge skew", "row skew", "unshared",
+                  "micro: edges", "computed", "loaded", "sample ms", "split ms",
+                  "micro ms", "ratio"});
   for (const SplitCase& of_case : report.cases) {
     const SplitCounts& counts = of_case.counts;
-    table.AddRow(
-        {absl::StrCat(of_case.parts), Number(counts.LocalEdges()),
-         Number(counts.edge_skew), Number(counts.row_skew),
-         Percent(counts.UnsharedLoads()), Percent(counts.EdgeRedundancy()),
-         Percent(counts.ComputeRedundancy()), Percent(counts.LoadRedundancy()),
-         Milliseconds(of_case.times.whole), Milliseconds(of_case.times.split),
-         Milliseconds(of_case.times.micro),
-         absl::StrFormat("%.2f", of_case.times.ratio)});
+    table.AddRow({absl::StrCat(of_case.parts), Number(counts.LocalEdges()),
+                  Number(counts.edge_skew), Number(counts.row_skew),
+                  SignedPercent(counts.UnsharedLoads()),
+                  SignedPercent(counts.EdgeRedundancy()),
+                  SignedPercent(counts.ComputeRedundancy()),
+                  SignedPercent(counts.LoadRedundancy()),
+                  MillisecondsCell(of_case.times.whole),
+                  MillisecondsCell(of_case.times.split),
+                  MillisecondsCell(of_case.times.micro),
+                  absl::StrFormat("%.2f", of_case.times.ratio)});
   }
   return table.ToString();
 }
 
 std::string SentText(const SplitReport& report) {
-  TextTable table = NumberTable({"parts", "layer", "rows", "sent", "bytes"});
+  TextTable table = SplitTable({"parts", "layer", "rows", "sent", "bytes"});
   for (const SplitCase& of_case : report.cases) {
     const uint64_t batches = of_case.counts.batches;
     for (const SentRows& sent : SentBy(report, of_case.counts)) {
@@ -149,7 +152,7 @@ std::string SentText(const SplitReport& report) {
 
 std::string LoadedText(const SplitReport& report) {
   TextTable table =
-      NumberTable({"parts", "cache", "micro, alone", "micro, shared", "split"});
+      SplitTable({"parts", "cache", "micro, alone", "micro, shared", "split"});
   for (const SplitCase& of_case : report.cases) {
     const SplitCounts& counts = of_case.counts;
     for (size_t i = 0; i < counts.loaded.size(); ++i) {
@@ -170,7 +173,7 @@ ordered_json ToJson(const SplitReport& report) {
   const SplitBenchOptions& options = report.options;
   ordered_json rows = ordered_json::array();
   for (const SplitCase& of_case : report.cases) {
-    rows.push_back(CaseJson(report, of_case));
+    rows.push_back(SplitCaseJson(report, of_case));
   }
   return {{"algorithm", NameOf(options.sampling.algorithm)},
           {"fanouts", options.sampling.fanouts},

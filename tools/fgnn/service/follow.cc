@@ -28,7 +28,6 @@
 namespace fgnn {
 namespace {
 
-constexpr int kInterruptedExitCode = 130;
 constexpr int kUsualWidth = 80;
 
 ProgressStyle StyleFor(const CommandContext& context) {

@@ -13,6 +13,9 @@
 
 namespace fgnn {
 
+// Exit code of a command that Ctrl-C ended.
+inline constexpr int kInterruptedExitCode = 130;
+
 // Blocks SIGINT in the calling thread and in those that it starts later; a
 // thread waits for the signal. Make the object before anything that starts
 // threads. A second Ctrl-C ends the program as usual. Thread-safe.

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kEndTimeout{30};
+constexpr std::chrono::seconds kOwnEndTimeout{30};
 
 absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
                                const v1::JobSpec& spec, Interrupt& interrupt) {
@@ -34,11 +34,11 @@ absl::StatusOr<v1::Job> RunJob(const fs::path& state_dir,
 }
 
 // Ends the service, whatever it does. It may have ended by itself.
-absl::Status EndService(const fs::path& state_dir, pid_t service) {
+absl::Status EndOwnService(const fs::path& state_dir, pid_t service) {
   absl::StatusOr<ServiceClient> client =
       ServiceClient::Connect({.state_dir = state_dir});
   if (client.ok()) (void)client->Shutdown();
-  return WaitUntilGone(service, DeadlineIn(kEndTimeout));
+  return WaitUntilGone(service, DeadlineIn(kOwnEndTimeout));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<EpochMetrics>> RunInOwnService(
                         StartService({folder.path(), std::move(devices),
                                       /*exit_when_idle=*/true}));
   const absl::StatusOr<v1::Job> job = RunJob(folder.path(), spec, interrupt);
-  const absl::Status ended = EndService(folder.path(), service);
+  const absl::Status ended = EndOwnService(folder.path(), service);
   if (!job.ok()) return job.status();
   FGNN_RETURN_IF_ERROR(StatusOfJob(*job));
   FGNN_RETURN_IF_ERROR(ended);

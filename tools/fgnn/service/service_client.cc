@@ -40,7 +40,6 @@ constexpr milliseconds kConnectTimeout{700};
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{500};
 // Number of jobs that the service lists if a request names none.
-constexpr uint32_t kUsualListed = 100;
 constexpr uint32_t kListedAtOnce = 1'000;
 
 // Returns true if gRPC had no thread left for a call. The call was not begun,

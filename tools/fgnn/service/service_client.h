@@ -22,6 +22,9 @@
 
 namespace fgnn {
 
+// Jobs of a list without a limit.
+inline constexpr uint32_t kUsualListed = 100;
+
 // Errors are the service's answers. Unavailable: none runs. Movable;
 // thread-compatible.
 class ServiceClient {

@@ -35,7 +35,7 @@ namespace {
 constexpr std::chrono::seconds kReadyTimeout{30};
 // Time for a service that another program starts to listen.
 constexpr std::chrono::seconds kOthersTimeout{10};
-constexpr std::chrono::seconds kEndTimeout{10};
+constexpr std::chrono::seconds kStartedEndTimeout{10};
 constexpr int kReadyFd = 3;
 
 // Runs in the forked child, where only async-signal-safe calls are allowed.
@@ -146,11 +146,11 @@ absl::Status ExplainFailure(pid_t pid, const std::string& word,
   // End of file comes shortly before the end of the process. One that has said
   // that it failed ends by itself.
   const std::chrono::seconds patience =
-      word.empty() ? std::chrono::seconds(1) : kEndTimeout;
+      word.empty() ? std::chrono::seconds(1) : kStartedEndTimeout;
   if (!AwaitChild(pid, DeadlineIn(patience), status, use)) {
     // The scheduler leads a process group: its daemons get the signal too.
     ::kill(-pid, SIGTERM);
-    if (!AwaitChild(pid, DeadlineIn(kEndTimeout), status, use)) {
+    if (!AwaitChild(pid, DeadlineIn(kStartedEndTimeout), status, use)) {
       ::kill(-pid, SIGKILL);
     }
     return absl::DeadlineExceededError(
