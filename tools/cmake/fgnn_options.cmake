@@ -7,6 +7,8 @@ set(FGNN_TORCH_DIR "${CMAKE_SOURCE_DIR}/.deps/torch" CACHE PATH
 option(FGNN_CUDA "Build the kernels for GPUs (see tools/setup --cuda)" OFF)
 set(FGNN_CUDA_DIR "${CMAKE_SOURCE_DIR}/.deps/cuda/nvidia/cu13" CACHE PATH
     "Folder of a CUDA toolkit, with bin/nvcc and lib64 (see tools/setup)")
+option(FGNN_FUZZ "Link tests/fuzz with clang's libFuzzer" OFF)
+option(FGNN_UNITY "Compile several sources of a library as one unit" ON)
 set(FGNN_REVISION "" CACHE STRING
     "What --version says of the revision; empty: git's word of the sources")
 
@@ -44,9 +46,9 @@ if(FGNN_SANITIZE)
                       -g1)
   add_link_options(-fsanitize=${FGNN_SANITIZE})
   add_compile_definitions(FGNN_SANITIZED)
-  if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND FGNN_SANITIZE MATCHES address)
-    # So that tests/fuzz sees which branches of the libraries an input reaches.
-    # It costs a third of a unit's compile time, so the tests do without.
+  if(FGNN_FUZZ)
+    # So that libFuzzer sees which branches of the libraries an input reaches. It
+    # costs a third of a unit's compile time, so a replayed corpus does without.
     set(FGNN_LIBRARY_OPTIONS -fsanitize=fuzzer-no-link)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -61,7 +63,9 @@ target_compile_options(fgnn_warnings INTERFACE
   -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # GCC 12 takes std::string's own copies for overlapping or too long ones (GCC
-  # bugs 105329, 105651). AddressSanitizer sees the real ones.
+  # bugs 105329, 105651). AddressSanitizer sees the real ones. A source of a unit
+  # counts as a header for it, so it warns of types in unnamed namespaces.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>

@@ -5,6 +5,12 @@
 # The target's alias is fgnn::shared_queue; includes are written from the root
 # of the tree ("shared/queue/slot.h"). Pass PRIVATE_DEPS for what headers of the
 # leaf do not show. A leaf without sources becomes an INTERFACE library.
+#
+# Most of the time that a source takes to compile goes into headers, so eight
+# sources are one unit (FGNN_UNITY). Names in unnamed namespaces must differ
+# within a library therefore. The preset debug compiles each source on its own:
+# there, and for the tools that read compile_commands.json, each one has to name
+# the headers that it needs.
 function(fgnn_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
   if(ARG_SRCS)
@@ -14,6 +20,8 @@ function(fgnn_library name)
                           PRIVATE fgnn_warnings ${ARG_PRIVATE_DEPS})
     target_compile_options(${name} PRIVATE -pthread ${FGNN_LIBRARY_OPTIONS})
     target_precompile_headers(${name} REUSE_FROM ${FGNN_LIBRARY_HEADERS})
+    set_target_properties(${name} PROPERTIES
+      UNITY_BUILD ${FGNN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR})
@@ -49,7 +57,13 @@ macro(fgnn_exact_room)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 endmacro()
 
-# Sources of such a room that are compiled for several processors, and fuse where
+# A room of hot loops calls this before its targets. What the compiler inlines
+# there stays what was measured: its sources are units of their own.
+macro(fgnn_hot_room)
+  set(FGNN_UNITY OFF)
+endmacro()
+
+# Sources of an exact room that are compiled for several processors, and fuse where
 # one can: see trainer_service/compute/target_clones.h.
 function(fgnn_fused_sources)
   set_property(SOURCE ${ARGN} APPEND PROPERTY

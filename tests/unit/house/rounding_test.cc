@@ -30,8 +30,8 @@ std::string TextOf(const fs::path& path) {
                      std::istreambuf_iterator<char>());
 }
 
-// Units of C++ of a room's targets, as this build compiles them: of the room,
-// and kernels for the emulator.
+// Units of C++ of a room's targets, as this build compiles them: sources of the
+// room (.cc), several of them as one (.cxx), and kernels for the emulator.
 std::vector<Unit> UnitsOf(const std::string& room) {
   const fs::path build = fs::path(std::getenv("FGNN_BIN_DIR")).parent_path();
   const nlohmann::json commands =
@@ -41,7 +41,8 @@ std::vector<Unit> UnitsOf(const std::string& room) {
     const Unit unit = {entry.at("file").get<std::string>(),
                        entry.at("command").get<std::string>()};
     const bool of_room = unit.command.find(" -o " + room) != std::string::npos;
-    if (of_room && fs::path(unit.file).extension() == ".cc") {
+    const fs::path ending = fs::path(unit.file).extension();
+    if (of_room && (ending == ".cc" || ending == ".cxx")) {
       units.push_back(unit);
     }
   }
