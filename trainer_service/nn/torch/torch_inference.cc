@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
@@ -18,98 +17,33 @@
 namespace fgnn {
 namespace {
 
-// Most edges of one call of a layer, unless one vertex alone has more.
-constexpr int64_t kMostEdges = 1 << 14;
-constexpr int64_t kMostRows = 512;
-
-// Some lists with their sources numbered; the vertices of the lists come first.
-struct Block {
-  std::vector<uint32_t> sources;  // Rows of the messages.
-  std::vector<uint32_t> indptr = {0};
-  std::vector<uint32_t> indices;
-};
-
-Block BlockOf(const RowLists& lists, int64_t first, int64_t last) {
-  Block block;
-  absl::flat_hash_map<uint32_t, uint32_t> places;
-  for (int64_t i = first; i < last; ++i) {
-    const uint32_t own =
-        lists.own == nullptr ? static_cast<uint32_t>(i) : lists.own[i];
-    places.emplace(own, static_cast<uint32_t>(block.sources.size()));
-    block.sources.push_back(own);
-  }
-  for (int64_t i = first; i < last; ++i) {
-    for (uint32_t e = lists.indptr[i]; e < lists.indptr[i + 1]; ++e) {
-      const auto [place, is_new] = places.emplace(
-          lists.indices[e], static_cast<uint32_t>(block.sources.size()));
-      if (is_new) block.sources.push_back(lists.indices[e]);
-      block.indices.push_back(place->second);
-    }
-    block.indptr.push_back(static_cast<uint32_t>(block.indices.size()));
-  }
-  return block;
-}
-
-class TorchInference : public LayerInference {
+class TorchInference : public BlockInference {
  public:
   TorchInference(std::unique_ptr<UserLayer> layer, const LayerShape& shape)
-      : layer_(std::move(layer)), shape_(shape) {
+      : BlockInference(shape), layer_(std::move(layer)) {
     layer_->Train(false);
   }
 
-  // Called only between hidden layers, where outputs are written over inputs
-  // that were read.
-  void Messages(const float* inputs, int64_t rows,
-                float* messages) const override {
-    std::copy_n(inputs, rows * shape_.in, messages);
-  }
-
-  void Aggregate(const RowLists& lists, int64_t first, int64_t last,
-                 const float* messages, float* out) const override {
-    for (int64_t begin = first; begin < last;) {
-      int64_t end = begin + 1;
-      while (end < last && end - begin < kMostRows &&
-             lists.indptr[end + 1] - lists.indptr[begin] <= kMostEdges) {
-        ++end;
-      }
-      const absl::Status status =
-          Forward(BlockOf(lists, begin, end), end - begin, messages,
-                  out + (begin - first) * shape_.out);
-      if (!status.ok()) throw std::runtime_error(std::string(status.message()));
-      begin = end;
-    }
-  }
-
-  bool UpdateReadsInputs() const override { return false; }
-  void Update(const float* /*inputs*/, const float* aggregates, int64_t rows,
-              float* outputs) const override {
-    std::copy_n(aggregates, rows * shape_.out, outputs);
-  }
-
  private:
-  absl::Status Forward(const Block& block, int64_t rows, const float* messages,
-                       float* out) const {
+  absl::Status Forward(const ListBlock& block, const float* messages,
+                       float* out) const override {
     absl::Status fits;
-    FGNN_RETURN_IF_ERROR(CallTorch(shape_.name, [&] {
+    FGNN_RETURN_IF_ERROR(CallTorch(shape().name, [&] {
       const at::NoGradGuard no_grad;
-      const auto num_sources = static_cast<int64_t>(block.sources.size());
-      const at::Tensor x = at::empty({num_sources, shape_.in}, at::kFloat);
-      float* row = x.mutable_data_ptr<float>();
-      for (const uint32_t source : block.sources) {
-        row =
-            std::copy_n(messages + int64_t{source} * shape_.in, shape_.in, row);
-      }
+      const int64_t rows = block.num_destinations();
+      const at::Tensor x = at::empty(
+          {static_cast<int64_t>(block.sources.size()), shape().in}, at::kFloat);
+      block.CopyRows(messages, shape().in, x.mutable_data_ptr<float>());
       const at::Tensor output = layer_->Forward(x, IndexTensor(block.indptr),
                                                 IndexTensor(block.indices));
-      fits = CheckOutput(output, rows, shape_);
+      fits = CheckOutput(output, rows, shape());
       if (!fits.ok()) return;
-      at::from_blob(out, {rows, shape_.out}, at::kFloat).copy_(output);
+      at::from_blob(out, {rows, shape().out}, at::kFloat).copy_(output);
     }));
     return fits;
   }
 
   const std::unique_ptr<UserLayer> layer_;
-  const LayerShape shape_;
 };
 
 }  // namespace
@@ -156,6 +90,8 @@ std::unique_ptr<const LayerInference> MakeTorchInference(
 uint64_t MeasureInferenceBytes(std::unique_ptr<UserLayer> layer,
                                const LayerShape& shape,
                                uint64_t largest_degree) {
+  constexpr int64_t kMostEdges = ListBlock::kMostEdges;
+  constexpr int64_t kMostRows = ListBlock::kMostRows;
   constexpr auto kSources = static_cast<size_t>(kMostRows + kMostEdges);
   std::vector<uint32_t> indptr;
   std::vector<uint32_t> indices(kMostEdges);

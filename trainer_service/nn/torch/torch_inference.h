@@ -6,10 +6,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "trainer_service/nn/block_inference.h"
 #include "trainer_service/nn/model.h"
 #include "trainer_service/nn/torch/user_layers.h"
 
@@ -21,12 +21,6 @@ void CopyToParameters(absl::Span<const float> weights,
 
 // Returns the u32 numbers as libtorch's i64.
 at::Tensor IndexTensor(absl::Span<const uint32_t> numbers);
-
-struct LayerShape {
-  int64_t in = 0;
-  int64_t out = 0;
-  std::string name;  // Name for errors.
-};
 
 // InvalidArgument unless the output is f32 [rows, shape.out].
 absl::Status CheckOutput(const at::Tensor& output, int64_t rows,
