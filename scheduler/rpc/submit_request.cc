@@ -80,6 +80,14 @@ absl::Status CheckAfter(const v1::SubmitJobRequest& request) {
                    kMaxAfter, " are allowed"));
 }
 
+absl::Status CheckAbsolute(const char* field, const std::string& path) {
+  if (path.empty() || std::filesystem::path(path).is_absolute()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": '", path, "' is not an absolute path"));
+}
+
 // Returns the spec of the request. A resumed run goes on with the spec in its
 // folder.
 absl::StatusOr<v1::JobSpec> SpecOf(
@@ -113,11 +121,8 @@ absl::StatusOr<v1::JobSpec> SpecOf(
   FGNN_ASSIGN_OR_RETURN(v1::JobSpec spec, ReadRunsJobFile(run_dir));
   FGNN_RETURN_IF_ERROR(ApplyOverrides(
       {request.overrides().begin(), request.overrides().end()}, &spec));
-  const std::string& file = spec.model().file();
-  if (!file.empty() && !std::filesystem::path(file).is_absolute()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.file: '", file, "' is not an absolute path"));
-  }
+  FGNN_RETURN_IF_ERROR(CheckAbsolute("model.file", spec.model().file()));
+  FGNN_RETURN_IF_ERROR(CheckAbsolute("model.python", spec.model().python()));
   return spec;
 }
 

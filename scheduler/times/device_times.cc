@@ -42,6 +42,7 @@ std::string NameFor(const JobSpec& spec) {
        model.normalization,
        model.plugin,
        model.file,
+       model.class_name,
        sampling.kind,
        absl::StrJoin(sampling.fanouts, " "),
        sampling.weights,

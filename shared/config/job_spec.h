@@ -17,7 +17,8 @@
 namespace fgnn {
 
 struct ModelSpec {
-  // "graphsage", "gcn", "gin", "gat", "pinsage", "plugin" or "torchscript".
+  // "graphsage", "gcn", "gin", "gat", "pinsage"; or one of IsUsersKind() of
+  // rules/model_rules.h.
   std::string kind;
   uint32_t layers = 0;
   uint32_t hidden = 0;
@@ -30,7 +31,10 @@ struct ModelSpec {
   bool residual = false;
   std::string degree_norm = "";  // "gcn" only: "both" or "right".
   std::string plugin = "";       // "plugin" only.
-  std::string file = "";         // "torchscript" only: an absolute path.
+  std::string file = "";  // "python", "torchscript" only: an absolute path.
+  std::string class_name = "";  // "python" only.
+  // "python" only: an absolute path; empty: python3 of the PATH.
+  std::string python = "";
 
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };

@@ -53,6 +53,8 @@ void CopyModel(const Copy& copy, Spec& part, Message& message) {
   FGNN_FIELD(degree_norm);
   FGNN_FIELD(plugin);
   FGNN_FIELD(file);
+  FGNN_FIELD(class_name);
+  FGNN_FIELD(python);
 }
 
 template <typename Copy, typename Spec, typename Message>

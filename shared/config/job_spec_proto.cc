@@ -90,8 +90,8 @@ absl::StatusOr<Place> FindPlace(const std::string& key, v1::JobSpec* spec) {
   return place;
 }
 
-// Makes the paths of the dataset and the model's file absolute. Relative ones
-// are relative to `folder`.
+// Makes the paths of the dataset, of the model's file and of its interpreter
+// absolute. Relative ones are relative to `folder`.
 absl::Status MakePathsAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   std::error_code error;
   const fs::path base = fs::absolute(folder / ".", error);
@@ -105,6 +105,10 @@ absl::Status MakePathsAbsolute(const fs::path& folder, v1::JobSpec* spec) {
   if (!spec->model().file().empty()) {
     spec->mutable_model()->set_file(
         (base / spec->model().file()).lexically_normal().string());
+  }
+  if (!spec->model().python().empty()) {
+    spec->mutable_model()->set_python(
+        (base / spec->model().python()).lexically_normal().string());
   }
   return absl::OkStatus();
 }

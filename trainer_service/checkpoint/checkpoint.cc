@@ -66,6 +66,9 @@ void ForEachField(Info& info, const Field& field) {
   field("model.plugin", model.plugin);
   field("model.file", model.file);
   field("model.code_crc32c", info.code_crc32c);
+  if (model.kind != "python") return;
+  field("model.class_name", model.class_name);
+  field("model.python", model.python);
 }
 
 // Does the same for texts that may be missing, and are if they are empty.

@@ -13,6 +13,7 @@
 #include "shared/base/crc32c.h"
 #include "shared/base/status.h"
 #include "shared/base/units.h"
+#include "shared/config/rules/model_rules.h"
 #include "shared/device/anonymous_memory.h"
 #include "shared/device/memory.h"
 #include "trainer_service/daemon/step_bound.h"
@@ -317,6 +318,8 @@ absl::StatusOr<TrainingProfile> Measure(const JobSpec& spec,
   }
   features.reset();
   backend.reset();
+  // Hosts compare it, and share no job whose model is the user's.
+  if (IsUsersKind(spec.model.kind)) return needs;
   FGNN_ASSIGN_OR_RETURN(
       needs.arithmetic,
       FindArithmetic(spec, hops.size(), num_threads, open, own));

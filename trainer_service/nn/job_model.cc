@@ -66,6 +66,8 @@ absl::StatusOr<ModelOptions> ModelOptionsOf(const JobSpec& spec,
   options.label_smoothing = spec.training.label_smoothing;
   options.plugin = spec.model.plugin;
   options.file = spec.model.file;
+  options.class_name = spec.model.class_name;
+  options.python = spec.model.python;
   options.precision = PrecisionOf(spec.training);
   options.input_columns = dataset.features().columns;
   options.objective = spec.training.objective();

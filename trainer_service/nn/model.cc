@@ -31,9 +31,9 @@ absl::Status CheckOption(const char* field, const std::string& word,
 }
 
 absl::Status ValidateKind(const ModelOptions& options) {
-  FGNN_RETURN_IF_ERROR(CheckOption(
-      "kind", options.kind,
-      {"graphsage", "gcn", "gin", "gat", "pinsage", "plugin", "torchscript"}));
+  FGNN_RETURN_IF_ERROR(CheckOption("kind", options.kind,
+                                   {"graphsage", "gcn", "gin", "gat", "pinsage",
+                                    "plugin", "python", "torchscript"}));
   FGNN_RETURN_IF_ERROR(
       CheckOption("aggregator", options.aggregator, {"mean", "pool"}));
   FGNN_RETURN_IF_ERROR(

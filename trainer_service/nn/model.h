@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "shared/config/objective.h"
+#include "shared/config/rules/model_rules.h"
 #include "shared/graph/dataset.h"
 #include "shared/minibatch/task.h"
 
@@ -31,8 +32,7 @@ enum class Precision : uint8_t {
 // Everything that defines a model. It is stored in every checkpoint, except
 // `precision` and `label_smoothing`, which may change when training goes on.
 struct ModelOptions {
-  // "graphsage", "gcn", "gin", "gat", "pinsage"; or one of the user's:
-  // "plugin", "torchscript".
+  // "graphsage", "gcn", "gin", "gat", "pinsage"; or one of IsUsersKind().
   std::string kind = "graphsage";
   uint32_t layers = 2;         // [1, kMaxHops]; each takes one hop.
   uint32_t hidden = 256;       // Columns of the hidden layers.
@@ -54,7 +54,11 @@ struct ModelOptions {
   bool residual = false;
   std::string degree_norm = "both";  // GCN only: "both" or "right".
   std::string plugin;                // Name of the plugin, for kind "plugin".
-  std::string file;                  // Absolute path, for kind "torchscript".
+  std::string file;        // Absolute path, for kinds "python", "torchscript".
+  std::string class_name;  // Class in the file, for kind "python".
+  // Absolute path of the interpreter, for kind "python"; empty: python3 of the
+  // PATH.
+  std::string python;
   // A user's model has kFloat32 alone.
   Precision precision = Precision::kFloat32;
 
@@ -89,7 +93,7 @@ struct ModelOptions {
     return kind == "gcn" && degree_norm == "both";
   }
   // Returns true if only the user's code knows the parameters.
-  bool is_users() const { return kind == "plugin" || kind == "torchscript"; }
+  bool is_users() const { return IsUsersKind(kind); }
 
   friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };

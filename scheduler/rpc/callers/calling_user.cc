@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/files/access/user_runs.h"
 #include "shared/base/status.h"
+#include "shared/base/user_name.h"
 
 namespace fgnn {
 namespace {
@@ -62,6 +64,13 @@ absl::Status CheckJobPaths(const PathRules& rules, const std::string& state_dir,
   }
   FGNN_RETURN_IF_ERROR(CheckDatasetPath(rules, caller.user, read.spec.dataset,
                                         read.spec.sampling.weights));
+  if (read.spec.model.kind == "python" && !IsTrusted(caller.user)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "model.kind python runs code as the service's user, ",
+        UserName(::geteuid()),
+        ", for whom this call is not made; start a service of your own with "
+        "'fgnn up', or take another kind"));
+  }
   const std::string& file = read.spec.model.file;
   return file.empty() ? absl::OkStatus()
                       : CheckFilePath(rules, caller.user, file, "model.file");

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "shared/base/status.h"
 #include "shared/config/job_hosts.h"
+#include "shared/config/rules/model_rules.h"
 
 namespace fgnn {
 namespace {
@@ -153,7 +154,7 @@ absl::Status CheckHosts(const JobSpec& spec) {
   if (spec.sampling.order == "matched") {
     return NotOver(num_hosts, "sampling.order is matched", "use drawn");
   }
-  if (spec.model.kind == "plugin" || spec.model.kind == "torchscript") {
+  if (IsUsersKind(spec.model.kind)) {
     return NotOver(num_hosts, absl::StrCat("model.kind is ", spec.model.kind),
                    "use a kind of ours, or devices of one host");
   }

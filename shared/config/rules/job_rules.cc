@@ -13,6 +13,7 @@
 #include "shared/config/rules/match_rules.h"
 #include "shared/config/rules/model_rules.h"
 #include "shared/config/rules/part_rules.h"
+#include "shared/config/rules/user_code_rules.h"
 #include "shared/device/device.h"
 
 namespace fgnn {
@@ -21,29 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kAutoShare = "auto";
-
-// A field that names something of the user's, and the kind that needs the name.
-struct NamedKind {
-  const char* field;  // "model.plugin"
-  const std::string& value;
-  const char* kind_field;  // "model.kind"
-  const std::string& kind;
-  const char* needed_by;  // "plugin"
-  const char* what;       // "the plugin"
-};
-
-// The field has to be there for its kind, and for no other.
-absl::Status CheckNamed(const NamedKind& named) {
-  if ((named.kind == named.needed_by) != named.value.empty()) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      named.value.empty()
-          ? absl::StrCat(named.field, " is missing; name ", named.what)
-          : absl::StrCat(named.field, " is '", named.value, "', but ",
-                         named.kind_field, " is ", named.kind, "; make it ",
-                         named.needed_by));
-}
 
 absl::Status CheckHops(const v1::JobSpec& spec) {
   const int hops = spec.sampling().fanouts_size();
@@ -113,35 +91,6 @@ absl::Status CheckKindOfTrainers(const v1::JobSpec& spec) {
   return absl::InvalidArgumentError(
       "training.precision is tf32, which only GPUs multiply in; use f32 or "
       "bf16, or a GPU, e.g. devices: [cuda:0]");
-}
-
-// Rules for a model that the user wrote, and for keys that only our models
-// have.
-absl::Status CheckUserModel(const v1::JobSpec& spec) {
-  const v1::ModelSpec& model = spec.model();
-  FGNN_RETURN_IF_ERROR(CheckNamed({"model.plugin", model.plugin(), "model.kind",
-                                   model.kind(), "plugin", "the plugin"}));
-  FGNN_RETURN_IF_ERROR(
-      CheckNamed({"model.file", model.file(), "model.kind", model.kind(),
-                  "torchscript", "the TorchScript file"}));
-  const bool is_script = model.kind() == "torchscript";
-  if (!is_script && model.kind() != "plugin") return absl::OkStatus();
-  if (spec.training().precision() != "f32") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "training.precision is ", spec.training().precision(),
-        ", but model.kind ", model.kind(), " trains in f32; use f32"));
-  }
-  const char* const ours = model.normalization() != "none" ? "normalization"
-                           : model.residual()              ? "residual"
-                           : is_script && model.input_dropout() > 0
-                               ? "input_dropout"
-                               : nullptr;
-  if (ours == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "model.", ours,
-      " is for the models that FGNN has, but "
-      "model.kind is ",
-      model.kind(), ", whose layers do that themselves; leave it out"));
 }
 
 // A key that does not belong to the algorithm is an error: it would be silently

@@ -8,6 +8,7 @@ namespace fgnn {
 
 std::string WhyFeaturesChange(const std::string& model_kind,
                               double input_dropout) {
+  // A model of kind python is given a copy.
   if (model_kind == "plugin" || model_kind == "torchscript") {
     return "a model of your own may change a batch's features in place";
   }

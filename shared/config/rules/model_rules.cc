@@ -22,7 +22,7 @@ absl::Status CheckModelKind(const ModelTraits& model) {
 }
 
 absl::Status CheckGpusTrain(std::string_view kind) {
-  if (kind != "plugin" && kind != "torchscript") return absl::OkStatus();
+  if (!IsUsersKind(kind)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "model.kind ", std::string(kind),
       " trains on cores of the host alone; name no GPU in devices, e.g. "

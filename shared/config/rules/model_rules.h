@@ -10,6 +10,11 @@
 
 namespace fgnn {
 
+// Returns true if a model of this kind is code of the user's.
+constexpr bool IsUsersKind(std::string_view kind) {
+  return kind == "plugin" || kind == "python" || kind == "torchscript";
+}
+
 // What the rules read. The values are in their ranges; proto/fgnn/v1/job.proto
 // has them.
 struct ModelTraits {

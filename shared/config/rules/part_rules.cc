@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
 #include "shared/config/rules/device_rules.h"
+#include "shared/config/rules/model_rules.h"
 
 namespace fgnn {
 namespace {
@@ -41,7 +42,7 @@ absl::Status CheckModelAndSync(const v1::JobSpec& spec) {
                         absl::StrCat("its pairs have ends in several parts; ",
                                      WithoutParts(spec)));
   }
-  if (model.kind() == "plugin" || model.kind() == "torchscript") {
+  if (IsUsersKind(model.kind())) {
     return NotWithParts(parts, absl::StrCat("model.kind is ", model.kind()),
                         "its layers do not exchange rows; use a kind of ours");
   }

@@ -13,6 +13,7 @@
 #include "trainer_service/features/made_up_store.h"
 #include "trainer_service/nn/cpu/cpu_model.h"
 #include "trainer_service/nn/job_model.h"
+#include "trainer_service/nn/python/python_model.h"
 #include "trainer_service/nn/torch/torch_library.h"
 
 namespace fgnn {
@@ -24,15 +25,20 @@ HostModel::HostModel(Dataset dataset, std::unique_ptr<FeatureStore> features,
       team_(num_threads) {}
 
 absl::Status HostModel::MakeModel(const ModelOptions& options,
-                                  const std::filesystem::path& plugins,
-                                  uint64_t seed) {
+                                  const ModelUse& use) {
+  const std::filesystem::path& plugins = use.plugins;
   if (!options.is_users()) {
     FGNN_ASSIGN_OR_RETURN(model_, MakeCpuModel(options, &team_));
     return absl::OkStatus();
   }
-  FGNN_ASSIGN_OR_RETURN(const TorchLibrary* const torch, OpenTorchLibrary());
-  FGNN_ASSIGN_OR_RETURN(model_,
-                        torch->make_model(options, plugins, seed, &team_));
+  if (options.kind == "python") {
+    FGNN_ASSIGN_OR_RETURN(
+        model_, MakePythonModel(options, use.infers, use.seed, &team_));
+  } else {
+    FGNN_ASSIGN_OR_RETURN(const TorchLibrary* const torch, OpenTorchLibrary());
+    FGNN_ASSIGN_OR_RETURN(
+        model_, torch->make_model(options, plugins, use.seed, &team_));
+  }
   FGNN_ASSIGN_OR_RETURN(const MappedFile code,
                         MappedFile::Open(CodeOf(options, plugins)));
   code_crc32c_ = ExtendCrc32c(0, code.bytes().data(), code.bytes().size());
@@ -60,7 +66,10 @@ absl::StatusOr<std::unique_ptr<HostModel>> HostModel::OpenForJob(
   std::unique_ptr<HostModel> host = absl::WrapUnique(
       new HostModel(std::move(dataset), std::move(features), num_threads));
   host->partitioned_ = partitioned;
-  FGNN_RETURN_IF_ERROR(host->MakeModel(options, plugins, spec.training.seed));
+  FGNN_RETURN_IF_ERROR(
+      host->MakeModel(options, {.plugins = plugins,
+                                .infers = spec.training.evaluate_every > 0,
+                                .seed = spec.training.seed}));
   return host;
 }
 
@@ -81,7 +90,8 @@ absl::StatusOr<std::unique_ptr<HostModel>> HostModel::OpenForModel(
       MakeMappedFeatureStore(dataset.features());
   std::unique_ptr<HostModel> host = absl::WrapUnique(
       new HostModel(std::move(dataset), std::move(features), num_threads));
-  FGNN_RETURN_IF_ERROR(host->MakeModel(options, plugins, /*seed=*/0));
+  FGNN_RETURN_IF_ERROR(host->MakeModel(
+      options, {.plugins = plugins, .infers = true, .seed = 0}));
   return host;
 }
 

@@ -21,9 +21,9 @@
 
 namespace fgnn {
 
-// A mapped dataset, the store of its features, threads and a model of nn/cpu or
-// nn/torch. A team belongs to its TrainerThread, the model to the loop's; the
-// other parts do not change.
+// A mapped dataset, the store of its features, threads and a model of nn/cpu,
+// nn/python or nn/torch. A team belongs to its TrainerThread, the model to the
+// loop's; the other parts do not change.
 class HostModel {
  public:
   // Opens what a job trains. The scheduler has validated the dataset; this
@@ -64,8 +64,13 @@ class HostModel {
  private:
   HostModel(Dataset dataset, std::unique_ptr<FeatureStore> features,
             int num_threads);
-  absl::Status MakeModel(const ModelOptions& options,
-                         const std::filesystem::path& plugins, uint64_t seed);
+  // What a model is made for.
+  struct ModelUse {
+    const std::filesystem::path& plugins;
+    bool infers = false;
+    uint64_t seed = 0;
+  };
+  absl::Status MakeModel(const ModelOptions& options, const ModelUse& use);
 
   Dataset dataset_;
   std::unique_ptr<FeatureStore> features_;

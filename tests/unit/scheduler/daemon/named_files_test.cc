@@ -22,6 +22,8 @@ enum class Names {
   kWord,    // No file.
   kPlugin,  // A name in plugins/, which only the service's user writes.
   kFile,    // A file or folder; the rights of the caller decide.
+  // A program, which only a caller who is the service's user may name.
+  kProgram,
 };
 
 const std::map<std::string, Names>& Texts() {
@@ -42,6 +44,8 @@ const std::map<std::string, Names>& Texts() {
       {"SubmitJobRequest.spec.model.degree_norm", Names::kWord},
       {"SubmitJobRequest.spec.model.plugin", Names::kPlugin},
       {"SubmitJobRequest.spec.model.file", Names::kFile},
+      {"SubmitJobRequest.spec.model.class_name", Names::kWord},
+      {"SubmitJobRequest.spec.model.python", Names::kProgram},
       {"SubmitJobRequest.spec.sampling.kind", Names::kWord},
       {"SubmitJobRequest.spec.sampling.weights", Names::kFile},
       {"SubmitJobRequest.spec.sampling.plugin", Names::kPlugin},
@@ -166,6 +170,24 @@ TEST_F(NamedFilesServiceTest, NoneLeadsToWhatTheCallerMayNotReach) {
       }
     }
   }
+}
+
+// Its code would run as the service's user.
+TEST_F(NamedFilesServiceTest, AClassOfPythonIsTheServiceUsers) {
+  if (!MayBeOtherUsers()) GTEST_SKIP() << "needs root, to be two users";
+  StartService();
+  v1::SubmitJobRequest request;
+  *request.mutable_spec() = Spec();
+  v1::ModelSpec& model = *request.mutable_spec()->mutable_model();
+  model.set_kind("python");
+  model.set_file("/usr/lib/python3/model.py");
+  model.set_class_name("Sage");
+  EXPECT_THAT(Call(&v1::JobService::Stub::SubmitJob, request), IsOk());
+  BecomeUser(kSomeUser);
+  EXPECT_THAT(Call(&v1::JobService::Stub::SubmitJob, request).status(),
+              PermissionDenied("model.kind python runs code as the service's "
+                               "user, root",
+                               "'fgnn up'"));
 }
 
 TEST_F(NamedFilesServiceTest, EveryTextHasALength) {

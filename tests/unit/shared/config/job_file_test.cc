@@ -215,6 +215,13 @@ TEST_F(ReadJobFileTest, SoIsTheFileOfAModel) {
   EXPECT_EQ(overridden.model().file(), (fs::current_path() / "b.pt").string());
 }
 
+TEST_F(ReadJobFileTest, SoIsAnInterpreter) {
+  FGNN_ASSERT_OK_AND_ASSIGN(
+      const v1::JobSpec spec,
+      Read("model: {kind: python, python: venv/bin/python}", {}));
+  EXPECT_EQ(spec.model().python(), (folder_ / "venv/bin/python").string());
+}
+
 TEST_F(ReadJobFileTest, AFileInTheWorkingFolderNeedsNoFolderInItsName) {
   std::ofstream(path_) << "dataset: a";
   const fs::path before = fs::current_path();

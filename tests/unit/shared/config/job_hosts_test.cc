@@ -102,8 +102,11 @@ TEST(HostRulesTest, RefusesWhatWorksOnOneHostAlone) {
   wrong.sampling.order = "matched";
   EXPECT_THAT(CheckHosts(wrong), InvalidArgument("sampling.order", "drawn"));
   wrong = spec;
-  wrong.model.kind = "torchscript";
-  EXPECT_THAT(CheckHosts(wrong), InvalidArgument("model.kind", "one host"));
+  for (const std::string kind : {"plugin", "python", "torchscript"}) {
+    wrong.model.kind = kind;
+    EXPECT_THAT(CheckHosts(wrong),
+                InvalidArgument("model.kind is " + kind, "one host"));
+  }
   wrong = spec;
   wrong.samplers = 1;
   EXPECT_THAT(CheckHosts(wrong), InvalidArgument("samplers", "leave it out"));

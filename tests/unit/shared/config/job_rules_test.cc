@@ -130,6 +130,44 @@ TEST(JobRulesTest, RefusesAModelOfTheUsersThatIsHalfNamed) {
                     HasSubstr("model.kind plugin trains in f32; use f32")));
 }
 
+TEST(JobRulesTest, AClassOfPythonHasAFileAndAName) {
+  const auto with = [](const std::string& more) {
+    return absl::StrCat("model: {kind: python, file: /m.py, class_name: Sage",
+                        more, "}\n");
+  };
+  const JobSpec spec = EffectiveOf(with(", python: /venv/bin/python"));
+  EXPECT_EQ(spec.model.class_name, "Sage");
+  EXPECT_EQ(spec.model.python, "/venv/bin/python");
+  EXPECT_THAT(ErrorIn("model: {kind: python, class_name: Sage}"),
+              HasSubstr("model.file is missing; name the file with the "
+                        "model's class"));
+  EXPECT_THAT(ErrorIn("model: {kind: python, file: /m.py}"),
+              HasSubstr("model.class_name is missing; name the model's class"));
+  for (const std::string kind : {"graphsage", "torchscript"}) {
+    EXPECT_THAT(ErrorIn("model: {file: /m.py, kind: " + kind + "}"),
+                HasSubstr("make it python"));
+  }
+  EXPECT_THAT(ErrorIn("model: {class_name: Sage}"),
+              HasSubstr("model.kind is graphsage; make it python"));
+  EXPECT_THAT(ErrorIn("model: {python: /venv/bin/python}"),
+              AllOf(HasSubstr("model.python is '/venv/bin/python'"),
+                    HasSubstr("leave it out")));
+  for (const std::string ours :
+       {"input_dropout: 0.1", "normalization: layer", "residual: true"}) {
+    EXPECT_THAT(ErrorIn(with(absl::StrCat(", layers: 3, ", ours)) +
+                        "sampling: {fanouts: [2, 2, 2]}"),
+                HasSubstr("is for the models that FGNN has"));
+  }
+  EXPECT_THAT(ErrorIn(with("") + "training: {precision: bf16}"),
+              HasSubstr("model.kind python trains in f32; use f32"));
+  EXPECT_THAT(ErrorIn(with("") + "training: {task: link_prediction}"),
+              HasSubstr("model.kind python does not learn; use graphsage"));
+  EXPECT_THAT(ErrorIn(with("") + "training: {parts: 2}\ntrainers: 2\n"
+                                 "executors: together"),
+              AllOf(HasSubstr("training.parts is 2"),
+                    HasSubstr("model.kind is python")));
+}
+
 TEST(JobRulesTest, OnlyGpusTrainInTf32) {
   const std::string tf32 = "training: {precision: tf32}\n";
   EXPECT_THAT(ErrorIn(tf32 + "devices: [cpu:0]"),
@@ -208,6 +246,8 @@ TEST(JobRulesTest, CoresSampleWhileGpusTrain) {
 TEST(JobRulesTest, SomeModelsTrainOnCoresAlone) {
   for (const auto& [model, named] :
        {std::pair("{kind: plugin, plugin: /m.so}", "model.kind plugin"),
+        std::pair("{kind: python, file: /m.py, class_name: Sage}",
+                  "model.kind python"),
         std::pair("{kind: torchscript, file: /m.pt}",
                   "model.kind torchscript")}) {
     const std::string job = absl::StrCat("model: ", model, "\ndevices: ");

@@ -355,7 +355,7 @@ TEST(ModelTest, NormalisationStartsAsPyTorchsDoes) {
 TEST(ModelTest, RefusesBfloat16OfModelsOfTheUsers) {
   ModelOptions options = SmallModel();
   options.precision = Precision::kBfloat16;
-  for (const std::string kind : {"plugin", "torchscript"}) {
+  for (const std::string kind : {"plugin", "python", "torchscript"}) {
     options.kind = kind;
     EXPECT_THAT(ValidateOptions(options),
                 InvalidArgument("model.kind " + kind, "training.precision"));

@@ -24,6 +24,16 @@ class Block:
     num_dst: int
     weights: Array | None = None  # float32 [edges], of random walks.
 
+    @property
+    def edge_index(self) -> Any:
+        """The edges as a torch.Tensor, int64 [2, edges], source above
+        destination, as layers of PyTorch Geometric take them. Made anew by each
+        access."""
+        import torch
+        destinations = numpy.repeat(numpy.arange(self.num_dst),
+                                    numpy.diff(self.indptr))
+        return torch.from_numpy(numpy.stack([self.indices, destinations]))
+
 
 @dataclasses.dataclass
 class Batch:

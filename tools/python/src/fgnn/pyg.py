@@ -33,7 +33,8 @@ def to_pyg(run: Job | str | os.PathLike[str],
 
     On the whole graph they are those of `fgnn predict`. ImportError: a
     package is not installed. NotFound, PermissionDenied. InvalidJob:
-    torch_geometric has no layers of the model's kind (plugin, torchscript), or
+    torch_geometric has no layers of the model's kind (plugin, python,
+    torchscript), or
     the file is no checkpoint; DataLoss: it is damaged.
     """
     try:

@@ -381,3 +381,5 @@ def _make_paths_absolute(folder: pathlib.Path, spec: job_pb2.JobSpec) -> None:
         spec.dataset = os.path.normpath(folder / spec.dataset)
     if spec.model.file:
         spec.model.file = os.path.normpath(folder / spec.model.file)
+    if spec.model.python:
+        spec.model.python = os.path.normpath(folder / spec.model.python)

@@ -9,7 +9,7 @@ namespace {
 using CudaErrorsTest = CudaBackendTest;
 
 TEST_F(CudaErrorsTest, RefusesModelsOfTheUser) {
-  for (const char* kind : {"plugin", "torchscript"}) {
+  for (const char* kind : {"plugin", "python", "torchscript"}) {
     spec_.model.kind = kind;
     EXPECT_THAT(CudaBackend::OpenForJob(spec_, 1, Options()),
                 InvalidArgument("model.kind", kind, "cpu:0-7"));

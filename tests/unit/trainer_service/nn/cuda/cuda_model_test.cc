@@ -245,7 +245,7 @@ TEST(CudaModelErrorsTest, NamesWhatOnlyCpusHave) {
     EXPECT_THAT(CudaModel::Make(options, products.get()),
                 InvalidArgument(field, "[cpu:0-7]"));
   };
-  for (const std::string kind : {"plugin", "torchscript"}) {
+  for (const std::string kind : {"plugin", "python", "torchscript"}) {
     ModelOptions options = SmallModel();
     options.kind = kind;
     expect_refused(options, "model.kind " + kind);
