@@ -190,6 +190,21 @@ class LoaderPygTest(harness.ServiceTest):
                 len(fgnn.loader(self.service.dataset, fanouts=[2],
                                 batch_size=200)), 1)
 
+    def test_a_block_has_the_edges_of_its_hop(self):
+        fields = {'fanouts': [3, 4], 'batch_size': 200}
+        for batch, blocks in zip(
+                fgnn.loader(self.service.dataset, **fields),
+                fgnn.loader(self.service.dataset, layout='blocks', **fields)):
+            first, last = blocks.blocks
+            # The last hop has all edges of the batch.
+            edges = sorted(batch.edge_index.t().tolist())
+            self.assertEqual(sorted(first.edge_index.t().tolist()), edges)
+            self.assertEqual(
+                sorted(last.edge_index.t().tolist()),
+                sorted(batch.edge_index.t()
+                       [:batch.num_sampled_edges[0]].tolist()))
+            self.assertEqual(first.edge_index.dtype, torch.int64)
+
     def test_a_resampled_job_has_no_edge_index(self):
         with self.assertRaisesRegex(fgnn.InvalidJob, 'sampling.resample'):
             fgnn.loader(self.service.dataset, fanouts=[2, 2], resample=True)

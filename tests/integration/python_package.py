@@ -32,6 +32,13 @@ def load(home=HOME):
     if pathlib.Path(sys.prefix).resolve() != home.resolve():
         _folder.cleanup()
         os.execv(python, [str(python), '-B', '-m', 'pytest', *sys.argv[1:]])
+    install(python)
+    sys.path.insert(0, str(SITE))
+    return importlib.import_module('fgnn')
+
+
+def install(python):
+    """Installs the package into SITE, by that interpreter."""
     source = pathlib.Path(_folder.name) / 'source'
     # Building leaves files beside what is built.
     leave = shutil.ignore_patterns('build', '*.egg-info', '__pycache__')
@@ -39,17 +46,15 @@ def load(home=HOME):
                     ignore=leave)
     shutil.copytree(ROOT / 'proto', source / 'proto')
     shutil.copy(ROOT / 'CMakeLists.txt', source)
-    _run('setup.py', '--quiet', 'sdist', '--dist-dir', source,
+    _run(python, 'setup.py', '--quiet', 'sdist', '--dist-dir', source,
          cwd=source / 'tools/python')
     archive, = source.glob('fgnn-*.tar.gz')
-    _run('-m', 'pip', 'install', '--quiet', '--no-build-isolation', '--no-deps',
-         '--no-index', '--target', SITE, archive, cwd=SITE.parent)
-    sys.path.insert(0, str(SITE))
-    return importlib.import_module('fgnn')
+    _run(python, '-m', 'pip', 'install', '--quiet', '--no-build-isolation',
+         '--no-deps', '--no-index', '--target', SITE, archive, cwd=SITE.parent)
 
 
 def _run(*words, cwd):
-    run = subprocess.run([sys.executable, *words], cwd=cwd, capture_output=True,
+    run = subprocess.run(words, cwd=cwd, capture_output=True,
                          text=True, timeout=_INSTALL_SECONDS, check=False)
     if run.returncode != 0:
         raise AssertionError(f'{words}: {run.stdout}{run.stderr}')
