@@ -191,7 +191,7 @@ class LoaderPygTest(harness.ServiceTest):
                                 batch_size=200)), 1)
 
     def test_a_block_has_the_edges_of_its_hop(self):
-        fields = {'fanouts': [3, 4], 'batch_size': 200}
+        fields = {'fanouts': [3, 4], 'batch_size': 200, 'resample': False}
         for batch, blocks in zip(
                 fgnn.loader(self.service.dataset, **fields),
                 fgnn.loader(self.service.dataset, layout='blocks', **fields)):

@@ -25,7 +25,7 @@ RANGES = {
 WORDS = ('', 'cpu:0', 'cpu:1', 'cpu:0-1', 'cpu:99999', 'cuda:0', 'auto',
          'sampler', 'trainer', 'sampler.0', 'trainer.0', 'sampler.1023',
          'khop', 'plugin', 'random_walk', 'labor', 'graphsage', 'torchscript',
-         'together', 'factored', 'time_sharing', 'presc', 'online', 'degree',
+         'python', 'together', 'factored', 'time_sharing', 'presc', 'online', 'degree',
          'link_prediction', 'cosine', 'plateau', 'bf16', '1GiB', '-1', '1e999',
          '/', '.', '..', '../' * 20 + 'etc/passwd', '/dev/zero', '/dev/stdin',
          '/proc/self/mem', '\x1b[2J\n', 'a\0b', '%s%n', '\u202e', 'x' * 300,

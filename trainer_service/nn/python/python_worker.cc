@@ -162,8 +162,10 @@ absl::StatusOr<json> PythonWorker::AnswerOf(
     }
     if (MonotonicClock::now() < deadline) continue;
     process_->Kill();
-    return absl::UnavailableError(absl::StrCat(
-        "its worker did not answer for ", kMostPatience.count(), " minutes"));
+    // Another one would hang too.
+    return absl::FailedPreconditionError(absl::StrCat(
+        name_, ": its worker did not answer for ", kMostPatience.count(),
+        " minutes; mend what it waits for, or lower sampling.batch_size"));
   }
   FGNN_ASSIGN_OR_RETURN(const std::string text, memory_.answer());
   return json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -49,9 +49,9 @@ class PythonWorker {
   // Returns the most memory that the process had, with this one's part of it.
   uint64_t peak_bytes() const { return peak_bytes_; }
 
-  // Asks, and waits for the answer. Unavailable: the worker died, or did not
-  // answer for ten minutes and was ended; start another one. Other errors are
-  // the worker's.
+  // Asks, and waits for the answer. Unavailable: the worker died; start another
+  // one. FailedPrecondition: it did not answer for ten minutes, and was ended.
+  // Other errors are the worker's.
   absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& request,
                                      const std::function<void()>& on_wait);
 

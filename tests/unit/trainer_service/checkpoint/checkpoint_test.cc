@@ -127,6 +127,21 @@ TEST_F(CheckpointTest, SaysThatItsModelHasTargets) {
   }
 }
 
+TEST_F(CheckpointTest, ReadsBackTheClassAndTheInterpreterOfAModel) {
+  info_.model.kind = "python";
+  info_.model.file = "/models/sage.py";
+  info_.model.class_name = "Sage";
+  info_.model.python = "/venv/bin/python";
+  info_.parameters = {{.name = "w", .shape = {7}}};
+  weights_ = NormalFloats(7, 1);
+  state_ = NormalFloats(14, 2);
+  Write();
+  FGNN_ASSERT_OK_AND_ASSIGN(const Checkpoint read, ReadCheckpoint(path_));
+  EXPECT_EQ(read.info.model.file, "/models/sage.py");
+  EXPECT_EQ(read.info.model.class_name, "Sage");
+  EXPECT_EQ(read.info.model.python, "/venv/bin/python");
+}
+
 // A user's model is what its parameters are.
 TEST_F(CheckpointTest, ReadsBackAUsersModelByItsTensors) {
   info_.model.kind = "plugin";
