@@ -191,11 +191,16 @@ class PythonModelTest(harness.ServiceTest):
         epochs = harness.lines_of(run_dir)
         self.assertLess(epochs[-1]['loss'], 0.8 * epochs[0]['loss'])
 
-    def test_the_examples_train(self):
+    def test_the_examples_train_by_the_python_of_the_path(self):
+        path = os.environ['PATH']
+        self.addCleanup(os.environ.update, PATH=path)
+        os.environ['PATH'] = f'{pathlib.Path(sys.executable).parent}:{path}'
         for name in ('GraphSage', 'GatV2'):
             with self.subTest(name):
-                run_dir = self.service.run(self.settings(**{
+                settings = self.settings(**{
                     'model.file': EXAMPLES / 'modules.py',
-                    'model.class_name': name}))
+                    'model.class_name': name})
+                del settings['model.python']
+                run_dir = self.service.run(settings)
                 self.assertGreater(
                     harness.summary_of(run_dir)['test_accuracy'], .8)
