@@ -6,11 +6,18 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "shared/base/crc32c.h"
+#include "shared/base/files/file.h"
 #include "shared/base/status.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
 namespace {
+
+absl::StatusOr<uint32_t> Crc32cOf(const std::string& file) {
+  FGNN_ASSIGN_OR_RETURN(const MappedFile code, MappedFile::Open(file));
+  return ExtendCrc32c(0, code.bytes().data(), code.bytes().size());
+}
 
 // Workers that may die of one piece of work.
 constexpr int kMostDeaths = 3;
@@ -46,18 +53,22 @@ absl::StatusOr<std::unique_ptr<PythonSession>> PythonSession::Start(
 }
 
 absl::Status PythonSession::StartWorker() {
-  FGNN_ASSIGN_OR_RETURN(worker_,
+  FGNN_ASSIGN_OR_RETURN(std::unique_ptr<PythonWorker> worker,
                         PythonWorker::Start(options_, seed_, on_wait_));
-  key_ = 0;
-  if (parameters_.empty() ||
-      HaveSameShapes(worker_->parameters(), parameters_)) {
-    return absl::OkStatus();
+  FGNN_ASSIGN_OR_RETURN(const uint32_t code, Crc32cOf(options_.file));
+  // Batches before and behind a death would be of different functions.
+  const bool is_first = parameters_.empty();
+  if (!is_first && (code != code_crc32c_ ||
+                    !HaveSameShapes(worker->parameters(), parameters_))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        NameOfPythonModel(options_),
+        " has changed since the job began; put it back, and leave it alone "
+        "while a job trains"));
   }
-  worker_.reset();
-  return absl::InvalidArgumentError(absl::StrCat(
-      NameOfPythonModel(options_),
-      " has other parameters than when the job began; leave its file alone "
-      "while a job trains"));
+  code_crc32c_ = code;
+  key_ = 0;
+  worker_ = std::move(worker);
+  return absl::OkStatus();
 }
 
 absl::Status PythonSession::RunOnce(uint64_t key,

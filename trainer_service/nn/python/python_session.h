@@ -68,6 +68,8 @@ class PythonSession {
   uint64_t key_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_key_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // CRC32C of the file when the first worker started.
+  uint32_t code_crc32c_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fgnn

@@ -111,7 +111,7 @@ def main() -> None:
     try:
         from fgnn import worker_model
     except ImportError as error:
-        # Of torch, or of what it needs.
+        # torch, or what it needs, is not there.
         memory.wait(is_orphan)
         memory.answer({'error': f'{sys.executable} cannot import torch: '
                                 f'{error}; install it there (pip install '

@@ -21,7 +21,7 @@ from fgnn.batch_arrays import Block
 from fgnn.worker import Answer, Request
 
 _NOT_FINITE = 'ABORTED'
-# Of the class, by name: those of PyTorch Geometric's models.
+# Arguments of the class, by name, as PyTorch Geometric's models have them.
 _ARGUMENTS = ('in_channels', 'hidden_channels', 'out_channels', 'num_layers',
               'dropout')
 

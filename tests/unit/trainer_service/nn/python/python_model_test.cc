@@ -174,9 +174,20 @@ TEST_F(PythonModelTest, ANewWorkerHasTheSameModule) {
   const auto model = MakeSound("Changes");
   RandomBatch random({.model = Options("Sound")});
   std::vector<float> gradient(11);
+  EXPECT_THAT(
+      model->Gradient(std::vector<float>(11), random.batch(),
+                      absl::MakeSpan(gradient)),
+      InvalidArgument("model.py: Changes has changed since the job began"));
+}
+
+TEST_F(PythonModelTest, ANewWorkerHasTheSameFile) {
+  const auto model = MakeSound("DiesAlways");
+  std::ofstream(folder_ / "model.py") << "# Better.";
+  RandomBatch random({.model = Options("Sound")});
+  std::vector<float> gradient(11);
   EXPECT_THAT(model->Gradient(std::vector<float>(11), random.batch(),
                               absl::MakeSpan(gradient)),
-              InvalidArgument("other parameters than when the job began"));
+              InvalidArgument("model.py: DiesAlways has changed"));
 }
 
 TEST_F(PythonModelTest, AnErrorOfTheModuleIsOneLine) {
