@@ -263,7 +263,9 @@ TEST_P(CudaPartsTest, WaitOnceAndCopyLittleForEachExchange) {
   ForAll(parts, compute);
   const simt::FakeCounts after = simt::GetFakeCounts();
   const uint64_t hidden = options.model.layers - 1;
-  EXPECT_EQ(after.waits - before.waits, 2 * (1 + 2 * hidden));
+  // Work of a part that is done while the other one waits is not waited for.
+  EXPECT_LE(after.waits - before.waits, 2 * (1 + 2 * hidden));
+  EXPECT_GE(after.waits - before.waits, 1 + 2 * hidden);
   // Labels or targets, and the gradient.
   EXPECT_EQ(after.copies - before.copies, 2 * (2 + 5 * hidden));
   EXPECT_EQ(after.allocations, before.allocations);
