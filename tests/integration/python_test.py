@@ -210,6 +210,26 @@ class PygTest(harness.unittest.TestCase):
                 function(*words)
 
 
+class ImportTest(harness.unittest.TestCase):
+
+    def python(self, lines):
+        return subprocess.run(
+            [sys.executable, '-B', '-c', lines], check=True, text=True,
+            capture_output=True, timeout=harness.COMMAND_SECONDS,
+            env={**os.environ, 'PYTHONPATH': str(python_package.SITE)}).stdout
+
+    def test_nothing_large_is_imported_before_it_is_used(self):
+        large = "{'grpc', 'numpy', 'torch', 'yaml'} & set(sys.modules)"
+        self.assertEqual(self.python(f'import sys, fgnn; print({large})'),
+                         'set()\n')
+
+    def test_each_name_is_where_the_package_says(self):
+        self.assertEqual(self.python(
+            'import fgnn; print(*(n for n in fgnn.__all__ if getattr(fgnn, n)'
+            '.__module__.partition(".")[0] != "fgnn"), hasattr(fgnn, "x"),'
+            ' set(fgnn.__all__) <= set(dir(fgnn)))'), 'False True\n')
+
+
 class TypesTest(harness.unittest.TestCase):
 
     def test_they_are_strict(self):
