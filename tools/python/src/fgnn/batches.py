@@ -246,39 +246,73 @@ def loader(dataset: str | os.PathLike[str] | None = None, *,
            **fields: Any) -> Loader:
     """Sampled batches of a dataset, for a training loop of one's own.
 
+    fgnn.from_pyg(data, 'graph')       # Once: an own Data becomes a dataset.
+    loader = fgnn.loader('graph', fanouts=[10, 10], batch_size=1024)
+    model = GraphSAGE(loader.num_features, 64, 2, loader.num_classes)
     for epoch in range(10):
-        for batch in loader:      # A loop is an epoch.
-            ...
+        for batch in loader:           # A loop is an epoch.
+            logits = model(batch.x, batch.edge_index)[:batch.batch_size]
+            loss = cross_entropy(logits, batch.y)
+            ...                        # Backward and step, as ever.
+    state = loader.state_dict()        # In the middle of an epoch, too.
+    loader.load_state_dict(state)      # The next loop goes on from there.
+    tests = fgnn.loader('graph', fanouts=[10, 10], batch_size=1024,
+                        split='test', shuffle=False, drop_last='none')
 
-    dataset    folder of a dataset (`fgnn dataset import`, fgnn.from_pyg)
+    dataset    folder of a dataset (fgnn.from_pyg, `fgnn dataset import`)
     job        a job file in its place, whose batches come as from the service
-    split      seeds: 'train', 'valid', 'test', ids of vertices or a mask
-    layout     'pyg': torch_geometric.data.Data with x, edge_index, y of the
-               seeds, n_id, e_id (places in the dataset's lists of edges; kinds
-               khop and khop_weighted), batch_size, num_sampled_nodes,
-               num_sampled_edges, seq, digest; sets resample=False
-               'blocks', 'numpy': fgnn.Batch, with an edge list a hop
+    split      seeds: 'train', 'valid', 'test', ids of vertices, each once, or a
+               mask [vertices]
+    layout     what a batch is: see below
     threads    threads that sample and read features
     ahead      batches that are made before they are needed
     rank, world  this rank has the batches t * world + rank; default: those of
                torchrun, else one rank
-    drop_last  'step': leaves out the batches behind an epoch's last whole step,
-               so that all ranks have as many; 'none': leaves out none
+    drop_last  'step': leaves out the batches behind an epoch's last whole step
+               of all ranks, so that all have as many; 'none': leaves out none.
+               Of one rank, neither leaves out any
     shuffle    whether each epoch has the seeds in another order; False: in that
                of `split`
     device     'cuda', 'cuda:1', …: copies batches of layout 'pyg' there, each
                from pinned memory while the loop has the one before
-    fields     fanouts, batch_size, kind, replace, batch_dependency, … of
-               `sampling`; seed, task, negatives, exclude_seed_edges,
-               batches_per_step of `training`; store of `features`: see
+    fields     of a job, by name. Of `sampling`: fanouts, a number of edges a
+               hop, the hop at the seeds first, -1: all (default [10, 10]);
+               batch_size (default 1024), kind ('khop'), replace,
+               batch_dependency, …; of `training`: seed (default 1), task,
+               negatives, exclude_seed_edges, batches_per_step; of `features`:
+               store ('disk' for more than memory holds). All of them:
                shared/config/job_fields.md
+
+    A batch has B seeds, U vertices, the seeds first, and E edges. With layout
+    'pyg', it is a torch_geometric.data.Data, which needs resample=False, as is
+    the default here:
+    x            float32 [U, columns]; None: the dataset has no features
+    y            of the seeds: int64 [B] of classes, -1 for none, or float32
+                 [B, columns] of numbers or sets, NaN for none
+    edge_index   int64 [2, E]: source and destination of each edge, in [0, U)
+    n_id, e_id   int64 [U] and [E]: vertices, and places in the dataset's list of
+                 edges, which kinds khop and khop_weighted alone have
+    batch_size, seq, digest   B, the number of the batch in the job, its CRC32C
+    num_sampled_nodes, num_sampled_edges   lists: the seeds and what each hop
+                 adds; edges that each hop adds
+    edge_weight  float32 [E], of kind random_walk
+    edge_label_index, edge_label   of task link_prediction: int64 [2, pairs], and
+                 float32 [pairs], 1 for an edge and 0 for a negative
+    With layouts 'blocks' and 'numpy', it is an fgnn.Batch of NumPy arrays, with
+    the edges of each layer as an fgnn.Block.
+
+    The loader has num_nodes, num_features, num_classes, batches_per_epoch,
+    epoch, len(): batches of this rank in an epoch, and layers() for inference
+    layer by layer: see help(fgnn.Loader).
 
     The same fields and seed give the same batches for any threads and ranks, and
     the same digests as a job of the service with these fields. What is left of
     an epoch that a loop breaks off is left out: the next loop begins with the
     next epoch. A loader has one loop at a time.
 
-    InvalidJob names the field that is wrong; NotFound, PermissionDenied: files.
+    Errors are of fgnn.Error. InvalidJob names the field that is wrong; NotFound:
+    a file, or torch for layout 'pyg'; WrongState: torch is too old, the dataset
+    has changed, or another process or loop has the loader.
     """
     requests.one_of('layout', layout, LAYOUTS)
     requests.one_of('drop_last', drop_last, DROPS)
