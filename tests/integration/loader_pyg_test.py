@@ -3,9 +3,11 @@
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -18,6 +20,7 @@ if fgnn is not None:
     import torch
     from torch_geometric.data import Data, HeteroData
 
+KILLS = int(os.environ.get('FGNN_TEST_KILLS', 4))
 EXAMPLES = python_package.ROOT / 'tools/python/examples'
 
 # Trains in a process that may be killed at any moment: it goes on from its
@@ -29,7 +32,7 @@ from torch_geometric.nn import GraphSAGE
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 torch.manual_seed(1)
-dataset, state, result = sys.argv[1:]
+dataset, state, result, epochs = sys.argv[1:]
 loader = fgnn.loader(dataset, fanouts=[4, 4], batch_size=64, seed=3, threads=2)
 model = GraphSAGE(loader.num_features, 8, 2, loader.num_classes)
 optimizer = torch.optim.Adam(model.parameters(), lr=.01)
@@ -38,7 +41,7 @@ if os.path.exists(state):
     model.load_state_dict(saved['model'])
     optimizer.load_state_dict(saved['optimizer'])
     loader.load_state_dict(saved['loader'])
-while loader.epoch < 4:
+while loader.epoch < int(epochs):
     for batch in loader:
         logits = model(batch.x, batch.edge_index)[:batch.batch_size]
         loss = torch.nn.functional.cross_entropy(logits, batch.y)
@@ -153,6 +156,40 @@ class LoaderPygTest(harness.ServiceTest):
             fgnn.NeighborLoader(HeteroData(), [2])
         with self.assertRaisesRegex(fgnn.InvalidJob, '^input_nodes: '):
             fgnn.NeighborLoader(data, [2], input_nodes=torch.ones(3, 3))
+
+    def test_seeds_that_no_batch_can_have_are_refused_by_name(self):
+        def of(seeds):
+            return fgnn.NeighborLoader(self.data(), [2], batch_size=2,
+                                       input_nodes=torch.tensor(seeds))
+
+        for seeds, word in (([7, 3, 7], 'vertex 7 is there twice'),
+                            ([-1, 3], '-1 is not a vertex'),
+                            ([3, 1000], '1000 is not a vertex of data')):
+            with self.subTest(word), self.assertRaisesRegex(
+                    fgnn.InvalidJob, f'^input_nodes: {word}'):
+                of(seeds)
+        # As the error advises.
+        batch, = of(torch.tensor([7, 3, 7]).unique().tolist())
+        self.assertEqual(batch.n_id[:2].tolist(), [3, 7])
+
+    def test_what_is_too_old_is_told_with_the_way_out(self):
+        import torch_geometric
+        for module, version, words in (
+                (torch, '2.1.2+cpu', 'needs torch 2.2 or newer, and 2.1.2+cpu is '
+                 'installed; pip install --upgrade torch$'),
+                (torch_geometric, '2.4.0', 'needs torch_geometric 2.5 or newer')):
+            with self.subTest(version), mock.patch.object(
+                    module, '__version__', version), self.assertRaisesRegex(
+                    fgnn.WrongState, words.replace('+', r'\+')):
+                fgnn.loader(self.service.dataset, fanouts=[2])
+        with mock.patch.object(torch, 'from_numpy', side_effect=RuntimeError(
+                'Numpy is not available')), self.assertRaisesRegex(
+                fgnn.WrongState, "pip install 'numpy<2', or a newer torch"):
+            fgnn.loader(self.service.dataset, fanouts=[2])
+        with mock.patch('importlib.import_module', side_effect=OSError(
+                'libcudart.so.12: cannot open')), self.assertRaisesRegex(
+                fgnn.WrongState, 'torch cannot be imported: libcudart'):
+            fgnn.loader(self.service.dataset, fanouts=[2])
 
     def test_attributes_are_those_of_data(self):
         data = self.data()
@@ -296,15 +333,17 @@ class LoaderPygTest(harness.ServiceTest):
         self.assertEqual(len(losses), 3)
         self.assertLess(losses[2], losses[0])
 
-    def train(self, state, result, kill_after=None):
+    def train(self, state, result, kill_after=None, then_seconds=0):
+        """Trains an epoch a kill. The kill comes within a batch."""
         words = [sys.executable, '-c', TRAINS, str(self.service.dataset),
-                 str(state), str(result)]
+                 str(state), str(result), str(KILLS)]
         with subprocess.Popen(words, env=self.environment, text=True,
                               stdout=subprocess.PIPE) as process:
             seen = 0
             for line in process.stdout:
                 seen += 1
                 if seen == kill_after:
+                    time.sleep(then_seconds)
                     process.send_signal(signal.SIGKILL)
                     break
             process.stdout.read()
@@ -313,9 +352,11 @@ class LoaderPygTest(harness.ServiceTest):
     def test_weights_over_kills_are_those_of_an_undisturbed_run(self):
         folder = pathlib.Path(self.service.folder)
         self.assertEqual(self.train(folder / 'a.pt', folder / 'a.out'), 0)
-        for kill_after in (1, 5, 13, 2):
-            self.assertEqual(self.train(folder / 'b.pt', folder / 'b.out',
-                                        kill_after), -signal.SIGKILL)
+        draws = random.Random(int(os.environ.get('FGNN_TEST_SEED', 1)))
+        for _ in range(KILLS):
+            self.assertEqual(self.train(
+                folder / 'b.pt', folder / 'b.out', draws.randint(1, 15),
+                draws.uniform(0, .02)), -signal.SIGKILL)
         self.assertEqual(self.train(folder / 'b.pt', folder / 'b.out'), 0)
         one, other = (torch.load(folder / name) for name in ('a.out', 'b.out'))
         self.assertEqual(one.keys(), other.keys())

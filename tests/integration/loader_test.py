@@ -268,6 +268,32 @@ class LoaderTest(harness.ServiceTest):
         self.assertEqual(batch.edge_label.sum(), 32)
         self.assertLess(batch.edge_label_index.max(), batch.batch_size)
 
+    def test_targets_are_those_of_the_seeds(self):
+        draws = numpy.random.default_rng(3)
+        arrays = self.service.folder / 'arrays'
+        arrays.mkdir()
+        targets = draws.normal(size=(240, 2)).astype('f4')
+        targets[5] = numpy.nan  # Not known, and so in no split.
+        numpy.save(arrays / 'indptr.npy', 4 * numpy.arange(241))
+        numpy.save(arrays / 'indices.npy', draws.integers(0, 240, 960))
+        numpy.save(arrays / 'labels.npy', targets)
+        numpy.save(arrays / 'train_mask.npy', numpy.arange(240) % 2 == 0)
+        self.service.fgnn(
+            'dataset', 'import', 'numpy', arrays, '--labels-are', 'numbers',
+            '--out', self.service.folder / 'numbers')
+        for split, count in (('train', 120), ([5, 7, 9], 3)):
+            seen = 0
+            for batch in fgnn.loader(
+                    self.service.folder / 'numbers', layout='numpy',
+                    task='node_regression', split=split, **SAMPLING,
+                    drop_last='none'):
+                self.assertEqual((batch.y.dtype, batch.y.shape[1]),
+                                 (numpy.float32, 2))
+                numpy.testing.assert_array_equal(
+                    batch.y, targets[batch.n_id[:batch.batch_size]])
+                seen += len(batch.y)
+            self.assertEqual(seen, count)
+
     def test_wrong_use_is_told_in_a_line(self):
         for word, fields in (
                 ("did you mean 'fanouts'", {'fanout': [5]}),

@@ -1,19 +1,46 @@
 """Batches as torch_geometric.data.Data, for fgnn.loader(layout='pyg')."""
 
+import importlib
 import importlib.util
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy
+
 from fgnn import errors, native
+
+# The oldest releases that the loader is tried with.
+_LEAST = {'torch': (2, 2), 'torch_geometric': (2, 5)}
 
 
 def check() -> None:
-    """NotFound: torch or torch_geometric is not installed."""
-    for name in ('torch', 'torch_geometric'):
+    """NotFound: torch or torch_geometric is not installed. WrongState: one is too
+    old, or cannot be imported, or does not fit NumPy."""
+    for name, (major, minor) in _LEAST.items():
         if importlib.util.find_spec(name) is None:
             raise errors.NotFound(
                 f"layout 'pyg' needs {name}: pip install torch "
                 "torch_geometric; layouts 'blocks' and 'numpy' need NumPy alone")
+        try:
+            version: str = importlib.import_module(name).__version__
+        except (ImportError, OSError) as error:
+            raise errors.WrongState(
+                f'{name} cannot be imported: {str(error).splitlines()[0]}; pip '
+                'install --upgrade torch torch_geometric') from None
+        found = [int(part) for part in re.findall(r'\d+', version)[:2]]
+        if found < [major, minor]:
+            raise errors.WrongState(
+                f"layout 'pyg' needs {name} {major}.{minor} or newer, and "
+                f'{version} is installed; pip install --upgrade {name}')
+    import torch
+    try:
+        torch.from_numpy(numpy.zeros(1))
+    except RuntimeError:  # The torch is of the time before NumPy 2.
+        raise errors.WrongState(
+            f'torch {torch.__version__} does not work with NumPy '
+            f"{numpy.__version__}; pip install 'numpy<2', or a newer torch"
+        ) from None
 
 
 def check_device(device: Any) -> None:

@@ -8,8 +8,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from fgnn import batches, errors, loader_pyg, state_dir as state_dirs
 from fgnn import loader_request as requests
+from fgnn.native import Array
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,7 +44,7 @@ class NeighborLoader:
                    written once into a folder of $XDG_CACHE_HOME/fgnn, whose
                    name is a checksum of its contents
     num_neighbors  edges per vertex and hop, first hop first; -1: all
-    input_nodes    seeds: ids or a mask; None: all vertices
+    input_nodes    seeds: ids, each once, or a mask; None: all vertices
     weight_attr    'edge_weight': draws by these weights
     transform      a function of each batch
     seed           seed of all draws; PyG has torch's global one
@@ -72,6 +75,7 @@ class NeighborLoader:
         seeds = requests.ids_of(
             'input_nodes',
             torch.arange(nodes) if input_nodes is None else input_nodes)
+        _check_seeds(seeds, nodes)
         writes_x = _is_plain(data.x)
         self._loader = batches.loader(
             _written(data, weight_attr, writes_x, program), split=seeds,
@@ -137,6 +141,18 @@ def _check_arguments(others: dict[str, Any], weight_attr: str | None) -> None:
         raise errors.InvalidJob(
             f"weight_attr: '{weight_attr}' is not there; name the weights "
             'edge_weight')
+
+
+def _check_seeds(seeds: Array, nodes: int) -> None:
+    ids, counts = numpy.unique(seeds, return_counts=True)
+    if ids[0] < 0 or ids[-1] >= nodes:
+        raise errors.InvalidJob(
+            f'input_nodes: {ids[0] if ids[0] < 0 else ids[-1]} is not a vertex '
+            f'of data, which has {nodes}')
+    if len(ids) < len(seeds):
+        raise errors.InvalidJob(
+            f'input_nodes: vertex {ids[counts > 1][0]} is there twice, and a '
+            'batch cannot have a seed twice; give input_nodes.unique()')
 
 
 def _is_plain(x: Any) -> bool:
