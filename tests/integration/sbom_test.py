@@ -11,6 +11,8 @@ import unittest
 import harness
 
 ROOT = pathlib.Path(os.environ['FGNN_SOURCE_DIR'])
+LOADER = harness.BIN_DIR.parent / 'lib/fgnn/libfgnn_loader.so'
+FILES = [*(harness.BIN_DIR / name for name in harness.PROGRAMS), LOADER]
 
 
 def holes_left(linked, known):
@@ -40,8 +42,7 @@ class BillTest(unittest.TestCase):
             subprocess.run(
                 [ROOT / 'deploy/sbom', '--version', '1.2.3', '--out', out,
                  '--headers', 'nlohmann-json3-dev', '--torch',
-                 ROOT / 'tools/requirements-torch.txt',
-                 *(harness.BIN_DIR / name for name in harness.PROGRAMS)], check=True,
+                 ROOT / 'tools/requirements-torch.txt', *FILES], check=True,
                 env={**os.environ, 'SOURCE_DATE_EPOCH': '0'})
             cls.bill = json.loads(out.read_text())
 
@@ -67,16 +68,20 @@ class BillTest(unittest.TestCase):
     def test_names_each_library_that_is_loaded(self):
         named = ' '.join(each.get('comment', '')
                          for each in self.bill['packages']).split()
-        for program in harness.PROGRAMS:
-            text = subprocess.run(['ldd', harness.BIN_DIR / program],
-                                  check=True, capture_output=True,
-                                  text=True).stdout
+        for program in FILES:
+            text = subprocess.run(['ldd', program], check=True,
+                                  capture_output=True, text=True).stdout
             libraries = set(re.findall(r'^\s*(?:/\S*/)?(lib\S+) (?:=>|\()',
                                        text, re.MULTILINE))
             self.assertGreater(len(libraries), 10)
             self.assertLessEqual(
                 {name for name in libraries if not name.startswith('libfgnn')},
                 set(named), program)
+
+    def test_names_the_programs_and_the_library_of_python(self):
+        self.assertEqual(
+            self.bill['packages'][0]['comment'].split(),
+            ['files:', *sorted([*harness.PROGRAMS, 'libfgnn_loader.so'])])
 
     def test_each_known_hole_is_mended_or_answered(self):
         known = json.loads(
