@@ -113,8 +113,9 @@ class Loader:
             h = torch.cat([conv((h[b.n_id], h[b.n_id[:b.batch_size]]),
                                 b.edge_index) for b in batches])
 
-        Batches have no features. batch_size: vertices of a batch; default: that
-        of the job.
+        Between two layers goes what the model has there, such as a ReLU. Batches
+        have no features. batch_size: vertices of a batch; default: that of the
+        job.
         """
         spec = yaml.safe_load(self._facts['spec'])
         hops = len(spec['sampling']['fanouts'])
