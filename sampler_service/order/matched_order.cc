@@ -9,6 +9,7 @@
 #include "sampler_service/order/matched_path.h"
 #include "shared/base/clock.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -100,14 +101,19 @@ absl::StatusOr<BatchSeq> MatchedOrder::DrawnOf(
     workspace = std::move(workspace_);
   }
   WindowGain gain;
-  absl::StatusOr<Window> window =
-      OrderWindow(batches, *workspace, sampler, check, &gain);
+  Window window;
+  // What throws must give the workspace back, for which other threads wait.
+  const absl::Status status = CatchExceptions([&]() -> absl::Status {
+    FGNN_ASSIGN_OR_RETURN(
+        window, OrderWindow(batches, *workspace, sampler, check, &gain));
+    return absl::OkStatus();
+  });
   const MutexLock lock(&mutex_);
   workspace_ = std::move(workspace);
   changed_.NotifyAll();
-  FGNN_RETURN_IF_ERROR(window.status());
-  const BatchSeq drawn = batches.begin + window->order[seq - batches.begin];
-  Keep(*std::move(window), gain);
+  FGNN_RETURN_IF_ERROR(status);
+  const BatchSeq drawn = batches.begin + window.order[seq - batches.begin];
+  Keep(std::move(window), gain);
   return drawn;
 }
 

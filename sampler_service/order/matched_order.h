@@ -67,7 +67,8 @@ class MatchedOrder {
   // Returns the number by which batch `seq` of the job is drawn. `sampler` is
   // the calling thread's, of the same job. `check` is called between batches,
   // and every 100 ms while the thread waits. Errors: those of Sampler::Tally()
-  // and of `check`, for the thread that has them alone.
+  // and of `check`, and Internal for what throws, for the thread that has them
+  // alone.
   absl::StatusOr<BatchSeq> DrawnOf(BatchSeq seq, Sampler& sampler,
                                    absl::FunctionRef<absl::Status()> check);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "sampler_service/order/matched_path.h"
 #include "sampler_service/sampling/cpu/cpu_sampler.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/exceptions.h"
 #include "shared/base/threads/notification.h"
 #include "tests/fakes/rounds.h"
 #include "tests/fakes/status_matchers.h"
@@ -298,6 +300,7 @@ class HeldSampler final : public Sampler {
                      InputNodeSink* sink) override {
     holds.Notify();
     EXPECT_TRUE(may_go_on.WaitUntil(DeadlineIn(std::chrono::seconds(60))));
+    if (lacks_memory) throw std::bad_alloc();
     FGNN_RETURN_IF_ERROR(error);
     return sampler_->Tally(drawn, block, sink);
   }
@@ -310,6 +313,7 @@ class HeldSampler final : public Sampler {
   Notification holds;
   Notification may_go_on;
   absl::Status error;
+  bool lacks_memory = false;
 
  private:
   std::unique_ptr<Sampler> sampler_;
@@ -356,6 +360,27 @@ TEST(MatchedOrderOfASamplerTest, AnErrorIsOfTheThreadThatHasIt) {
   held.may_go_on.Notify();
   first.join();
   second.join();
+}
+
+TEST(MatchedOrderOfASamplerTest, AThreadThatThrowsLeavesTheOthersToGoOn) {
+  const CscGraph graph = RandomGraph(300, 3);
+  const MatchedJob job = SmallMatchedJob(graph, 16);
+  const std::unique_ptr<MatchedOrder> order = job.NewOrder();
+  HeldSampler held(job.NewSampler());
+  held.lacks_memory = true;
+  held.may_go_on.Notify();
+  EXPECT_THAT(CatchExceptions([&] {
+                return order->DrawnOf(BatchSeq(0), held, GoOn).status();
+              }),
+              StatusIs(absl::StatusCode::kInternal,
+                       testing::HasSubstr("out of memory")));
+  const std::unique_ptr<Sampler> sampler = job.NewSampler();
+  int looks = 0;
+  const auto drawn = order->DrawnOf(BatchSeq(1), *sampler, [&] {
+    return ++looks < 100 ? absl::OkStatus() : absl::CancelledError("waits");
+  });
+  ASSERT_THAT(drawn, IsOk());
+  EXPECT_EQ(drawn->value(), job.ByReference().at(1));
 }
 
 }  // namespace
