@@ -3,6 +3,7 @@
 import pathlib
 import shutil
 import subprocess
+import sys
 
 from fgnn import errors
 
@@ -11,7 +12,9 @@ def run(program: str, state_dir: pathlib.Path | None, words: list[str],
         seconds: float) -> str:
     """Its stdout. None: the words need no state folder. NotFound: it is not
     installed. ProgramFailed: what it said. DeadlineExceeded: it was killed."""
-    found = shutil.which(program)
+    # An environment's Python may be called by its path, with none of it on PATH.
+    found = shutil.which(program) or shutil.which(
+        program, path=str(pathlib.Path(sys.prefix) / 'bin'))
     if found is None:
         raise errors.NotFound(
             f"no program '{program}'; put the folder of fgnn on the PATH, or "
