@@ -10,7 +10,7 @@ import numpy
 
 from fgnn import errors, native
 
-# The oldest releases that the loader is tried with.
+# The oldest releases that the loader takes.
 _LEAST = {'torch': (2, 2), 'torch_geometric': (2, 5)}
 
 
