@@ -146,11 +146,12 @@ class PythonTest(harness.ServiceTest):
         # The stranger is of the socket's group, and may look into its folder.
         self.service.folder.chmod(0o755)
         stranger = self.python('-c', f"""
-import os, fgnn, grpc
+import os, grpc
+from fgnn import Client  # Before the user changes, who may not read modules.
 os.setgroups([])
 os.setresgid({os.getegid()}, {os.getegid()}, {os.getegid()})
 os.setresuid(65533, 65533, 65533)
-job = fgnn.Client('{self.service.state_dir}').job('{job.id}')
+job = Client('{self.service.state_dir}').job('{job.id}')
 print(job.id)
 job.pause()
 """)
