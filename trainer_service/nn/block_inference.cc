@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "absl/container/flat_hash_map.h"
+#include "shared/base/philox.h"
 
 namespace fgnn {
 namespace {
@@ -63,6 +64,12 @@ void BlockInference::Aggregate(const RowLists& lists, int64_t first,
 void BlockInference::Update(const float* /*inputs*/, const float* aggregates,
                             int64_t rows, float* outputs) const {
   std::copy_n(aggregates, rows * shape_.out, outputs);
+}
+
+uint64_t BlockModel::SeedOf(const TrainingBatch& batch) {
+  const PhiloxKey key =
+      MakePhiloxKey(batch.seed, batch.epoch, batch.batch, 0, Purpose::kDropout);
+  return uint64_t{key.word1} << 32 | key.word0;
 }
 
 }  // namespace fgnn

@@ -63,6 +63,30 @@ class BlockInference : public LayerInference {
   const LayerShape shape_;
 };
 
+// A model whose layers are the user's: what the kinds of such models share.
+class BlockModel : public Model {
+ public:
+  // The thread ahead copies the rows.
+  bool TakesStoredRows(const TaskView& /*task*/,
+                       FeatureType /*type*/) const final {
+    return false;
+  }
+  // Outputs of a layer between hidden ones are written over its inputs, so the
+  // inputs are copied.
+  bool SendsProducts(uint32_t layer) const final {
+    return layer > 0 && layer + 1 < options().layers;
+  }
+  uint64_t aggregate_width(uint32_t layer) const final {
+    return options().output_width(layer);
+  }
+
+ protected:
+  using Model::Model;
+
+  // Returns the seed of all that the user's code draws for the batch.
+  static uint64_t SeedOf(const TrainingBatch& batch);
+};
+
 }  // namespace fgnn
 
 #endif  // FGNN_TRAINER_SERVICE_NN_BLOCK_INFERENCE_H_

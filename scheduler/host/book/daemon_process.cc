@@ -17,6 +17,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/fresh_signals.h"
 #include "shared/telemetry/process.h"
 
 namespace fgnn {
@@ -28,27 +29,6 @@ absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
     return ErrnoToStatus(errno, absl::StrCat("open process ", pid));
   }
   return fd;
-}
-
-// The scheduler blocks its signals; a daemon starts with none blocked.
-int ResetSignals(posix_spawnattr_t* attributes) {
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  if (const int error = ::posix_spawnattr_setsigmask(attributes, &none)) {
-    return error;
-  }
-  if (const int error = ::posix_spawnattr_setsigdefault(attributes, &all)) {
-    return error;
-  }
-  if (const int error = ::posix_spawnattr_setpgroup(attributes, 0)) {
-    return error;
-  }
-  return ::posix_spawnattr_setflags(
-      attributes,
-      static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                         POSIX_SPAWN_SETPGROUP));
 }
 
 int RedirectStreams(posix_spawn_file_actions_t* actions,
@@ -95,7 +75,7 @@ absl::StatusOr<pid_t> SpawnChild(const LaunchOptions& options) {
   }
   const auto destroy_actions =
       absl::MakeCleanup([&] { ::posix_spawn_file_actions_destroy(&actions); });
-  if (const int error = ResetSignals(&attributes)) {
+  if (const int error = SetFreshSignals(&attributes)) {
     return ErrnoToStatus(error, what);
   }
   if (const int error = RedirectStreams(&actions, options)) {

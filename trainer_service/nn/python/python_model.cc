@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/philox.h"
 #include "shared/base/status.h"
 #include "trainer_service/nn/block_inference.h"
 #include "trainer_service/nn/check_batch.h"
@@ -22,12 +21,6 @@ namespace fgnn {
 namespace {
 
 using nlohmann::json;
-
-uint64_t SeedOf(const TrainingBatch& batch) {
-  const PhiloxKey key =
-      MakePhiloxKey(batch.seed, batch.epoch, batch.batch, 0, Purpose::kDropout);
-  return uint64_t{key.word1} << 32 | key.word0;
-}
 
 const char* WordOf(Objective objective) {
   switch (objective) {
@@ -147,23 +140,17 @@ class PythonInference final : public BlockInference {
   const absl::Span<const float> weights_;
 };
 
-class PythonModel final : public Model {
+class PythonModel final : public BlockModel {
  public:
   PythonModel(const ModelOptions& options,
               std::unique_ptr<PythonSession> session, ThreadTeam* team)
-      : Model(options, session->parameters()),
+      : BlockModel(options, session->parameters()),
         session_(std::move(session)),
         team_(team) {}
 
   void Initialize(uint64_t /*seed*/, absl::Span<float> weights) const override {
     const std::vector<float>& first = session_->first_weights();
     std::copy(first.begin(), first.end(), weights.begin());
-  }
-
-  // The thread ahead copies the rows while the worker computes.
-  bool TakesStoredRows(const TaskView& /*task*/,
-                       FeatureType /*type*/) const override {
-    return false;
   }
 
   absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
@@ -178,15 +165,6 @@ class PythonModel final : public Model {
         }));
     is_tried_ = true;
     return result;
-  }
-
-  // Outputs of a layer between hidden ones are written over its inputs, so the
-  // inputs are copied.
-  bool SendsProducts(uint32_t layer) const override {
-    return layer > 0 && layer + 1 < options().layers;
-  }
-  uint64_t aggregate_width(uint32_t layer) const override {
-    return options().output_width(layer);
   }
 
   std::unique_ptr<const LayerInference> Inference(

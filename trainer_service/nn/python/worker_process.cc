@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "shared/base/status.h"
+#include "shared/base/threads/fresh_signals.h"
 #include "shared/telemetry/log.h"
 
 namespace fgnn {
@@ -30,28 +31,6 @@ constexpr size_t kMostLineBytes = 1000;
 // Lines that a worker may print into the log.
 constexpr int kMostLines = 10'000;
 constexpr int kTickMs = 1000;
-
-// A worker begins without blocked signals, in a group of its own: a Ctrl-C is
-// for the trainer, which ends the worker.
-int SetAttributes(posix_spawnattr_t* attributes) {
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  if (const int error = ::posix_spawnattr_setsigmask(attributes, &none)) {
-    return error;
-  }
-  if (const int error = ::posix_spawnattr_setsigdefault(attributes, &all)) {
-    return error;
-  }
-  if (const int error = ::posix_spawnattr_setpgroup(attributes, 0)) {
-    return error;
-  }
-  return ::posix_spawnattr_setflags(
-      attributes,
-      static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                         POSIX_SPAWN_SETPGROUP));
-}
 
 int SetStreams(posix_spawn_file_actions_t* actions, int output, int memory) {
   if (const int error = ::posix_spawn_file_actions_addopen(
@@ -142,7 +121,7 @@ absl::Status WorkerProcess::Spawn(const WorkerCommand& command, int output) {
   }
   const auto destroy_actions =
       absl::MakeCleanup([&] { ::posix_spawn_file_actions_destroy(&actions); });
-  int error = SetAttributes(&attributes);
+  int error = SetFreshSignals(&attributes);
   if (error == 0) error = SetStreams(&actions, output, command.memory);
   if (error == 0) {
     error = ::posix_spawnp(&pid_, program.c_str(), &actions, &attributes,

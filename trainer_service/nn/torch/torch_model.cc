@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "shared/base/philox.h"
 #include "shared/base/status.h"
+#include "trainer_service/nn/block_inference.h"
 #include "trainer_service/nn/check_batch.h"
 #include "trainer_service/nn/torch/torch_call.h"
 #include "trainer_service/nn/torch/torch_inference.h"
@@ -90,12 +90,6 @@ absl::StatusOr<TrainedLayers> MakeLayers(const ModelOptions& options,
       absl::StrCat(NameOf(options), " has no parameters to train"));
 }
 
-uint64_t SeedOf(const TrainingBatch& batch) {
-  const PhiloxKey key =
-      MakePhiloxKey(batch.seed, batch.epoch, batch.batch, 0, Purpose::kDropout);
-  return uint64_t{key.word1} << 32 | key.word0;
-}
-
 // Returns the labels [seeds] or the targets [seeds, C] of a batch. Borrows
 // them.
 at::Tensor AnswersOf(const ModelOptions& options, const TrainingBatch& batch) {
@@ -122,11 +116,11 @@ at::Tensor LossOf(const ModelOptions& options, const at::Tensor& logits,
   }
 }
 
-class TorchModel final : public Model {
+class TorchModel final : public BlockModel {
  public:
   TorchModel(const ModelOptions& options, std::unique_ptr<UserLayers> source,
              TrainedLayers trained, ThreadTeam* team)
-      : Model(options, std::move(trained.infos)),
+      : BlockModel(options, std::move(trained.infos)),
         team_(team),
         source_(std::move(source)),
         layers_(std::move(trained.layers)),
@@ -135,11 +129,6 @@ class TorchModel final : public Model {
 
   void Initialize(uint64_t /*seed*/, absl::Span<float> weights) const override {
     std::copy(first_weights_.begin(), first_weights_.end(), weights.begin());
-  }
-
-  bool TakesStoredRows(const TaskView& /*task*/,
-                       FeatureType /*type*/) const override {
-    return false;
   }
 
   absl::StatusOr<BatchResult> Gradient(absl::Span<const float> weights,
@@ -156,15 +145,6 @@ class TorchModel final : public Model {
     }));
     most_bytes_ = std::max(most_bytes_, memory.most_bytes());
     return result;
-  }
-
-  // Outputs of a layer between hidden ones are written over its inputs, so the
-  // inputs are copied.
-  bool SendsProducts(uint32_t layer) const override {
-    return layer > 0 && layer + 1 < options().layers;
-  }
-  uint64_t aggregate_width(uint32_t layer) const override {
-    return options().output_width(layer);
   }
 
   std::unique_ptr<const LayerInference> Inference(
